@@ -1,0 +1,67 @@
+"""The errors the project raises. Few classes, named as TensorFlow names them.
+
+Every message names the op, the argument, what was expected and what came. Classes that two front ends report
+differently in TensorFlow (a ``ValueError`` while a graph is built, an ``InvalidArgumentError`` when it runs) are one
+class here that is both, so that ``except`` clauses written for either keep working.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class OpError(Exception):
+    """Base of the errors that concern one op.
+
+    Raised only through its subclasses. ``op`` is the graph operation at fault where there is one, else None.
+    """
+
+    def __init__(self, message: str, op: Any = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.op = op
+
+    @property
+    def node_def(self) -> Any:
+        """The operation at fault (TensorFlow's older name for it)."""
+        return self.op
+
+
+class InvalidArgumentError(OpError, ValueError):
+    """An op got an argument it cannot work with (value, axis, index, unfed placeholder). Fix the argument named."""
+
+
+class ShapeError(InvalidArgumentError):
+    """Shapes do not fit together. The message shows the shapes; reshape or broadcast the argument named."""
+
+
+class DTypeError(InvalidArgumentError, TypeError):
+    """Dtypes do not fit together; nothing is promoted silently. Cast the argument named with ``tf.cast``."""
+
+
+class FailedPreconditionError(OpError):
+    """Something must happen first, most often: a variable is read before its initializer has run."""
+
+
+class OutOfRangeError(OpError):
+    """An iteration ran past its end."""
+
+
+class CancelledError(OpError):
+    """The operation was cancelled before it finished."""
+
+
+class NotFoundError(OpError):
+    """Something asked for by name does not exist."""
+
+
+class UnimplementedError(OpError):
+    """The op exists but not for these arguments. The message names the way out."""
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """A symbolic tensor was used where Python needs its value (``if``, ``for``, ``bool``, ``len``)."""
+
+
+class RuleError(AssertionError):
+    """A gradient rule returned something of the wrong shape or dtype. A defect in the op (or custom gradient) named."""

@@ -1,0 +1,110 @@
+"""The forward walk: Jacobian-vector products over a list of nodes.
+
+The mirror image of `engine.reverse`: one tangent per value, nodes from first to last, a node with a tangent at some
+input asks its op's rule for the tangent of the output.
+
+An op that says ``jvp=FROM_VJP`` has no forward rule. Its tangent is the transpose of its reverse rule: ct -> vjp(ct) is a
+linear map; pulling the tangent back through *it* gives the JVP. (The trick is due to J. Townsend, "A new trick for
+calculating Jacobian vector products", 2017.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from engine.aval import compatible, format_shape
+from engine.eager import EagerTensor
+from engine.errors import RuleError
+from engine.op import FROM_VJP, Node
+from engine.ops.arithmetic import add
+from engine.ops.creation import ones_like, zeros_like
+from engine.reverse import reverse
+from engine.tape import Tape
+from engine.value import Value, Zero, dtype_of, shape_of
+
+
+def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Sequence[Any]) -> list[Any]:
+    """Push tangents of some values forward to `targets`.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        In the order of execution.
+    seeds : iterable of (value, tangent)
+    targets : sequence of Value
+
+    Returns
+    -------
+    list
+        A tangent per target, None where no path leads to it from a seeded value.
+    """
+    tangents: dict[int, Any] = {}
+    for value, tangent in seeds:
+        key = id(value)
+        tangents[key] = add(tangents[key], tangent) if key in tangents else tangent
+    for node in nodes:
+        given = [tangents.get(id(x)) for x in node.inputs]
+        if node.op.vjp is None or all(t is None for t in given):
+            continue
+        for out, tangent in zip(node.outputs, pushforward(node, given), strict=True):
+            if tangent is not None and type(tangent) is not Zero:
+                _check(tangent, out, node)
+                tangents[id(out)] = tangent
+    return [tangents.get(id(t)) for t in targets]
+
+
+def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:
+    """Tangents of a node's outputs from those of its inputs (None where there is none)."""
+    op = node.op
+    if op.jvp is FROM_VJP:
+        return _transposed_vjp(node, given)
+    assert op.jvp is not None and not isinstance(op.jvp, type(FROM_VJP))
+    out = node.outputs if op.multi else node.outputs[0]
+    total: list[Any] = [None] * len(node.outputs)
+    for i, t in enumerate(given):
+        if t is None or (rule := op.jvp[i]) is None:
+            continue
+        result = rule(t, out, *node.inputs, **node.params)
+        for k, part in enumerate(result if op.multi else (result,)):
+            if type(part) is not Zero:
+                total[k] = part if total[k] is None else add(total[k], part)
+    return total
+
+
+def _transposed_vjp(node: Node, given: Sequence[Any]) -> Sequence[Any]:
+    """JVP as the transpose of the VJP: differentiate ``ct -> vjp(ct)`` with respect to ct, seeded with the tangents."""
+    op = node.op
+    assert op.vjp is not None
+    tape = Tape()
+    cts = [_as_value(ones_like(o)) for o in node.outputs]
+    for ct in cts:
+        tape.watch(ct)
+    tape.start()
+    try:
+        out = node.outputs if op.multi else node.outputs[0]
+        seeds = []
+        for i, t in enumerate(given):
+            if t is None or (rule := op.vjp[i]) is None:
+                continue
+            pulled = rule(tuple(cts) if op.multi else cts[0], out, *node.inputs, **node.params)
+            if type(pulled) is not Zero:
+                seeds.append((pulled, t))
+    finally:
+        tape.stop()
+    result = reverse(tape.nodes, seeds, cts)
+    return [zeros_like(o) if r is None else r for r, o in zip(result, node.outputs, strict=True)]
+
+
+def _as_value(x: Any) -> Any:
+    """Raw arrays cannot be tracked; wrap them."""
+    return x if isinstance(x, Value) else EagerTensor(x)
+
+
+def _check(tangent: Any, out: Any, node: Node) -> None:
+    if compatible(shape_of(tangent), shape_of(out)) and dtype_of(tangent) is dtype_of(out):
+        return
+    raise RuleError(
+        f"the jvp rule of {node.op.name} returned {dtype_of(tangent).name}{format_shape(shape_of(tangent))}, "
+        f"but the output is {dtype_of(out).name}{format_shape(shape_of(out))}"
+    )

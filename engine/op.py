@@ -1,0 +1,127 @@
+"""Ops, nodes, and `bind`, the only dispatch.
+
+An `Op` is one frozen object that owns everything the engine ever asks about it:
+
+=============  =====================================================================================================
+``kernel``     what it does to NumPy arrays: ``kernel(*arrays, **params) -> array`` (a tuple if ``multi``)
+``abstract``   what it does to shapes and dtypes: ``abstract(*avals, **params) -> Aval`` (a tuple if ``multi``)
+``vjp``        reverse rule per operand: ``vjp[i](ct, out, *inputs, **params)`` has exactly ``inputs[i]``'s aval
+``jvp``        forward rule per operand: ``jvp[i](t, out, *inputs, **params)`` has exactly ``out``'s aval
+``batch``      how to apply it to many inputs at once: ``batch(op, size, flags, inputs, params)``, see `engine.batching`
+=============  =====================================================================================================
+
+Operands are positional and are values; parameters are keywords and are static Python data. Rules are written with ops,
+never with NumPy calls, so one rule serves plain arrays, eager tensors, graph tensors and batches of any of these, and
+its result can be differentiated again. Most ops are not written by hand but made by a *kind* (`engine.kinds`), which
+derives the rules from a partial derivative or a transpose.
+
+An operand whose rule is None carries no derivative (the indices of a gather). An op whose ``vjp`` is None as a whole is
+nondifferentiable: the path from target to source is cut there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from engine.aval import Aval
+from engine.value import Value
+
+Rule = Callable[..., Any]
+
+
+class FromVjp(Enum):
+    """Says that an op's forward rule is the transpose of its reverse rule (`engine.forward` applies it)."""
+
+    FROM_VJP = "from vjp"
+
+
+FROM_VJP = FromVjp.FROM_VJP
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Op:
+    """One operation with all its rules. Make one with a kind from `engine.kinds`; call it to apply it.
+
+    Attributes
+    ----------
+    name : str
+        For messages, and the Python name of the op in its module (`module`), by which it pickles.
+    type : str
+        TensorFlow's op type (``"MatMul"``), the default name of graph nodes.
+    args : tuple of str
+        The operands' names, for messages and keyword arguments. A name starting with ``*`` takes all that are left.
+    kernel, abstract, vjp, jvp, batch : see the module's docstring
+    multi : bool
+        Whether kernel and abstract return tuples.
+    kind : str
+        Which kind made it: elementwise, linear, multilinear, general or nondifferentiable.
+    stateful : bool
+        Whether two applications to equal inputs may differ or have effects: never merged, folded or cached.
+    simplify : callable, optional
+        ``simplify(avals, params) -> int or None``: index of an operand that the result equals, once shapes are known.
+    """
+
+    name: str
+    type: str
+    module: str
+    args: tuple[str, ...]
+    kernel: Callable[..., Any]
+    abstract: Callable[..., Any]
+    vjp: Sequence[Rule | None] | None
+    jvp: Sequence[Rule | None] | FromVjp | None
+    batch: Callable[..., Any]
+    kind: str
+    multi: bool = False
+    stateful: bool = False
+    simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
+    doc: str = ""
+
+    def __call__(self, *inputs: Any, **params: Any) -> Any:
+        """Apply the op. Raw operands give raw results; otherwise the most abstract operand decides."""
+        top: Value | None = None
+        for x in inputs:
+            if isinstance(x, Value) and (top is None or x.level > top.level):
+                top = x
+        if top is None:
+            return self.kernel(*inputs, **params)
+        return top._bind(self, inputs, params)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _find, (self.module, self.name)
+
+def _find(module: str, name: str) -> Op:
+    __import__(module)
+    found = getattr(sys.modules[module], name)
+    assert isinstance(found, Op)
+    return found
+
+
+class Node:
+    """One application of an op: the same record on a tape, in a graph and in a trace.
+
+    Attributes
+    ----------
+    op : Op
+    inputs : tuple of Value
+    params : dict
+    outputs : tuple of Value
+        Always a tuple, also when the op has one output.
+    """
+
+    __slots__ = ("inputs", "op", "outputs", "params")
+
+    def __init__(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outputs: tuple[Any, ...]) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.params = params
+        self.outputs = outputs
+
+    def __repr__(self) -> str:
+        return f"<node {self.op.name}({len(self.inputs)} inputs) -> {len(self.outputs)} outputs>"

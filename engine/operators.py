@@ -1,0 +1,84 @@
+"""Python's operators on values.
+
+`Value` stands above the ops in the import order, so it gets its operators here, when the ops exist. A Python number or
+an array operand takes the tensor's dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.ops import arithmetic, compare, explog, index, linalg
+from engine.value import Value, as_array, dtype_of
+
+
+def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Callable[[Value, Any], Any]:
+    """A binary operator that applies `op`, converting the other operand to the tensor's dtype."""
+
+    def operator(self: Value, other: Any) -> Any:
+        if not isinstance(other, Value):
+            if not hasattr(other, "__array__") and not isinstance(other, (int, float, complex, list, tuple)):
+                return NotImplemented
+            other = as_array(other, self.dtype, name)
+        return op(other, self) if reflected else op(self, other)
+
+    return operator
+
+
+def _logical_or_bitwise(logical: Callable[..., Any], bitwise: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *y: (logical if dtype_of(x).is_bool else bitwise)(x, *y)
+
+
+_BINARY = {
+    "add": arithmetic.add,
+    "sub": arithmetic.subtract,
+    "mul": arithmetic.multiply,
+    "truediv": arithmetic.truediv,
+    "floordiv": arithmetic.floordiv,
+    "mod": arithmetic.mod,
+    "pow": explog.pow,
+    "matmul": linalg.matmul,
+    "and": _logical_or_bitwise(compare.logical_and, compare.bitwise_and),
+    "or": _logical_or_bitwise(compare.logical_or, compare.bitwise_or),
+    "xor": _logical_or_bitwise(compare.logical_xor, compare.bitwise_xor),
+}
+_COMPARISONS = {
+    "lt": compare.less,
+    "le": compare.less_equal,
+    "gt": compare.greater,
+    "ge": compare.greater_equal,
+}
+
+
+def install() -> None:
+    """Give `Value` its operators. Equality is left to the front ends, which disagree about it."""
+    for name, op in _BINARY.items():
+        setattr(Value, f"__{name}__", _binary(op, name))
+        setattr(Value, f"__r{name}__", _binary(op, name, reflected=True))
+    for name, op in _COMPARISONS.items():
+        setattr(Value, f"__{name}__", _binary(op, name))
+    invert = _logical_or_bitwise(compare.logical_not, compare.bitwise_not)
+    for name, function in {
+        "neg": arithmetic.negative,
+        "pos": lambda x: x,
+        "abs": arithmetic.abs,
+        "invert": invert,
+        "getitem": index.getitem,
+        "setitem": _no_item_assignment,
+    }.items():
+        setattr(Value, f"__{name}__", _method(function))
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *args: function(self, *args)
+
+
+def _no_item_assignment(self: Value, *_: Any) -> None:
+    raise TypeError(
+        f"{type(self).__name__} does not support item assignment: tensors do not change. "
+        f"Make a changed copy with tf.tensor_scatter_nd_update or tf.where"
+    )
+
+
+install()

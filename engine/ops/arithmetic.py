@@ -1,0 +1,123 @@
+"""Arithmetic with broadcasting: sums, products, quotients, remainders, extrema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.dtypes import FLOATING, NUMERIC, REAL, float32, float64
+from engine.kinds import elementwise, nondifferentiable
+from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
+from engine.ops.creation import ones_like, zeros_like
+from engine.value import Value, dtype_of
+
+add = elementwise("add", np.add, (1, 1), type="AddV2", accepts=NUMERIC, doc="``x + y``.")
+subtract = elementwise("subtract", np.subtract, (1, -1), type="Sub", accepts=NUMERIC, doc="``x - y``.")
+negative = elementwise("negative", np.negative, (-1,), type="Neg", accepts=NUMERIC, doc="``-x``.")
+multiply = elementwise(
+    "multiply",
+    np.multiply,
+    (lambda out, x, y: y, lambda out, x, y: x),
+    type="Mul",
+    accepts=NUMERIC,
+    doc="``x * y``.",
+)
+divide = elementwise(
+    "divide",
+    np.true_divide,
+    (lambda out, x, y: reciprocal(y), lambda out, x, y: -out / y),
+    type="RealDiv",
+    doc="``x / y`` of floating or complex values.",
+)
+
+
+def truediv(x: Any, y: Any) -> Any:
+    """``x / y``; integers are divided as float64 (8- and 16-bit ones as float32), as in TensorFlow."""
+    dtype = dtype_of(x if isinstance(x, Value) or not isinstance(y, Value) else y)
+    if dtype.is_integer:
+        wide = float32 if dtype.size < 4 else float64
+        return divide(cast(x, wide), cast(y, wide))
+    return divide(x, y)
+
+
+reciprocal = elementwise("reciprocal", np.reciprocal, (lambda out, x: -out * out,), doc="``1 / x``.")
+square = elementwise("square", np.square, (lambda out, x: x + x,), accepts=NUMERIC, doc="``x * x``.")
+squared_difference = elementwise(
+    "squared_difference",
+    lambda x, y: np.square(np.subtract(x, y)),
+    (lambda out, x, y: 2 * (x - y), lambda out, x, y: 2 * (y - x)),
+    accepts=NUMERIC,
+    doc="``(x - y) ** 2``.",
+)
+
+
+mod = elementwise(
+    "mod",
+    np.mod,
+    (1, lambda out, x, y: -floordiv(x, y)),
+    type="FloorMod",
+    accepts=REAL,
+    doc="Remainder with the sign of `y`: ``x - floor(x / y) * y``.",
+)
+floordiv = nondifferentiable(
+    "floordiv", np.floor_divide, type="FloorDiv", args=("x", "y"), accepts=REAL, doc="``floor(x / y)``."
+)
+
+
+def _divide_no_nan_kernel(x: Any, y: Any) -> Any:
+    zero = np.equal(y, 0)
+    return np.where(zero, np.zeros((), x.dtype), np.true_divide(x, np.where(zero, np.ones((), y.dtype), y)))
+
+
+divide_no_nan = elementwise(
+    "divide_no_nan",
+    _divide_no_nan_kernel,
+    (
+        lambda out, x, y: divide_no_nan(ones_like(y), y),
+        lambda out, x, y: -divide_no_nan(out, y),
+    ),
+    type="DivNoNan",
+    doc="``x / y``, but 0 where ``y == 0`` (and so are both derivatives).",
+)
+maximum = elementwise(
+    "maximum",
+    np.maximum,
+    (lambda out, x, y: cast_like(greater_equal(x, y), x), lambda out, x, y: cast_like(less(x, y), x)),
+    accepts=REAL,
+    doc="The larger of the two. At a tie the derivative is that of `x`.",
+)
+minimum = elementwise(
+    "minimum",
+    np.minimum,
+    (lambda out, x, y: cast_like(less_equal(x, y), x), lambda out, x, y: cast_like(greater(x, y), x)),
+    accepts=REAL,
+    doc="The smaller of the two. At a tie the derivative is that of `x`.",
+)
+sign = elementwise(
+    "sign", np.sign, (lambda out, x: zeros_like(x),), accepts=REAL, doc="-1, 0 or 1; its derivative is 0 everywhere."
+)
+real_abs = elementwise("real_abs", np.absolute, (lambda out, x: sign(x),), type="Abs", accepts=REAL)
+floor = nondifferentiable("floor", np.floor, accepts=FLOATING, doc="Largest integer not above x.")
+ceil = nondifferentiable("ceil", np.ceil, accepts=FLOATING, doc="Smallest integer not below x.")
+round = nondifferentiable("round", np.rint, accepts=REAL, doc="Nearest integer, halves to even.")
+rint = nondifferentiable("rint", np.rint, accepts=FLOATING, doc="Nearest integer, halves to even.")
+
+
+def _clip_kernel(x: Any, low: Any, high: Any) -> Any:
+    return np.minimum(np.maximum(x, low), high)
+
+
+clip = elementwise(
+    "clip",
+    _clip_kernel,
+    (
+        lambda out, x, low, high: cast_like(logical_and(greater_equal(x, low), less_equal(x, high)), x),
+        lambda out, x, low, high: cast_like(less(x, low), x),
+        lambda out, x, low, high: cast_like(greater(x, high), x),
+    ),
+    type="ClipByValue",
+    args=("t", "clip_value_min", "clip_value_max"),
+    accepts=REAL,
+    doc="x limited to [low, high]. At both edges the derivative in x is 1.",
+)

@@ -1,0 +1,144 @@
+"""Comparisons, logic, choice (`where`) and `cast`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, broadcast_shapes
+from engine.batching import elementwise_rule
+from engine.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_
+from engine.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.ops.creation import zeros_like
+from engine.structural import sum_to_like
+from engine.value import dtype_of
+
+
+
+def _comparison(doc: str, accepts: Any = REAL) -> dict[str, Any]:
+    return {"result": bool_, "accepts": accepts, "args": ("x", "y"), "doc": doc}
+
+
+equal = nondifferentiable("equal", np.equal, **_comparison("``x == y``, elementwise.", ANY))
+not_equal = nondifferentiable("not_equal", np.not_equal, **_comparison("``x != y``, elementwise.", ANY))
+less = nondifferentiable("less", np.less, **_comparison("``x < y``, elementwise."))
+less_equal = nondifferentiable("less_equal", np.less_equal, **_comparison("``x <= y``, elementwise."))
+greater = nondifferentiable("greater", np.greater, **_comparison("``x > y``, elementwise."))
+greater_equal = nondifferentiable("greater_equal", np.greater_equal, **_comparison("``x >= y``, elementwise."))
+
+logical_and = nondifferentiable("logical_and", np.logical_and, args=("x", "y"), accepts=BOOL, doc="``x and y``.")
+logical_or = nondifferentiable("logical_or", np.logical_or, args=("x", "y"), accepts=BOOL, doc="``x or y``.")
+logical_xor = nondifferentiable("logical_xor", np.logical_xor, args=("x", "y"), accepts=BOOL, doc="Exclusive or.")
+logical_not = nondifferentiable("logical_not", np.logical_not, accepts=BOOL, doc="``not x``.")
+bitwise_and = nondifferentiable(
+    "bitwise_and", np.bitwise_and, args=("x", "y"), accepts=INTEGER, doc="Bitwise and of integers."
+)
+bitwise_or = nondifferentiable(
+    "bitwise_or", np.bitwise_or, args=("x", "y"), accepts=INTEGER, doc="Bitwise or of integers."
+)
+bitwise_xor = nondifferentiable(
+    "bitwise_xor", np.bitwise_xor, args=("x", "y"), accepts=INTEGER, doc="Bitwise exclusive or of integers."
+)
+bitwise_not = nondifferentiable("bitwise_not", np.invert, accepts=INTEGER, doc="Bitwise complement of integers.")
+is_nan = nondifferentiable("is_nan", np.isnan, result=bool_, accepts=INEXACT, doc="Where x is NaN.")
+is_inf = nondifferentiable("is_inf", np.isinf, result=bool_, accepts=INEXACT, doc="Where x is infinite.")
+is_finite = nondifferentiable("is_finite", np.isfinite, result=bool_, accepts=INEXACT, doc="Where x is finite.")
+
+
+def _select_abstract(condition: Aval, x: Aval, y: Aval) -> Aval:
+    check_dtype("where", "condition", condition, BOOL)
+    dtype = same_dtype("where", ("x", "y"), (x, y))
+    return Aval(broadcast_shapes("where", condition.shape, x.shape, y.shape), dtype)
+
+
+def _chosen(ct: Any, condition: Any, x: Any) -> Any:
+    return sum_to_like(select(condition, ct, zeros_like(ct)), x)
+
+
+def _otherwise(ct: Any, condition: Any, y: Any) -> Any:
+    return sum_to_like(select(condition, zeros_like(ct), ct), y)
+
+
+select = general(
+    "select",
+    np.where,
+    _select_abstract,
+    vjp=(
+        None,
+        lambda ct, out, c, x, y: _chosen(ct, c, x),
+        lambda ct, out, c, x, y: _otherwise(ct, c, y),
+    ),
+    jvp=(
+        None,
+        lambda t, out, c, x, y: select(c, t, zeros_like(out)),
+        lambda t, out, c, x, y: select(c, zeros_like(out), t),
+    ),
+    batch=elementwise_rule,
+    type="SelectV2",
+    args=("condition", "x", "y"),
+    doc="x where the condition holds, else y. The branch not taken gets a zero cotangent.",
+)
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y (broadcast together)."""
+    return select(condition, x, y)
+
+
+# ---- cast ------------------------------------------------------------------------------------------------------------
+
+
+def _cast_kernel(x: Any, *, dtype: DType) -> Any:
+    if x.dtype.kind == "c" and dtype.numpy.kind != "c":
+        x = x.real
+    return x.astype(dtype.numpy)
+
+
+def _cast_abstract(x: Aval, *, dtype: DType) -> Aval:
+    return Aval(x.shape, dtype, x.value if dtype.is_integer else None)
+
+
+cast_op = linear(
+    "cast_op",
+    _cast_kernel,
+    lambda ct, x, *, dtype: cast(ct, dtype_of(x)),
+    _cast_abstract,
+    elementwise_rule,
+    type="Cast",
+    args=("x",),
+    doc="Conversion to a floating or complex type. Complex to real keeps the real part.",
+)
+truncate = nondifferentiable(
+    "truncate",
+    _cast_kernel,
+    abstract=_cast_abstract,
+    type="Cast",
+    doc="Conversion to an integer or bool, which carries no derivative.",
+)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """Convert `x` to another dtype.
+
+    Parameters
+    ----------
+    x : value
+    dtype : DType or whatever `as_dtype` accepts
+        Floating and complex targets carry derivatives, integers and bool cut them.
+
+    Returns
+    -------
+    value
+        `x` itself if it has the dtype already.
+    """
+    target = as_dtype(dtype)
+    if dtype_of(x) is target:
+        return x
+    op = cast_op if target.is_differentiable and dtype_of(x).is_differentiable else truncate
+    return op(x, dtype=target)
+
+
+def cast_like(x: Any, ref: Any) -> Any:
+    """`x` in the dtype of `ref`."""
+    return cast(x, dtype_of(ref))

@@ -1,0 +1,204 @@
+"""The ops that the kinds are built from: undoing broadcasting, scaling by a partial derivative, conjugating.
+
+*Reference operands.* Shapes may be unknown while a graph is built, so a rule cannot ask for ``x.shape``. It passes `x`
+itself as a reference: ``sum_to_like(ct, x)`` sums `ct` to x's shape, whatever that turns out to be. Where shapes are
+known (always, on eager values) these functions return their operand untouched if there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, Shape, broadcast_shapes
+from engine.batching import NotBatched, leading
+from engine.op import Op
+from engine.value import dtype_of, shape_of
+
+# ---- reference ops: (x, ref) -> x in ref's shape ---------------------------------------------------------------------
+
+
+def _target(x: Any, ref: Any, lead: int, ref_lead: int) -> tuple[int, ...]:
+    """x's leading axes followed by ref's logical shape."""
+    return tuple(x.shape[:lead]) + tuple(ref.shape[ref_lead:])
+
+
+def sum_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
+    """Sum `x` so that it has the shape `target`; both have `lead` leading axes that stay."""
+    shape = x.shape
+    if shape == target:
+        return x
+    extra = len(shape) - len(target)
+    axes = tuple(range(lead, lead + extra)) + tuple(
+        i for i in range(lead + extra, len(shape)) if target[i - extra] == 1 and shape[i] != 1
+    )
+    # reduce over the axes, then restore those of size one
+    return np.add.reduce(x, axis=axes, keepdims=False).reshape(target) if axes else x.reshape(target)
+
+
+def broadcast_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
+    """Broadcast `x` to `target`; both have `lead` leading axes that stay."""
+    shape = np.shape(x)
+    if shape == target:
+        return x
+    ones = (1,) * (len(target) - len(shape))
+    return np.broadcast_to(np.reshape(x, shape[:lead] + ones + shape[lead:]), target)
+
+
+def _sum_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+    return sum_array_to(x, _target(x, ref, lead, ref_lead), lead)
+
+
+def _broadcast_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+    return broadcast_array_to(x, _target(x, ref, lead, ref_lead), lead)
+
+
+def _reshape_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+    return x.reshape(_target(x, ref, lead, ref_lead))
+
+
+def _like_abstract(x: Aval, ref: Aval, *, lead: int = 0, ref_lead: int = 0) -> Aval:
+    if x.shape is None or ref.shape is None:
+        return Aval(ref.shape if lead == 0 == ref_lead else None, x.dtype)
+    return Aval(x.shape[:lead] + ref.shape[ref_lead:], x.dtype)
+
+
+def _like_simplify(avals: Any, params: dict[str, Any]) -> int | None:
+    x, ref = avals
+    out = _like_abstract(x, ref, **params)
+    return 0 if x.is_static and x.shape == out.shape else None
+
+
+def _like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    lead = {"lead": params.get("lead", 0) + flags[0], "ref_lead": params.get("ref_lead", 0) + flags[1]}
+    out = op(*inputs, **lead)
+    return out if flags[0] else NotBatched(out)
+
+
+def _like_op(name: str, type_: str, kernel: Any, vjp: Any) -> Op:
+    """An op ``(x, ref) -> x in ref's shape``, linear in x, indifferent to ref's values."""
+
+    def jvp(t: Any, out: Any, x: Any, ref: Any, **params: Any) -> Any:
+        return op(t, ref, **params)
+
+    op = Op(
+        name=name,
+        type=type_,
+        module=__name__,
+        args=("x", "ref"),
+        kernel=kernel,
+        abstract=_like_abstract,
+        vjp=(vjp, None),
+        jvp=(jvp, None),
+        batch=_like_batch,
+        kind="linear",
+        simplify=_like_simplify,
+    )
+    return op
+
+
+def _back(rule: Any) -> Any:
+    """The transpose of a reference op: another reference op, towards x."""
+
+    def vjp(ct: Any, out: Any, x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+        return rule(ct, x, lead=lead, ref_lead=lead)
+
+    return vjp
+
+
+sum_to_like_op = _like_op("sum_to_like_op", "SumToLike", _sum_like_kernel, _back(lambda *a, **k: broadcast_like(*a, **k)))
+broadcast_like_op = _like_op(
+    "broadcast_like_op", "BroadcastLike", _broadcast_like_kernel, _back(lambda *a, **k: sum_to_like(*a, **k))
+)
+reshape_like_op = _like_op(
+    "reshape_like_op", "ReshapeLike", _reshape_like_kernel, _back(lambda *a, **k: reshape_like(*a, **k))
+)
+
+
+def _same(a: Shape, b: Shape) -> bool:
+    return a == b and a is not None and None not in a
+
+
+def sum_to_like(x: Any, ref: Any, **lead: int) -> Any:
+    """`x` summed over the axes along which ``ref`` was broadcast to x's shape: the transpose of broadcasting."""
+    return x if _same(shape_of(x), shape_of(ref)) else sum_to_like_op(x, ref, **lead)
+
+
+def broadcast_like(x: Any, ref: Any, **lead: int) -> Any:
+    """`x` broadcast to ref's shape."""
+    return x if _same(shape_of(x), shape_of(ref)) else broadcast_like_op(x, ref, **lead)
+
+
+def reshape_like(x: Any, ref: Any, **lead: int) -> Any:
+    """`x` in ref's shape, which must have as many elements."""
+    return x if _same(shape_of(x), shape_of(ref)) else reshape_like_op(x, ref, **lead)
+
+
+# ---- scale: a cotangent times a partial derivative -------------------------------------------------------------------
+
+
+def _scale_kernel(ct: Any, partial: Any) -> Any:
+    out = np.multiply(ct, partial)
+    flat = out.ravel("K")
+    # One dot product tells whether all is finite (a false alarm by overflow only costs the slower path).
+    if math.isfinite(abs(flat.dot(flat))):
+        return out
+    return np.where(np.equal(ct, 0), np.zeros((), out.dtype), out)
+
+
+def _scale_abstract(ct: Aval, partial: Aval) -> Aval:
+    return Aval(broadcast_shapes("scale", ct.shape, partial.shape), ct.dtype)
+
+
+scale = Op(
+    name="scale",
+    type="Scale",
+    module=__name__,
+    args=("ct", "partial"),
+    kernel=_scale_kernel,
+    abstract=_scale_abstract,
+    vjp=(
+        lambda ct, out, a, b: sum_to_like(scale(ct, conj(b)), a),
+        lambda ct, out, a, b: sum_to_like(scale(ct, conj(a)), b),
+    ),
+    jvp=(
+        lambda t, out, a, b: broadcast_like(scale(t, b), out),
+        lambda t, out, a, b: broadcast_like(scale(t, a), out),
+    ),
+    batch=leading(0),
+    kind="multilinear",
+    doc="""``ct * partial``, but zero wherever `ct` is zero, even if the partial is infinite or NaN there.
+
+    This is the one place that decides what a singular partial means. ``where(x > 0, sqrt(x), 0)`` has the derivative 0
+    at 0, because the branch not taken sends a zero cotangent through sqrt's infinite partial.
+    """,
+)
+
+
+# ---- conj, neg -------------------------------------------------------------------------------------------------------
+
+
+def _same_abstract(x: Aval) -> Aval:
+    return Aval(x.shape, x.dtype)
+
+
+conj_op = Op(
+    name="conj_op",
+    type="Conj",
+    module=__name__,
+    args=("x",),
+    kernel=np.conjugate,
+    abstract=_same_abstract,
+    vjp=(lambda ct, out, x: conj(ct),),
+    jvp=(lambda t, out, x: conj(t),),
+    batch=leading(0),
+    kind="linear",
+)
+
+
+def conj(x: Any) -> Any:
+    """Complex conjugate; a real value is returned as it is."""
+    return conj_op(x) if dtype_of(x).is_complex else x
+

@@ -1,0 +1,157 @@
+"""`Value`: the base of everything that flows through ops.
+
+Three kinds of value exist besides plain arrays: eager ones (`engine.eager`), symbolic ones (`engine.trace`) and batched
+ones (`engine.batching`). They share operators (installed by `engine.operators`) and one method, `_bind`, by which
+`engine.op.bind` asks the most abstract operand what applying an op to it means.
+
+Plain NumPy arrays are values too, as far as ops are concerned ("raw" values): an op applied to raw operands is its
+kernel. The walks use that to run gradient rules at NumPy's own speed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, Shape, aval_of_array
+from engine.dtypes import BY_NUMPY, DType, as_dtype
+from engine.errors import DTypeError
+
+
+class Value:
+    """Something an op can be applied to.
+
+    Attributes
+    ----------
+    level : int
+        Who decides when operands of several kinds meet: the highest level does. Eager values have level 0, symbolic
+        ones 1, batched ones 10 and more (one more for each nested batching), variables 1000 (they are read first).
+    """
+
+    __slots__ = ()
+    level: int = 0
+    # NumPy must not treat a Value as a sequence to loop over, nor win ``ndarray + value``.
+    __array_priority__ = 100.0
+
+    @property
+    def aval(self) -> Aval:
+        """Shape and dtype."""
+        raise AttributeError(f"{type(self).__name__} does not define `aval`")
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.aval.dtype
+
+    def _bind(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Apply `op` to `inputs`, among which this value has the highest level."""
+        raise AttributeError(f"{type(self).__name__} does not define `_bind`")
+
+
+class Zero:
+    """A cotangent or tangent known to be zero, which nobody needs to compute or add.
+
+    A gradient rule may return it. It is not None: None appears in public results only and means "not connected".
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Aval) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+def aval_of(x: Any) -> Aval:
+    """Shape and dtype of any value, raw ones included."""
+    return x.aval if isinstance(x, Value) else aval_of_array(x)
+
+
+def shape_of(x: Any) -> Shape:
+    """Static shape of any value as a tuple (None where not known)."""
+    return x.aval.shape if isinstance(x, Value) else x.shape  # type: ignore[no-any-return]
+
+
+def dtype_of(x: Any) -> DType:
+    """Dtype of any value."""
+    if isinstance(x, Value):
+        return x.dtype
+    return BY_NUMPY.get(x.dtype) or as_dtype(x.dtype)
+
+
+def as_array(value: Any, dtype: Any = None, name: str = "value") -> Any:
+    """Convert Python and NumPy data to an array (or NumPy scalar) by TensorFlow's rules.
+
+    Python floats become float32, Python ints int32, Python complex numbers complex128; NumPy data keep their dtype.
+    With `dtype` given, Python numbers take it; NumPy data of another dtype are converted only where no value changes
+    kind (an int becomes a float, never the reverse).
+
+    Raises
+    ------
+    DTypeError
+        If the data are of no supported dtype, or would change kind.
+    ValueError
+        If `value` is None or ragged.
+    """
+    if value is None:
+        raise ValueError(f"{name}: None values not supported.")
+    wanted = None if dtype is None else as_dtype(dtype)
+    numpy_like = isinstance(value, (np.ndarray, np.generic))
+    if not numpy_like and hasattr(value, "__array__"):
+        value, numpy_like = np.asarray(value), True
+    try:
+        array = value if numpy_like else np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: cannot make one array of {value!r}: {error}") from None
+    if wanted is None:
+        wanted = as_dtype(array.dtype) if numpy_like else _default_dtype(value, array, name)
+    return _converted(array, wanted, name)
+
+
+def _default_dtype(value: Any, array: np.ndarray, name: str) -> DType:
+    """TensorFlow's dtype for Python data: that of its first NumPy item if any, else 32-bit."""
+    item = value
+    while isinstance(item, (list, tuple)) and item:
+        item = item[0]
+    if isinstance(item, (np.ndarray, np.generic)):
+        return as_dtype(array.dtype)
+    if array.size == 0 and array.dtype == np.float64:
+        return as_dtype(np.float32)
+    try:
+        return as_dtype({"f": np.float32, "i": _int_dtype(array), "c": np.complex128}.get(array.dtype.kind, array.dtype))
+    except TypeError:
+        raise _conversion_error(name, array, None) from None
+
+
+def _int_dtype(array: np.ndarray) -> Any:
+    info = np.iinfo(np.int32)
+    fits = array.size == 0 or (array.min() >= info.min and array.max() <= info.max)
+    return np.int32 if fits else np.int64
+
+
+_RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def _converted(array: Any, wanted: DType, name: str) -> Any:
+    have = array.dtype
+    if have is wanted.numpy:
+        return array
+    if have.kind not in _RANK_OF_KIND:
+        raise _conversion_error(name, array, wanted)
+    if have != wanted.numpy:
+        given, target = _RANK_OF_KIND[have.kind], _RANK_OF_KIND[wanted.numpy.kind]
+        if given > target or (given == 0) != (target == 0):
+            raise _conversion_error(name, array, wanted)
+        if target == 1 and array.size:
+            low, high = np.iinfo(wanted.numpy).min, np.iinfo(wanted.numpy).max
+            if int(array.min()) < low or int(array.max()) > high:
+                raise _conversion_error(name, array, wanted)
+    return array.astype(wanted.numpy)
+
+
+def _conversion_error(name: str, array: Any, wanted: DType | None) -> Exception:
+    target = "a tensor" if wanted is None else f"a tensor of dtype {wanted.name}"
+    hint = "" if wanted is None else f"; convert it yourself with tf.cast(..., tf.{wanted.name}) if that is meant"
+    return DTypeError(f"{name}: cannot convert {array!r} (dtype {array.dtype}) to {target}{hint}")
