@@ -8,6 +8,8 @@ own error message by running the abstract evaluation after the fact.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from engine.dtypes import BY_NUMPY, DType
 from engine.errors import InvalidArgumentError, OpError
 from engine.op import Op
 from engine.tape import active, record
+from engine.tensor_shape import TensorShape
 from engine.value import Value, as_array
 
 
@@ -45,6 +48,10 @@ class EagerTensor(Value):
         """Element type."""
         return BY_NUMPY[self._array.dtype]
 
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return self._array.shape  # type: ignore[no-any-return]
+
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         try:
             arrays = [x._array for x in inputs]
@@ -69,6 +76,127 @@ class EagerTensor(Value):
         if active.tapes:
             record(op, inputs, params, (out,))
         return out
+
+    # ---- what users see ----------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return TensorShape(self._array.shape)
+
+    def get_shape(self) -> TensorShape:
+        """The shape (TensorFlow 1's spelling)."""
+        return self.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return int(self._array.ndim)
+
+    def numpy(self) -> Any:
+        """A NumPy array (a NumPy scalar for rank 0) of the same contents, which the caller may change."""
+        array = self._array
+        return array.copy() if isinstance(array, np.ndarray) and array.ndim else array[()]
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value, as `numpy` gives it. There is nothing to feed on an eager tensor."""
+        if feed_dict:
+            raise InvalidArgumentError("eval: an eager tensor depends on nothing that could be fed")
+        return self.numpy()
+
+    def set_shape(self, shape: Any) -> None:
+        """Raise unless `shape` fits (an eager tensor's shape is always known)."""
+        self.shape.assert_is_compatible_with(shape)
+
+    def item(self) -> Any:
+        """The value of a tensor with one element, as a Python number."""
+        return self._array.item()
+
+    def tolist(self) -> Any:
+        """The value as nested lists of Python numbers."""
+        return self._array.tolist()
+
+    def ref(self) -> Reference:
+        """A hashable stand-in, usable as a key (tensors themselves compare elementwise)."""
+        return Reference(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = np.array(self._array, dtype=dtype, copy=copy)
+        if array.base is not None or array is self._array:
+            array = array.view()
+            array.flags.writeable = False
+        return array
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("a scalar tensor has no length")
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._array.ndim:
+            raise TypeError("cannot iterate over a scalar tensor")
+        return (self[i] for i in range(len(self._array)))
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __int__(self) -> int:
+        return int(self._array)
+
+    def __float__(self) -> float:
+        return float(self._array)
+
+    def __complex__(self) -> complex:
+        return complex(self._array)
+
+    def __index__(self) -> int:
+        return operator.index(self._array[()])
+
+    def __round__(self, digits: int = 0) -> Any:
+        return round(self._array.item(), digits)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._array[()] if not self._array.ndim else self._array, spec)
+
+    def __hash__(self) -> int:
+        raise TypeError("a tensor is unhashable, because == compares its elements; use tensor.ref() as the key")
+
+    def __copy__(self) -> EagerTensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> EagerTensor:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EagerTensor, (self._array,)
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({self._array}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._array!r}>"
+
+
+class Reference:
+    """A hashable reference to a tensor or variable: equal if it refers to the same object."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any) -> None:
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """What it refers to."""
+        return self._referent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __repr__(self) -> str:
+        return f"<Reference to {self._referent!r}>"
 
 
 _accepted: dict[Op, set[tuple[Any, ...]]] = {}

@@ -44,6 +44,11 @@ class Value:
         """Element type."""
         return self.aval.dtype
 
+    @property
+    def _shape(self) -> Shape:
+        """The static shape as a tuple, None where not known (`shape` is the front ends' richer object)."""
+        return self.aval.shape
+
     def _bind(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply `op` to `inputs`, among which this value has the highest level."""
         raise AttributeError(f"{type(self).__name__} does not define `_bind`")
@@ -71,7 +76,7 @@ def aval_of(x: Any) -> Aval:
 
 def shape_of(x: Any) -> Shape:
     """Static shape of any value as a tuple (None where not known)."""
-    return x.aval.shape if isinstance(x, Value) else x.shape  # type: ignore[no-any-return]
+    return x._shape if isinstance(x, Value) else x.shape  # type: ignore[no-any-return]
 
 
 def dtype_of(x: Any) -> DType:

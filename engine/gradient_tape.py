@@ -1,0 +1,366 @@
+"""`GradientTape`: record what happens, then ask for derivatives.
+
+One class for both front ends: it records eager tensors, and graph tensors as TensorFlow 1 allows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from engine import nest
+from engine.aval import format_shape
+from engine.batching import Batched, batch_level, unbatch
+from engine.eager import EagerTensor
+from engine.errors import DTypeError, ShapeError
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.shape import reshape, transpose
+from engine.reverse import reverse
+from engine.rows import check_rows_independent
+from engine.tape import Tape
+from engine.value import Value, as_array, aval_of, dtype_of, shape_of
+from engine.variable import Variable, tracked_value
+
+
+class UnconnectedGradients(Enum):
+    """What the gradient with respect to a source is that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+def as_policy(unconnected_gradients: Any) -> UnconnectedGradients:
+    """The `UnconnectedGradients` member that a user's argument names, or a ValueError."""
+    try:
+        return UnconnectedGradients(unconnected_gradients)
+    except ValueError:
+        raise ValueError(
+            f"argument `unconnected_gradients` must be 'none' or 'zero', got {unconnected_gradients!r}"
+        ) from None
+
+
+class GradientTape:
+    """Records operations for differentiation.
+
+    Parameters
+    ----------
+    persistent : bool
+        Whether derivatives may be taken more than once. A tape that is not lets go of its recording after the first.
+    watch_accessed_variables : bool
+        Whether trainable variables are watched when they are read inside.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> x = tf.constant(3.0)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> tape.gradient(y, x).numpy()
+    np.float32(6.0)
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed = watch_accessed_variables
+        self._tape = Tape(watch_accessed_variables)
+        self._spent = False
+
+    def __enter__(self) -> GradientTape:
+        if self._tape.is_recording:
+            raise ValueError("the tape is recording already and cannot be entered again")
+        self._spent = False
+        self._tape.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._tape.stop()
+
+    def watch(self, tensor: Any) -> None:
+        """Trace `tensor` (or each tensor of a structure) from here on.
+
+        Raises
+        ------
+        TypeError
+            If something is not a tensor or variable.
+        """
+        for x in nest.flatten(tensor):
+            _require_tensor(x, "watch")
+            if not dtype_of(x).is_differentiable:
+                warnings.warn(
+                    f"watch: the dtype of a watched tensor must be floating (e.g. tf.float32), got {dtype_of(x).name}; "
+                    f"its gradient will be None",
+                    stacklevel=2,
+                )
+                continue
+            self._tape.watch(tracked_value(x))
+            if isinstance(x, Variable):
+                self._tape.variables[id(x)] = x
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Leave what happens inside the `with` block unrecorded."""
+        if not self._tape.is_recording:
+            raise ValueError("stop_recording: the tape is not recording")
+        self._tape.stop()
+        try:
+            yield
+        finally:
+            self._tape.start()
+
+    def reset(self) -> None:
+        """Forget everything recorded and watched so far, as if the tape had just been entered."""
+        self._tape.clear()
+        self._spent = False
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables watched, in the order they were first used."""
+        return tuple(self._tape.variables.values())
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of `target` (of the sum of all its elements) with respect to each of `sources`.
+
+        Parameters
+        ----------
+        target : tensor or structure of tensors
+            The gradients of several targets add up. See `jacobian` for the derivative of each element.
+        sources : tensor, variable or structure of these
+        output_gradients : structure like `target`, optional
+            Cotangents of the targets in place of ones; None entries mean ones.
+        unconnected_gradients : UnconnectedGradients or str
+            ``"none"``: None for a source that the target does not depend on. ``"zero"``: zeros.
+
+        Returns
+        -------
+        structure like `sources`
+            Each gradient has shape and dtype of its source.
+
+        Raises
+        ------
+        RuntimeError
+            On a second call, unless the tape is persistent.
+        TypeError
+            If a target or source is not a tensor.
+        ValueError
+            If an output gradient's shape is not its target's.
+        """
+        policy = as_policy(unconnected_gradients)
+        targets = self._targets(target)
+        seeds = list(zip(targets, _seeds(targets, output_gradients), strict=True))
+        found = self._walk([s for s in seeds if dtype_of(s[0]).is_differentiable], sources)
+        results = [
+            _result(g, s, policy, (), "gradient") for g, s in zip(found, nest.flatten(sources), strict=True)
+        ]
+        return nest.pack_sequence_as(sources, results)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of every element of `target` with respect to every element of each source.
+
+        Parameters
+        ----------
+        target : tensor, or structure of tensors
+            A structure gives a structure of Jacobians (TensorFlow accepts one tensor only).
+        sources : tensor, variable or structure of these
+        unconnected_gradients : UnconnectedGradients or str
+        parallel_iterations, experimental_use_pfor
+            Accepted for compatibility: all rows are always computed at once, by batching.
+
+        Returns
+        -------
+        structure like `sources` (for each target)
+            Of shape ``target.shape + source.shape``.
+
+        Raises
+        ------
+        RuntimeError
+            On a second call, unless the tape is persistent.
+        """
+        policy = as_policy(unconnected_gradients)
+        blocks = []
+        targets = self._targets(target)
+        for one in targets:
+            shape = _static_shape(one, "jacobian")
+            found = self._batched_walk(one, _identity(shape, dtype_of(one)), sources, keep=len(targets) > 1)
+            results = [
+                _result(None if g is None else _reshaped(g, shape, s), s, policy, shape, "jacobian")
+                for g, s in zip(found, nest.flatten(sources), strict=True)
+            ]
+            blocks.append(nest.pack_sequence_as(sources, results))
+        self._finish()
+        return nest.pack_sequence_as(target, blocks)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each row of `target` with respect to the same row of `source`.
+
+        Parameters
+        ----------
+        target, source : tensor
+            Of shapes ``(b, ...)`` with the same b. Row i of the target may depend on row i of the source only; this is
+            checked.
+        unconnected_gradients : UnconnectedGradients or str
+        parallel_iterations, experimental_use_pfor
+            Accepted for compatibility.
+
+        Returns
+        -------
+        tensor
+            Of shape ``(b,) + target.shape[1:] + source.shape[1:]``.
+
+        Raises
+        ------
+        ValueError
+            If the first dimensions differ, or rows are coupled; the message names the op that couples them.
+        """
+        policy = as_policy(unconnected_gradients)
+        (one,) = self._targets(target)
+        _require_tensor(source, "batch_jacobian")
+        shape, source_shape = _static_shape(one, "batch_jacobian"), _static_shape(source, "batch_jacobian")
+        if not shape or not source_shape or shape[0] != source_shape[0]:
+            raise ShapeError(
+                f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
+                f"({format_shape(source_shape)}) to match."
+            )
+        check_rows_independent(self._tape.nodes, one, tracked_value(source))
+        rows = _identity(shape[1:], dtype_of(one))
+        seed = np.broadcast_to(rows[:, None], (rows.shape[0], *shape))
+        (found,) = self._batched_walk(one, seed, source)
+        self._finish()
+        if found is None:
+            return _result(None, source, policy, shape, "batch_jacobian", drop_rows=True)
+        by_row = _moved_batch(found)
+        return _wrapped(reshape(by_row, shape + source_shape[1:]))
+
+    # ---- the parts ---------------------------------------------------------------------------------------------------
+
+    def _targets(self, target: Any) -> list[Any]:
+        if self._spent:
+            raise RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
+                "Make it GradientTape(persistent=True) to take several derivatives of one recording."
+            )
+        targets = nest.flatten(target)
+        for x in targets:
+            _require_tensor(x, "target")
+        return [x.read_value() if isinstance(x, Variable) else x for x in targets]
+
+    def _walk(self, seeds: list[tuple[Any, Any]], sources: Any, keep: bool = False) -> list[Any]:
+        flat = nest.flatten(sources)
+        for x in flat:
+            _require_tensor(x, "source")
+        if not self._persistent and not keep:
+            self._tape.stop()
+        found = reverse(self._tape.nodes, seeds, [tracked_value(x) for x in flat])
+        if not keep:
+            self._finish()
+        return found
+
+    def _batched_walk(self, target: Any, seed: Any, sources: Any, keep: bool = True) -> list[Any]:
+        """Cotangents of the sources for all seeds at once, with the batch axis in front."""
+        if not dtype_of(target).is_differentiable:
+            return [None] * len(nest.flatten(sources))
+        with batch_level() as level:
+            found = self._walk([(target, Batched(seed, level))], sources, keep=True)
+            return [None if g is None else unbatch(g, level, seed.shape[0]) for g in found]
+
+    def _finish(self) -> None:
+        """Let go of the recording, unless the tape is persistent."""
+        if not self._persistent:
+            self._tape.stop()
+            self._tape.clear()
+            self._spent = True
+
+
+def _require_tensor(x: Any, role: str) -> None:
+    if not isinstance(x, Value):
+        raise TypeError(
+            f"{role}: must be a tensor or variable, got {type(x).__name__}; convert it with tf.convert_to_tensor first"
+        )
+
+
+def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+    """The cotangents to start from: those given, ones elsewhere."""
+    given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
+    if len(given) != len(targets):
+        raise ValueError(f"output_gradients: expected {len(targets)} of them, one for each target, got {len(given)}")
+    return [ones_like(t) if g is None else _checked_seed(t, g) for t, g in zip(targets, given, strict=True)]
+
+
+def _checked_seed(target: Any, seed: Any) -> Any:
+    seed = seed if isinstance(seed, Value) else as_array(seed, dtype_of(target), "output_gradients")
+    have, want = shape_of(seed), shape_of(target)
+    if have is not None and want is not None and have != want and None not in have + want:
+        raise ShapeError(f"output_gradients: the target has shape {format_shape(want)}, its gradient {format_shape(have)}")
+    if dtype_of(seed) is not dtype_of(target):
+        raise DTypeError(
+            f"output_gradients: the target has dtype {dtype_of(target).name}, its gradient {dtype_of(seed).name}"
+        )
+    return seed
+
+
+def _static_shape(x: Any, what: str) -> tuple[int, ...]:
+    shape = shape_of(x)
+    if shape is None or None in shape:
+        raise ShapeError(f"{what}: the shape must be known, got {aval_of(x)}; set it with set_shape")
+    return shape  # type: ignore[return-value]
+
+
+def _identity(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """One seed per element: the identity matrix with its columns in the given shape."""
+    count = int(np.prod(shape, dtype=np.int64))
+    return np.eye(count, dtype=dtype.numpy).reshape(count, *shape)
+
+
+def _reshaped(stacked: Any, target_shape: tuple[int, ...], source: Any) -> Any:
+    return reshape(stacked, target_shape + _static_shape(source, "jacobian"))
+
+
+def _moved_batch(stacked: Any) -> Any:
+    """(elements, rows, ...) to (rows, elements, ...)."""
+    rank = len(_static_shape(stacked, "batch_jacobian"))
+    return transpose(stacked, (1, 0, *range(2, rank)))
+
+
+def _wrapped(x: Any) -> Any:
+    return x if isinstance(x, Value) else EagerTensor(x)
+
+
+def _result(
+    ct: Any, source: Any, policy: UnconnectedGradients, prefix: tuple[int, ...], what: str, drop_rows: bool = False
+) -> Any:
+    """A cotangent as the user gets it; for an unconnected source None or zeros."""
+    if ct is not None:
+        return _wrapped(ct)
+    if policy is UnconnectedGradients.NONE:
+        return None
+    if not prefix:
+        return _wrapped(zeros_like(source))
+    shape = prefix + _static_shape(source, what)[1 if drop_rows else 0 :]
+    return EagerTensor(np.zeros(shape, dtype_of(source).numpy))

@@ -1,0 +1,87 @@
+"""Nested structures: lists, tuples, named tuples and dicts of anything, taken apart and put together again.
+
+Dicts are flattened in the order of their sorted keys, as TensorFlow does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+
+def is_nested(structure: Any) -> bool:
+    """Whether `structure` is a list, tuple or dict."""
+    return isinstance(structure, (list, tuple, Mapping))
+
+
+def flatten(structure: Any) -> list[Any]:
+    """The leaves of a structure, in order.
+
+    Examples
+    --------
+    >>> flatten({"b": [1, (2,)], "a": 0})
+    [0, 1, 2]
+    """
+    if isinstance(structure, Mapping):
+        return [leaf for key in sorted(structure) for leaf in flatten(structure[key])]
+    if isinstance(structure, (list, tuple)):
+        return [leaf for item in structure for leaf in flatten(item)]
+    return [structure]
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
+    """A structure like `structure` whose leaves are those of `flat_sequence`.
+
+    Raises
+    ------
+    ValueError
+        If the number of leaves differs.
+
+    Examples
+    --------
+    >>> pack_sequence_as({"b": [1, (2,)], "a": 0}, [7, 8, 9])
+    {'b': [8, (9,)], 'a': 7}
+    """
+    leaves = list(flat_sequence)
+    count = len(flatten(structure))
+    if count != len(leaves):
+        raise ValueError(f"pack_sequence_as: the structure has {count} leaves, but {len(leaves)} values were given")
+    return _pack(structure, iter(leaves))
+
+
+def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
+    if isinstance(structure, Mapping):
+        packed = {key: _pack(structure[key], leaves) for key in sorted(structure)}
+        return type(structure)((key, packed[key]) for key in structure)  # type: ignore[call-arg]
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        return type(structure)(*[_pack(item, leaves) for item in structure])
+    if isinstance(structure, (list, tuple)):
+        return type(structure)(_pack(item, leaves) for item in structure)
+    return next(leaves)
+
+
+def map_structure(func: Callable[..., Any], *structures: Any) -> Any:
+    """Apply `func` to corresponding leaves of equal structures.
+
+    Raises
+    ------
+    ValueError
+        If the structures differ.
+    """
+    first = structures[0]
+    for other in structures[1:]:
+        assert_same_structure(first, other)
+    return pack_sequence_as(first, [func(*leaves) for leaves in zip(*map(flatten, structures), strict=True)])
+
+
+def assert_same_structure(a: Any, b: Any) -> None:
+    """Raise ValueError unless the two structures have the same shape."""
+    same_kind = is_nested(a) == is_nested(b) and isinstance(a, Mapping) == isinstance(b, Mapping)
+    if same_kind and is_nested(a):
+        same_kind = len(a) == len(b) and (not isinstance(a, Mapping) or set(a) == set(b))
+    if not same_kind:
+        raise ValueError(f"the two structures differ: {a!r} and {b!r}")
+    if is_nested(a):
+        pairs = [(a[k], b[k]) for k in sorted(a)] if isinstance(a, Mapping) else zip(a, b, strict=True)
+        for x, y in pairs:
+            assert_same_structure(x, y)
