@@ -19,7 +19,6 @@ from engine.dtypes import BY_NUMPY, DType
 from engine.errors import InvalidArgumentError, OpError
 from engine.op import Op
 from engine.tape import active, record
-from engine.tensor_shape import TensorShape
 from engine.value import Value, as_array
 
 
@@ -78,15 +77,6 @@ class EagerTensor(Value):
         return out
 
     # ---- what users see ----------------------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape."""
-        return TensorShape(self._array.shape)
-
-    def get_shape(self) -> TensorShape:
-        """The shape (TensorFlow 1's spelling)."""
-        return self.shape
 
     @property
     def ndim(self) -> int:

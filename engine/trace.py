@@ -154,6 +154,14 @@ class Trace:
         """A node whose value is given from outside."""
         return self.append(placeholder, (), {"dtype": aval.dtype, "shape": aval.shape}, (aval,), **node_info)[0]
 
+    def trainable_variables(self) -> list[Any]:
+        """The trainable variables that live here. A plain trace has none."""
+        return []
+
+    def group(self, operations: Sequence[Any], name: str) -> Any:
+        """One operation that runs all of `operations`. A plain trace runs nothing."""
+        raise InvalidArgumentError(f"group: {type(self).__name__} has no operations to run; build a graph for that")
+
 
 def _with_known_value(op: Op, inputs: Sequence[Aval], params: dict[str, Any], out: Aval) -> Aval:
     """`out` with its contents, if it is a small integer value computed from known ones."""

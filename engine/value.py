@@ -17,6 +17,7 @@ import numpy as np
 from engine.aval import Aval, Shape, aval_of_array
 from engine.dtypes import BY_NUMPY, DType, as_dtype
 from engine.errors import DTypeError
+from engine.tensor_shape import TensorShape
 
 
 class Value:
@@ -48,6 +49,15 @@ class Value:
     def _shape(self) -> Shape:
         """The static shape as a tuple, None where not known (`shape` is the front ends' richer object)."""
         return self.aval.shape
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as users see it."""
+        return TensorShape(self._shape)
+
+    def get_shape(self) -> TensorShape:
+        """The shape (TensorFlow 1's spelling)."""
+        return self.shape
 
     def _bind(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply `op` to `inputs`, among which this value has the highest level."""

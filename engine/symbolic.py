@@ -1,0 +1,133 @@
+"""`gradients`: symbolic derivatives, added to a trace as nodes.
+
+The walk is `engine.reverse.reverse` over the trace's own nodes; this module chooses the nodes and the seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.aval import compatible, format_shape
+from engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.gradient_tape import UnconnectedGradients, as_policy
+from engine.op import Node
+from engine.ops.creation import ones_like, zeros_like
+from engine.reverse import reverse
+from engine.trace import Symbol
+from engine.value import Value, as_array, dtype_of, shape_of
+from engine.variable import Variable, tracked_value
+
+
+def as_list(x: Any) -> list[Any]:
+    """A list of what is given: a list or tuple as it is, anything else as its only item."""
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Derivatives of the sum of all elements of `ys` with respect to each of `xs`, as new symbols.
+
+    Parameters
+    ----------
+    ys, xs : symbol, variable, or list of these
+    grad_ys : value or list of (value or None), optional
+        Cotangents of `ys`; None entries mean ones.
+    stop_gradients : symbol or list, optional
+        Values to treat as constants.
+    unconnected_gradients : UnconnectedGradients or str
+
+    Returns
+    -------
+    list
+        One symbol per x, None (or zeros) where no path leads from it to any y.
+
+    Raises
+    ------
+    ValueError
+        If the number of `grad_ys` or a shape does not fit.
+    TypeError
+        If something is not a tensor, or a dtype does not fit.
+    """
+    policy = as_policy(unconnected_gradients)
+    targets = [_read(y, "ys") for y in as_list(ys)]
+    sources = as_list(xs)
+    for x in sources:
+        _require_symbolic(x, "xs")
+    stop = [tracked_value(s) for s in as_list(stop_gradients)] if stop_gradients is not None else []
+    seeds = list(zip(targets, _seeds(targets, grad_ys), strict=True))
+    wanted = [tracked_value(x) for x in sources]
+    usable = [(y, seed) for y, seed in seeds if dtype_of(y).is_differentiable]
+    kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
+    found = reverse(_ancestors([y for y, _ in usable]), usable, [w for w in kept if w is not None], stop)
+    by_id = {id(w): g for w, g in zip([w for w in kept if w is not None], found, strict=True)}
+    results = [None if w is None else by_id[id(w)] for w in kept]
+    if policy is UnconnectedGradients.ZERO:
+        results = [zeros_like(x) if g is None else g for g, x in zip(results, sources, strict=True)]
+    return [_in_trace(g, w) for g, w in zip(results, wanted, strict=True)]
+
+
+def _read(y: Any, argument: str) -> Any:
+    _require_symbolic(y, argument)
+    return y.read_value() if isinstance(y, Variable) else y
+
+
+def _require_symbolic(x: Any, argument: str) -> None:
+    if isinstance(tracked_value(x) if isinstance(x, Value) else x, Symbol):
+        return
+    raise TypeError(
+        f"gradients: argument `{argument}` must hold tensors or variables of a graph, got {type(x).__name__}; "
+        f"for eager tensors use a GradientTape"
+    )
+
+
+def _seeds(targets: Sequence[Any], grad_ys: Any) -> list[Any]:
+    given = [None] * len(targets) if grad_ys is None else as_list(grad_ys)
+    if len(given) != len(targets):
+        raise InvalidArgumentError(f"Length mismatch. Passed {len(given)} grad_ys for {len(targets)} ys")
+    return [_seed(y, g, i) for i, (y, g) in enumerate(zip(targets, given, strict=True))]
+
+
+def _seed(y: Symbol, given: Any, i: int) -> Any:
+    if given is None:
+        return ones_like(y)
+    if not isinstance(given, Value):
+        given = as_array(given, y.dtype, f"gradients: grad_ys[{i}]")
+    if not compatible(shape_of(given), shape_of(y)):
+        raise ShapeError(
+            f"gradients: grad_ys[{i}] has shape {format_shape(shape_of(given))}, but ys[{i}] has shape "
+            f"{format_shape(shape_of(y))}"
+        )
+    if dtype_of(given) is not y.dtype:
+        raise DTypeError(
+            f"gradients: grad_ys[{i}] has dtype {dtype_of(given).name}, but ys[{i}] has dtype {y.dtype.name}; "
+            f"cast it with tf.cast"
+        )
+    if isinstance(given, Variable):
+        given = given.read_value()
+    return y.trace.operand(given)
+
+
+def _in_trace(g: Any, source: Symbol) -> Any:
+    """A gradient is a symbol of the graph, also if it is a constant."""
+    return g if g is None or isinstance(g, Symbol) else source.trace.operand(g)
+
+
+def _ancestors(targets: Sequence[Symbol]) -> list[Node]:
+    """The nodes that the targets are computed from, in the order of execution."""
+    if not targets:
+        return []
+    needed: set[int] = set()
+    pending: list[Node] = [y.node for y in targets]
+    while pending:
+        node = pending.pop()
+        if id(node) in needed:
+            continue
+        needed.add(id(node))
+        pending.extend(x.node for x in node.inputs if isinstance(x, Symbol))
+    return [node for node in targets[0].trace.nodes if id(node) in needed]
