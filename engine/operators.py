@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.ops import arithmetic, compare, explog, index, linalg
+from engine.ops import arithmetic, compare, complexes, explog, index, linalg
 from engine.value import Value, as_array, dtype_of
 
 
@@ -62,7 +62,7 @@ def install() -> None:
     for name, function in {
         "neg": arithmetic.negative,
         "pos": lambda x: x,
-        "abs": arithmetic.abs,
+        "abs": complexes.abs,
         "invert": invert,
         "getitem": index.getitem,
         "setitem": _no_item_assignment,

@@ -1,0 +1,202 @@
+"""Complex numbers: parts, modulus, angle, conjugate.
+
+Gradients follow TensorFlow: the gradient of a real function is the conjugate of its derivative, so that descent goes
+against it (see `engine.kinds`). In other words every reverse rule here is the adjoint of its forward rule for the real
+inner product ``Re(conj(a) * b)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval, broadcast_shapes
+from engine.batching import elementwise_rule
+from engine.dtypes import COMPLEX, complex64, complex128, float32, float64
+from engine.kinds import check_dtype, elementwise_abstract, general, linear, same_dtype
+from engine.ops import arithmetic
+from engine.ops.arithmetic import divide_no_nan, real_abs
+from engine.ops.compare import less, where
+from engine.ops.creation import ones_like, zeros_like
+from engine.structural import conj as _conj
+from engine.structural import scale, sum_to_like
+from engine.value import dtype_of
+
+# ---- complex from parts, and parts from complex ----------------------------------------------------------------------
+
+
+def _parts_abstract(real: Aval, imag: Aval) -> Aval:
+    check_dtype("complex", "real", real, (float32, float64))
+    dtype = same_dtype("complex", ("real", "imag"), (real, imag))
+    return Aval(broadcast_shapes("complex", real.shape, imag.shape), complex128 if dtype is float64 else complex64)
+
+
+def _complex_kernel(real: Any, imag: Any) -> Any:
+    shape = np.broadcast_shapes(np.shape(real), np.shape(imag))
+    out = np.empty(shape, np.result_type(real.dtype, np.complex64))
+    out.real, out.imag = real, imag
+    return out
+
+
+def _to_complex(x: Any) -> Any:
+    return complex_op(x, zeros_like(x))
+
+
+def _times_i(x: Any) -> Any:
+    return complex_op(zeros_like(x), x)
+
+
+complex_op = general(
+    "complex_op",
+    _complex_kernel,
+    _parts_abstract,
+    vjp=(
+        lambda ct, out, x, y: sum_to_like(real_op(ct), x),
+        lambda ct, out, x, y: sum_to_like(imag_op(ct), y),
+    ),
+    jvp=(
+        lambda t, out, x, y: complex_op(t, zeros_like(y)),
+        lambda t, out, x, y: complex_op(zeros_like(x), t),
+    ),
+    batch=elementwise_rule,
+    type="Complex",
+    args=("real", "imag"),
+    doc="``real + 1j * imag``.",
+)
+
+
+def _real_abstract(name: str) -> Callable[[Aval], Aval]:
+    """Abstract evaluation of a real-valued function of a complex value."""
+
+    def abstract(x: Aval) -> Aval:
+        check_dtype(name, "input", x, COMPLEX)
+        return Aval(x.shape, x.dtype.real_dtype)
+
+    return abstract
+
+
+real_op = linear(
+    "real_op",
+    np.real,
+    lambda ct, x: _to_complex(ct),
+    _real_abstract("real"),
+    elementwise_rule,
+    type="Real",
+    args=("input",),
+    doc="Real part of a complex value.",
+)
+imag_op = linear(
+    "imag_op",
+    np.imag,
+    lambda ct, x: _times_i(ct),
+    _real_abstract("imag"),
+    elementwise_rule,
+    type="Imag",
+    args=("input",),
+    doc="Imaginary part of a complex value.",
+)
+
+
+@operands("real", "imag")
+def complex(real: Any, imag: Any) -> Any:
+    """``real + 1j * imag`` of two float32 or two float64 values, broadcast together.
+
+    Examples
+    --------
+    >>> complex(np.array([1.0]), np.array([2.0]))
+    array([1.+2.j])
+    """
+    return complex_op(real, imag)
+
+
+@operands("input")
+def real(input: Any) -> Any:
+    """Real part; a real value is returned as it is."""
+    return real_op(input) if dtype_of(input).is_complex else input
+
+
+@operands("input")
+def imag(input: Any) -> Any:
+    """Imaginary part; zeros for a real value."""
+    return imag_op(input) if dtype_of(input).is_complex else zeros_like(input)
+
+
+@operands("x")
+def conj(x: Any) -> Any:
+    """Complex conjugate; a real value is returned as it is."""
+    return _conj(x)
+
+
+# ---- modulus, sign, angle --------------------------------------------------------------------------------------------
+
+complex_abs = general(
+    "complex_abs",
+    np.absolute,
+    _real_abstract("abs"),
+    vjp=(lambda ct, out, x: _to_complex(ct) * complex_sign(x),),
+    jvp=(lambda t, out, x: real_op(t * _conj(complex_sign(x))),),
+    batch=elementwise_rule,
+    type="ComplexAbs",
+    doc="Modulus of a complex value, real. Its derivative at 0 is 0.",
+)
+
+
+def _tangential(d: Any, out: Any, x: Any) -> Any:
+    """`d` without its component along x, over ``|x|``: the derivative of ``x / |x|``, which is its own adjoint."""
+    along = out * _to_complex(real_op(d * _conj(out)))
+    return divide_no_nan(d - along, _to_complex(complex_abs(x)))
+
+
+complex_sign = general(
+    "complex_sign",
+    np.sign,
+    elementwise_abstract("sign", ("x",), COMPLEX, None),
+    vjp=(_tangential,),
+    jvp=(_tangential,),
+    batch=elementwise_rule,
+    type="Sign",
+    doc="``x / abs(x)`` of a complex value, 0 at 0.",
+)
+angle_op = general(
+    "angle_op",
+    np.angle,
+    _real_abstract("angle"),
+    vjp=(lambda ct, out, x: scale(_times_i(ct), arithmetic.reciprocal(_conj(x))),),
+    jvp=(lambda t, out, x: imag_op(scale(t, arithmetic.reciprocal(x))),),
+    batch=elementwise_rule,
+    type="Angle",
+    doc="Argument of a complex value, radians in [-pi, pi].",
+)
+
+
+@operands("x")
+def abs(x: Any) -> Any:
+    """Absolute value; of a complex value the modulus, which is real. Its derivative at 0 is 0.
+
+    Examples
+    --------
+    >>> abs(np.array([-1.0])), abs(np.array([3 + 4j]))
+    (array([1.]), array([5.]))
+    """
+    return complex_abs(x) if dtype_of(x).is_complex else real_abs(x)
+
+
+@operands("x")
+def sign(x: Any) -> Any:
+    """-1, 0 or 1; of a complex value ``x / abs(x)``, 0 at 0.
+
+    The derivative is 0 for real values. For complex ones it is the true derivative (TensorFlow returns zeros there).
+    """
+    return complex_sign(x) if dtype_of(x).is_complex else arithmetic.sign(x)
+
+
+@operands("input")
+def angle(input: Any) -> Any:
+    """Argument of a complex value in radians; of a real value 0, or pi where it is negative."""
+    if dtype_of(input).is_complex:
+        return angle_op(input)
+    zero = zeros_like(input)
+    return where(less(input, zero), np.pi * ones_like(input), zero)
