@@ -1,0 +1,55 @@
+"""Rows of `engine.ops.complexes`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.ops import complexes
+from tests.row import Row, real
+
+COMPLEX = ("complex64", "complex128")
+ALL = ("float32", "float64", *COMPLEX)
+
+ROWS = (
+    Row(
+        complexes.complex_op,
+        (real(3, 4), real(4)),
+        oracle=lambda x, y: x + 1j * y,
+        tf=lambda tf, x, y: tf.complex(x, tf.broadcast_to(y, [3, 4])),
+    ),
+    Row(complexes.complex_op, (real(), real(2, 0)), label="size0", oracle=lambda x, y: x + 1j * y),
+    Row(complexes.real_op, (real(3, 4),), dtypes=COMPLEX, oracle=np.real, tf=lambda tf, x: tf.math.real(x)),
+    Row(complexes.imag_op, (real(3, 4),), dtypes=COMPLEX, oracle=np.imag, tf=lambda tf, x: tf.math.imag(x)),
+    Row(complexes.complex_abs, (real(3, 4),), dtypes=COMPLEX, oracle=np.abs, tf=lambda tf, x: tf.abs(x)),
+    Row(
+        complexes.complex_abs,
+        (real(3),),
+        dtypes=ALL,
+        label="abs",
+        call=complexes.abs,
+        oracle=np.abs,
+        tf=lambda tf, x: tf.abs(x),
+    ),
+    Row(complexes.complex_sign, (real(3, 4),), dtypes=COMPLEX, oracle=np.sign),
+    Row(
+        complexes.complex_sign,
+        (real(),),
+        dtypes=("float32", "float64"),
+        label="sign",
+        call=complexes.sign,
+        oracle=np.sign,
+        tf=lambda tf, x: tf.sign(x),
+        order=1,
+    ),
+    Row(complexes.angle_op, (real(3, 4),), dtypes=COMPLEX, oracle=np.angle, tf=lambda tf, x: tf.math.angle(x)),
+    Row(
+        complexes.angle_op,
+        (real(3, 4),),
+        dtypes=("float32", "float64"),
+        label="angle of real",
+        call=complexes.angle,
+        oracle=np.angle,
+        tf=lambda tf, x: tf.math.angle(x),
+        order=0,
+    ),
+)
