@@ -1,0 +1,66 @@
+# make test     everything that must pass before a change goes in: ruff, mypy, the tests, the examples in docstrings
+# make report   one model through both front ends on real data, bit for bit, and what its Jacobian costs
+# make bench    timings beside TensorFlow, JAX and autograd
+# make peers    the comparisons with real TensorFlow
+#
+# Nothing is needed beforehand but Python >= 3.11 and make: each target makes its own virtual environment.
+
+# The first of these that runs and is recent enough; override with `make PYTHON=...`
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+VENV_PEERS ?= .venv-peers
+# `make test LINT=` leaves the linters out
+LINT ?= lint
+
+BIN := $(VENV)/bin
+PEERS_BIN := $(VENV_PEERS)/bin
+PIP := -m pip install --quiet --disable-pip-version-check
+
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.PHONY: test lint format unit report bench peers clean
+
+test: $(LINT) unit
+
+lint: $(VENV)/.for-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.for-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+unit: $(VENV)/.for-test
+	$(BIN)/python -m pytest -q
+
+report: $(VENV)/.for-report
+	$(BIN)/python -m bench.report
+
+bench: $(VENV_PEERS)/.for-peers
+	$(PEERS_BIN)/python -m pytest bench -q --benchmark-enable --benchmark-group-by=group \
+		--benchmark-columns=min,median,iqr,rounds --benchmark-sort=name
+
+peers: $(VENV_PEERS)/.for-peers
+	$(PEERS_BIN)/python -m pytest -q -m peer tests
+
+$(VENV)/.for-test: pyproject.toml | $(BIN)/python
+	$(BIN)/python $(PIP) -e '.[test,lint,report]'
+	touch $@
+
+$(VENV)/.for-report: pyproject.toml | $(BIN)/python
+	$(BIN)/python $(PIP) -e '.[report]'
+	touch $@
+
+$(VENV_PEERS)/.for-peers: pyproject.toml | $(PEERS_BIN)/python
+	$(PEERS_BIN)/python $(PIP) -e '.[test,report,peers]'
+	touch $@
+
+$(BIN)/python $(PEERS_BIN)/python:
+	@test -n '$(PYTHON)' || { echo 'No Python >= 3.11 found; say where it is: make PYTHON=/path/to/python3' >&2; exit 1; }
+	$(PYTHON) -m venv $(@:/bin/python=) || { rm -rf $(@:/bin/python=); exit 1; }
+
+clean:
+	rm -rf .venv* report .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

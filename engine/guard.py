@@ -1,0 +1,41 @@
+"""Refuse to start on somebody else's `engine` or `optim`.
+
+Our packages have plain names, and Python looks in the user's own folder first: an ``engine.py`` or an ``optim/`` there
+would be imported in place of ours and fail in some obscure way. Each front end therefore runs this file before it
+imports anything. It runs it *by its path*, since by its name the wrong `engine` would be asked.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parent.parent
+
+
+def find(name: str) -> str | None:
+    """The file that ``import name`` gives, or has given already; None if there is none."""
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__file__", None)
+    spec = find_spec(name)
+    return None if spec is None else spec.origin
+
+
+def check(name: str) -> None:
+    """Raise ImportError, naming the file in the way, unless `name` is our package."""
+    ours = HOME / name / "__init__.py"
+    found = find(name)
+    if found is not None and Path(found).resolve() != ours:
+        # Say the folder where it is a package
+        culprit = Path(found).parent if Path(found).name.startswith("__init__.") else Path(found)
+        raise ImportError(
+            f"{culprit} is in the way: Python imports it as `{name}`, a name that the packages in {HOME} need for "
+            f"themselves. Rename it, or run your program from another folder.",
+            name=name,
+            path=found,
+        )
+
+
+check("engine")
+check("optim")
