@@ -1,0 +1,80 @@
+"""Axis arguments of reductions and scans: from what users write to what ops take, and what they do to shapes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Shape, normalize_axes, normalize_axis
+from engine.errors import InvalidArgumentError
+from engine.trace import constant_value
+from engine.value import Value, shape_of
+
+Axes = tuple[int, ...] | None
+"""Axes as ops take them, counted from the end where the rank is known; None for all of a tensor of unknown rank."""
+
+
+def static_axis(name: str, axis: Any) -> Any:
+    """`axis` as Python data: an array or a tensor known while the graph is built becomes ints.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is a tensor that only a run can know.
+    """
+    if not isinstance(axis, (Value, np.ndarray, np.generic)):
+        return axis
+    known = constant_value(axis)
+    if known is None:
+        raise InvalidArgumentError(f"{name}: argument `axis` must be known while the graph is built, got {axis!r}")
+    return known.tolist()
+
+
+def single_axis(name: str, x: Any, axis: Any) -> int:
+    """One axis, counted from the end if x's rank is known."""
+    axis = static_axis(name, axis)
+    shape = shape_of(x)
+    return int(axis) if shape is None else normalize_axis(name, axis, len(shape)) - len(shape)
+
+
+def reduction_axes(name: str, x: Any, axis: Any) -> Axes:
+    """`axis` (None, an int, several, or a known integer tensor) as ints, counted from the end if x's rank is known."""
+    axis = static_axis(name, axis)
+    shape = shape_of(x)
+    if shape is not None:
+        return negative_axes(name, axis, len(shape))
+    if axis is None:
+        return None
+    return tuple(int(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+
+
+def negative_axes(name: str, axis: Any, rank: int) -> tuple[int, ...]:
+    """`axis` as a tuple of distinct negative ints."""
+    if axis is None:
+        return tuple(range(-rank, 0))
+    return tuple([a - rank for a in normalize_axes(name, axis, rank)])
+
+
+def kept_shape(shape: Shape, axis: Axes) -> tuple[int | None, ...] | None:
+    """The shape with ones at the reduced axes."""
+    if shape is None:
+        return None
+    reduced = negative_axes("reduction", axis, len(shape))
+    return tuple([1 if i - len(shape) in reduced else d for i, d in enumerate(shape)])
+
+
+def reduced_shape(shape: Shape, axis: Axes, keepdims: bool) -> Shape:
+    """The shape after a reduction."""
+    if shape is None:
+        return () if axis is None and not keepdims else None
+    if keepdims:
+        return kept_shape(shape, axis)
+    reduced = negative_axes("reduction", axis, len(shape))
+    return tuple([d for i, d in enumerate(shape) if i - len(shape) not in reduced])
+
+
+def count_reduced(shape: tuple[int, ...], axis: Axes) -> int:
+    """How many elements each result is reduced from."""
+    return math.prod(shape if axis is None else [shape[a] for a in axis])

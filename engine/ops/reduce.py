@@ -1,0 +1,547 @@
+"""Reductions: sums, means, products, extrema, norms and logical ones, over any axes.
+
+All reductions share the parameters ``axis`` (a tuple; the public functions count it from the end where the rank is
+known, so that it means the same in a batch; None stands for all axes of a tensor of unknown rank) and ``keepdims``.
+Their rules rest on `spread_like`, which repeats a reduced value along the axes it was reduced over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval, Shape, compatible, format_shape, merge_shapes, normalize_axis
+from engine.batching import NotBatched, axis_param, logical_rank, materialize
+from engine.dtypes import BOOL, FLOATING, NUMERIC, REAL, DType, as_dtype
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.kinds import PerOperand, check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.op import Op
+from engine.ops.axis_args import (
+    Axes,
+    count_reduced,
+    kept_shape,
+    negative_axes,
+    reduced_shape,
+    reduction_axes,
+    single_axis,
+)
+from engine.ops.compare import cast, cast_like, equal, not_equal
+from engine.ops.creation import zeros_like
+from engine.ops.explog import exp
+from engine.ops.scan import cumprod_op
+from engine.ops.shape import reshape
+from engine.structural import conj, reshape_like, scale
+
+
+def reduction_abstract(name: str, accepts: Iterable[DType]) -> Callable[..., Aval]:
+    """Abstract evaluation of a reduction that keeps the dtype."""
+
+    def abstract(x: Aval, *, axis: Axes, keepdims: bool) -> Aval:
+        check_dtype(name, "input_tensor", x, accepts)
+        if x.shape is not None:
+            negative_axes(name, axis, len(x.shape))
+        return Aval(reduced_shape(x.shape, axis, keepdims), x.dtype)
+
+    return abstract
+
+
+def _nothing_reduced(avals: Any, params: dict[str, Any]) -> int | None:
+    """Reducing only axes of size one (or none at all) changes nothing, if the shape stays."""
+    x = avals[0]
+    return 0 if x.is_static and reduced_shape(x.shape, params["axis"], params["keepdims"]) == x.shape else None
+
+
+# ---- spread_like: the transpose of sum and mean ----------------------------------------------------------------------
+
+
+def _spread_kernel(
+    x: Any, ref: Any, *, axis: Axes, keepdims: bool, mean: bool = False, lead: int = 0, ref_lead: int = 0
+) -> Any:
+    leading, shape = x.shape[:lead], ref.shape[ref_lead:]
+    if mean:
+        x = x / (count_reduced(shape, axis) or 1)
+    return np.broadcast_to(np.reshape(x, leading + kept_shape(shape, axis)), leading + shape)
+
+
+def _spread_abstract(
+    x: Aval, ref: Aval, *, axis: Axes, keepdims: bool, mean: bool = False, lead: int = 0, ref_lead: int = 0
+) -> Aval:
+    if ref.shape is None or x.shape is None:
+        return Aval(ref.shape if lead == 0 == ref_lead else None, x.dtype)
+    return Aval(x.shape[:lead] + ref.shape[ref_lead:], x.dtype)
+
+
+def _spread_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    x, ref = inputs
+    lead, ref_lead = params.get("lead", 0), params.get("ref_lead", 0)
+    # counted from the end, the axes stay what they are whatever stands in front
+    axis = negative_axes(op.name, params["axis"], logical_rank(op, ref, flags[1]) - ref_lead)
+    out = op(x, ref, **{**params, "axis": axis, "lead": lead + flags[0], "ref_lead": ref_lead + flags[1]})
+    return out if flags[0] else NotBatched(out)
+
+
+def _spread_back(ct: Any, x: Any, ref: Any, *, axis: Axes, keepdims: bool, mean: bool = False, **_: int) -> Any:
+    return (reduce_mean_op if mean else reduce_sum_op)(ct, axis=axis, keepdims=keepdims)
+
+
+spread_like_op = linear(
+    "spread_like_op",
+    _spread_kernel,
+    _spread_back,
+    _spread_abstract,
+    _spread_batch,
+    type="SpreadLike",
+    args=("x", "ref"),
+    doc="A reduced value repeated along the axes over which `ref` was reduced; with ``mean`` divided by their size.",
+)
+
+
+def spread_like(x: Any, ref: Any, axis: Axes, keepdims: bool, mean: bool = False) -> Any:
+    """`x`, of the shape that reducing `ref` gives, repeated to the shape of `ref`: the transpose of a sum.
+
+    With `mean` it is divided by the number of elements reduced: the transpose of a mean. No size need be known.
+    """
+    return spread_like_op(x, ref, axis=axis, keepdims=keepdims, mean=mean)
+
+
+# ---- sum and mean ----------------------------------------------------------------------------------------------------
+
+
+def sum_kernel(x: Any, *, axis: Axes, keepdims: bool, dtype: Any = None) -> Any:
+    """The sum of an array in its own dtype (or the given one)."""
+    return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype or x.dtype)  # type: ignore[call-overload]
+
+
+def mean_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    """The mean of an array in its own dtype."""
+    count = count_reduced(x.shape, axis)
+    kind = x.dtype.kind
+    if kind in "iu":
+        total = sum_kernel(x, axis=axis, keepdims=keepdims, dtype=np.int64)
+        # toward zero, as integers divide in TensorFlow
+        return (np.sign(total) * (np.absolute(total) // count)).astype(x.dtype)
+    if x.dtype.itemsize == 2:
+        # a sum of half floats overflows long before their mean does
+        return (sum_kernel(x, axis=axis, keepdims=keepdims, dtype=np.float32) / np.float32(count)).astype(x.dtype)
+    return np.true_divide(sum_kernel(x, axis=axis, keepdims=keepdims), x.dtype.type(count))
+
+
+reduce_sum_op = linear(
+    "reduce_sum_op",
+    sum_kernel,
+    lambda ct, x, *, axis, keepdims: spread_like(ct, x, axis, keepdims),
+    reduction_abstract("reduce_sum", NUMERIC),
+    axis_param,
+    type="Sum",
+    args=("input_tensor",),
+    simplify=_nothing_reduced,
+    doc="Sum over axes.",
+)
+reduce_mean_op = linear(
+    "reduce_mean_op",
+    mean_kernel,
+    lambda ct, x, *, axis, keepdims: spread_like(ct, x, axis, keepdims, mean=True),
+    reduction_abstract("reduce_mean", NUMERIC),
+    axis_param,
+    type="Mean",
+    args=("input_tensor",),
+    simplify=_nothing_reduced,
+    doc="Mean over axes.",
+)
+
+
+def reduce_with(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
+    """Apply a reduction op, with `axis` as users write it."""
+    return op(x, axis=reduction_axes(op.name.removesuffix("_op"), x, axis), keepdims=bool(keepdims))
+
+
+@operands("input_tensor")
+def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Sum over axes.
+
+    Parameters
+    ----------
+    input_tensor : value, numeric
+        Integers keep their dtype (and wrap around).
+    axis : int or sequence of int, optional
+        By default all axes.
+    keepdims : bool
+        Keep the reduced axes with size one.
+
+    Examples
+    --------
+    >>> reduce_sum(np.ones((2, 3)), axis=1)
+    array([3., 3.])
+    """
+    return reduce_with(reduce_sum_op, input_tensor, axis, keepdims)
+
+
+@operands("input_tensor")
+def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Mean over axes (parameters as in `reduce_sum`). The mean of integers is an integer, rounded toward zero.
+
+    Examples
+    --------
+    >>> reduce_mean(np.array([[1.0, 2.0], [3.0, 5.0]]), axis=0)
+    array([2. , 3.5])
+    """
+    return reduce_with(reduce_mean_op, input_tensor, axis, keepdims)
+
+
+# ---- reductions with a partial derivative ----------------------------------------------------------------------------
+
+
+def reduction(
+    name: str,
+    kernel: Callable[..., Any],
+    partial: Callable[..., Any],
+    *,
+    accepts: Iterable[DType] = FLOATING,
+    mean: bool = False,
+    type: str = "",
+    simplify: Any = None,
+    module: str = __name__,
+    doc: str = "",
+) -> Op:
+    """A reduction whose derivative in each element is ``partial(out, x, axis)``, of x's shape.
+
+    `out` is given with the reduced axes kept. With `mean`, the derivative is the partial divided by the number of
+    elements reduced.
+    """
+
+    def local(out: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+        return partial(spread_like(out, x, axis, keepdims), x, axis)
+
+    def vjp(ct: Any, out: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
+        return scale(spread_like(ct, x, axis, keepdims, mean), conj(local(out, x, axis, keepdims)))
+
+    def jvp(t: Any, out: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
+        total = reduce_mean_op if mean else reduce_sum_op
+        return total(scale(t, local(out, x, axis, keepdims)), axis=axis, keepdims=keepdims)
+
+    return Op(
+        name=f"{name}_op",
+        type=type,
+        module=module,
+        args=("input_tensor",),
+        kernel=kernel,
+        abstract=reduction_abstract(name, accepts),
+        vjp=(vjp,),
+        jvp=(jvp,),
+        batch=axis_param,
+        kind="general",
+        simplify=simplify,
+        doc=doc,
+    )
+
+
+def _prod_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)  # type: ignore[call-overload]
+
+
+def _product_of_others(x: Any, axis: Axes) -> Any:
+    """For each element the product of all others it is multiplied with: exact, also if some are zero."""
+    if axis is None:
+        return reshape_like(_product_of_others(reshape(x, (-1,)), (-1,)), x)
+    if not axis:
+        return x**0
+    first, *rest = axis
+    before = cumprod_op(x, axis=first, exclusive=True, reverse=False)
+    others = before * cumprod_op(x, axis=first, exclusive=True, reverse=True)
+    if rest:
+        others = others * _product_of_others(reduce_prod_op(x, axis=(first,), keepdims=True), tuple(rest))
+    return others
+
+
+def _extremum_kernel(ufunc: Any) -> Callable[..., Any]:
+    sign = 1 if ufunc is np.minimum else -1
+
+    def kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+        if x.size:
+            return ufunc.reduce(x, axis=axis, keepdims=keepdims)
+        if x.dtype.kind == "f":
+            worst: Any = sign * np.inf
+        else:
+            worst = np.iinfo(x.dtype).max if sign == 1 else np.iinfo(x.dtype).min
+        return ufunc.reduce(x, axis=axis, keepdims=keepdims, initial=worst)
+
+    return kernel
+
+
+def _share_of_ties(out: Any, x: Any, axis: Axes) -> Any:
+    """1 at the extremum; 1/k at each of k ties."""
+    chosen = cast_like(equal(x, out), x)
+    return chosen / reduce_sum_op(chosen, axis=axis, keepdims=True)
+
+
+def _logsumexp_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    largest = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
+    largest = np.where(np.isfinite(largest), largest, np.zeros((), x.dtype))
+    total = np.add.reduce(np.exp(np.subtract(x, largest)), axis=axis, keepdims=True)
+    out = np.add(np.log(total), largest)
+    return out if keepdims else out.reshape(reduced_shape(out.shape, axis, False))
+
+
+reduce_prod_op = reduction(
+    "reduce_prod",
+    _prod_kernel,
+    lambda out, x, axis: _product_of_others(x, axis),
+    accepts=NUMERIC,
+    type="Prod",
+    simplify=_nothing_reduced,
+    doc="Product over axes.",
+)
+reduce_max_op = reduction(
+    "reduce_max",
+    _extremum_kernel(np.maximum),
+    _share_of_ties,
+    accepts=REAL,
+    type="Max",
+    simplify=_nothing_reduced,
+    doc="Largest element over axes.",
+)
+reduce_min_op = reduction(
+    "reduce_min",
+    _extremum_kernel(np.minimum),
+    _share_of_ties,
+    accepts=REAL,
+    type="Min",
+    simplify=_nothing_reduced,
+    doc="Smallest element over axes.",
+)
+reduce_logsumexp_op = reduction(
+    "reduce_logsumexp",
+    _logsumexp_kernel,
+    lambda out, x, axis: exp(x - out),
+    type="LogSumExp",
+    doc="``log(sum(exp(x)))`` over axes.",
+)
+
+
+@operands("input_tensor")
+def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Product over axes (parameters as in `reduce_sum`). Its derivatives are exact where elements are zero.
+
+    Examples
+    --------
+    >>> reduce_prod(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
+    array([3., 8.])
+    """
+    return reduce_with(reduce_prod_op, input_tensor, axis, keepdims)
+
+
+@operands("input_tensor")
+def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Largest element over axes (parameters as in `reduce_sum`). Each of k ties has the derivative 1/k.
+
+    Examples
+    --------
+    >>> reduce_max(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=0)
+    array([3., 5.])
+    """
+    return reduce_with(reduce_max_op, input_tensor, axis, keepdims)
+
+
+@operands("input_tensor")
+def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Smallest element over axes (parameters as in `reduce_sum`). Each of k ties has the derivative 1/k.
+
+    Examples
+    --------
+    >>> reduce_min(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=0)
+    array([1., 4.])
+    """
+    return reduce_with(reduce_min_op, input_tensor, axis, keepdims)
+
+
+@operands("input_tensor")
+def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """``log(sum(exp(x)))`` over axes, without overflow (parameters as in `reduce_sum`; floats only).
+
+    Examples
+    --------
+    >>> float(reduce_logsumexp(np.array([1000.0, 1000.0]))) == 1000 + np.log(2)
+    True
+    """
+    return reduce_with(reduce_logsumexp_op, input_tensor, axis, keepdims)
+
+
+# ---- logic, counts, positions ----------------------------------------------------------------------------------------
+
+
+def _logical(name: str, ufunc: Any, type: str, doc: str) -> Op:
+    return nondifferentiable(
+        name,
+        lambda x, *, axis, keepdims: ufunc.reduce(x, axis=axis, keepdims=keepdims),
+        abstract=reduction_abstract(name.removesuffix("_op"), BOOL),
+        batch=axis_param,
+        type=type,
+        args=("input_tensor",),
+        doc=doc,
+    )
+
+
+reduce_any_op = _logical("reduce_any_op", np.logical_or, "Any", "Whether any element over axes is true.")
+reduce_all_op = _logical("reduce_all_op", np.logical_and, "All", "Whether all elements over axes are true.")
+
+
+@operands("input_tensor")
+def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether any element over axes is true (parameters as in `reduce_sum`; bool only)."""
+    return reduce_with(reduce_any_op, input_tensor, axis, keepdims)
+
+
+@operands("input_tensor")
+def reduce_all(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether all elements over axes are true (parameters as in `reduce_sum`; bool only)."""
+    return reduce_with(reduce_all_op, input_tensor, axis, keepdims)
+
+
+@operands("input")
+def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = "int64") -> Any:
+    """How many elements over axes differ from zero.
+
+    Examples
+    --------
+    >>> count_nonzero(np.array([[1.0, 0.0], [2.0, 3.0]]), axis=1)
+    array([1, 2])
+    """
+    return reduce_sum(cast(not_equal(input, zeros_like(input)), dtype), axis, keepdims)
+
+
+def _position_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(x: Any, *, axis: int, output_type: DType) -> Any:
+        return find(x, axis).astype(output_type.numpy)
+
+    return kernel
+
+
+def _position_abstract(name: str) -> Callable[..., Aval]:
+    def abstract(x: Aval, *, axis: int, output_type: DType) -> Aval:
+        check_dtype(name, "input", x, REAL | BOOL)
+        if x.shape is None:
+            return Aval(None, output_type)
+        at = normalize_axis(name, axis, len(x.shape))
+        if not x.shape or x.shape[at] == 0:
+            raise ShapeError(f"{name}: argument `input` has no elements along axis {axis}: {x}")
+        return Aval(reduced_shape(x.shape, (axis,), False), output_type)
+
+    return abstract
+
+
+argmax_op = nondifferentiable(
+    "argmax_op",
+    _position_kernel(np.argmax),
+    abstract=_position_abstract("argmax"),
+    batch=axis_param,
+    type="ArgMax",
+    args=("input",),
+    doc="Position of the largest element along an axis.",
+)
+argmin_op = nondifferentiable(
+    "argmin_op",
+    _position_kernel(np.argmin),
+    abstract=_position_abstract("argmin"),
+    batch=axis_param,
+    type="ArgMin",
+    args=("input",),
+    doc="Position of the smallest element along an axis.",
+)
+
+
+@operands("input")
+def argmax(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
+    """Position of the largest element along one axis (axis 0 if None); the first of several equal ones.
+
+    Examples
+    --------
+    >>> argmax(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
+    array([1, 1])
+    """
+    return argmax_op(input, axis=single_axis("argmax", input, axis or 0), output_type=as_dtype(output_type))
+
+
+@operands("input")
+def argmin(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
+    """Position of the smallest element along one axis (axis 0 if None); the first of several equal ones.
+
+    Examples
+    --------
+    >>> argmin(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
+    array([0, 0])
+    """
+    return argmin_op(input, axis=single_axis("argmin", input, axis or 0), output_type=as_dtype(output_type))
+
+
+# ---- add_n -----------------------------------------------------------------------------------------------------------
+
+
+def _add_n_kernel(*inputs: Any) -> Any:
+    first, *rest = inputs
+    if any(x.shape != first.shape for x in rest):
+        raise _different_shapes(*[x.shape for x in inputs])
+    if not rest:
+        return first
+    total = np.add(first, rest[0])
+    for x in rest[1:]:
+        total += x
+    return total
+
+
+def _add_n_abstract(*inputs: Aval) -> Aval:
+    for x in inputs:
+        check_dtype("add_n", "inputs", x, NUMERIC)
+    dtype = same_dtype("add_n", ("*inputs",), inputs)
+    shape = inputs[0].shape
+    for x in inputs[1:]:
+        if not compatible(shape, x.shape):
+            raise _different_shapes(*[i.shape for i in inputs])
+        shape = merge_shapes(shape, x.shape)
+    return Aval(shape, dtype)
+
+
+def _different_shapes(*shapes: Shape) -> ShapeError:
+    shown = ", ".join(format_shape(s) for s in shapes)
+    return ShapeError(f"add_n: argument `inputs` must have one shape (nothing is broadcast), got {shown}")
+
+
+def _all_batched(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    return op(*[x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)])
+
+
+add_n_op = general(
+    "add_n_op",
+    _add_n_kernel,
+    _add_n_abstract,
+    vjp=PerOperand(lambda i, ct, out, *inputs: ct),
+    jvp=PerOperand(lambda i, t, out, *inputs: t),
+    batch=_all_batched,
+    type="AddN",
+    args=("*inputs",),
+    doc="Sum of any number of tensors of one shape.",
+)
+
+
+@operands("*inputs")
+def add_n(inputs: Any) -> Any:
+    """Sum of a list of tensors of one shape and dtype.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the list is empty.
+    ShapeError
+        If the shapes differ: nothing is broadcast.
+
+    Examples
+    --------
+    >>> add_n([np.ones(2), np.ones(2), np.ones(2)])
+    array([3., 3.])
+    """
+    values = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    if not values:
+        raise InvalidArgumentError("add_n: argument `inputs` must be a list of at least one tensor, got an empty one")
+    return add_n_op(*values)

@@ -1,0 +1,256 @@
+"""Running sums and products along an axis, and the linear recurrence that their derivatives are made of.
+
+``exclusive`` leaves out the element itself (the first result is then the sum or product of nothing); ``reverse`` runs
+from the last element to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval, merge_shapes, normalize_axis
+from engine.batching import axis_param
+from engine.dtypes import FLOATING, INEXACT, NUMERIC, DType
+from engine.errors import InvalidArgumentError
+from engine.kinds import check_dtype, general, linear, same_dtype
+from engine.ops.arithmetic import minimum
+from engine.ops.axis_args import single_axis
+from engine.ops.compare import equal, where
+from engine.ops.creation import zeros_like
+from engine.ops.explog import exp
+from engine.structural import conj, scale
+
+
+def _abstract(name: str, accepts: Iterable[DType]) -> Callable[..., Aval]:
+    """Abstract evaluation of an op along one axis that keeps shape and dtype."""
+
+    def abstract(*avals: Aval, axis: int, **_: Any) -> Aval:
+        check_dtype(name, "x", avals[0], accepts)
+        shape = avals[0].shape
+        for other in avals[1:]:
+            shape = merge_shapes(shape, other.shape)
+        if shape is not None:
+            if not shape:
+                raise InvalidArgumentError(f"{name}: argument `x` must have at least one dimension, got a scalar")
+            normalize_axis(name, axis, len(shape))
+        return Aval(shape, same_dtype(name, ("x", "y"), avals))
+
+    return abstract
+
+
+def _along(x: Any, axis: int, start: int | None, stop: int | None) -> tuple[slice, ...]:
+    """The index that takes a range along one axis."""
+    index = [slice(None)] * x.ndim
+    index[axis] = slice(start, stop)
+    return tuple(index)
+
+
+def _flipped(x: Any, axis: int, reverse: bool) -> Any:
+    return np.flip(x, axis) if reverse else x
+
+
+# ---- shift and recurrence --------------------------------------------------------------------------------------------
+
+
+def _shifted_array(x: Any, axis: int, reverse: bool, fill: Any) -> Any:
+    """`x` moved on by one place along the axis (back if `reverse`); `fill` moves in."""
+    out = np.empty_like(x)
+    ahead, behind = (_along(x, axis, 1, None), _along(x, axis, None, -1))
+    if reverse:
+        out[behind], out[_along(x, axis, -1, None)] = x[ahead], fill
+    else:
+        out[ahead], out[_along(x, axis, None, 1)] = x[behind], fill
+    return out
+
+
+shift = linear(
+    "shift",
+    lambda x, *, axis, reverse: _shifted_array(x, axis, reverse, 0),
+    lambda ct, x, *, axis, reverse: shift(ct, axis=axis, reverse=not reverse),
+    _abstract("shift", NUMERIC),
+    axis_param,
+    doc="x moved on by one place along an axis (back if ``reverse``); a zero moves in.",
+)
+
+
+def _recurrence_kernel(u: Any, a: Any, *, axis: int, reverse: bool) -> Any:
+    # Doubling: after the pass with step d, r sums the last 2d terms and a is the product of the last 2d factors.
+    r, a = _flipped(u, axis, reverse).copy(), _flipped(a, axis, reverse)
+    step = 1
+    while step < r.shape[axis]:
+        late, early = _along(r, axis, step, None), _along(r, axis, None, -step)
+        r[late] += a[late] * r[early]
+        if 2 * step < r.shape[axis]:
+            product = a.copy()
+            product[late] = a[late] * a[early]
+            a = product
+        step *= 2
+    return _flipped(r, axis, reverse)
+
+
+def _recurrence_du(ct: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Any:
+    following = shift(conj(a), axis=axis, reverse=not reverse)
+    return recurrence(ct, following, axis=axis, reverse=not reverse)
+
+
+def _recurrence_da(ct: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Any:
+    adjoint = _recurrence_du(ct, out, u, a, axis=axis, reverse=reverse)
+    return adjoint * shift(conj(out), axis=axis, reverse=reverse)
+
+
+def _recurrence_jvp_a(t: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Any:
+    return recurrence(t * shift(out, axis=axis, reverse=reverse), a, axis=axis, reverse=reverse)
+
+
+recurrence = general(
+    "recurrence",
+    _recurrence_kernel,
+    _abstract("recurrence", INEXACT),
+    vjp=(_recurrence_du, _recurrence_da),
+    jvp=(lambda t, out, u, a, *, axis, reverse: recurrence(t, a, axis=axis, reverse=reverse), _recurrence_jvp_a),
+    batch=axis_param,
+    args=("u", "a"),
+    doc="``r[i] = u[i] + a[i] * r[i - 1]`` along an axis (``r[i + 1]`` if ``reverse``).",
+)
+
+
+# ---- cumsum, cumprod, cumulative_logsumexp ---------------------------------------------------------------------------
+
+
+def _accumulating(ufunc: np.ufunc, start: float) -> Callable[..., Any]:
+    """The kernel of a running ufunc that gives `start` for no elements."""
+
+    def kernel(x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+        x = _flipped(x, axis, reverse)
+        if exclusive:
+            x = _shifted_array(x, axis, False, start)
+        return _flipped(ufunc.accumulate(x, axis=axis, dtype=x.dtype), axis, reverse)
+
+    return kernel
+
+
+cumsum_op = linear(
+    "cumsum_op",
+    _accumulating(np.add, 0),
+    lambda ct, x, *, axis, exclusive, reverse: cumsum_op(ct, axis=axis, exclusive=exclusive, reverse=not reverse),
+    _abstract("cumsum", NUMERIC),
+    axis_param,
+    type="Cumsum",
+    doc="Running sum along an axis.",
+)
+
+
+def _cumprod_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+    # x[i] occurs in out[k] for k >= i, times the product of all before i and of those between i and k. The sum over k
+    # of ct[k] times the latter obeys a recurrence from the end, so nothing is ever divided by x.
+    back = {"axis": axis, "reverse": not reverse}
+    before = cumprod_op(conj(x), axis=axis, exclusive=True, reverse=reverse)
+    return before * recurrence(shift(ct, **back) if exclusive else ct, shift(conj(x), **back), **back)
+
+
+def _cumprod_jvp(t: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+    on = {"axis": axis, "reverse": reverse}
+    driven = t * cumprod_op(x, axis=axis, exclusive=True, reverse=reverse)
+    return recurrence(shift(driven, **on), shift(x, **on), **on) if exclusive else recurrence(driven, x, **on)
+
+
+cumprod_op = general(
+    "cumprod_op",
+    _accumulating(np.multiply, 1),
+    _abstract("cumprod", NUMERIC),
+    vjp=(_cumprod_vjp,),
+    jvp=(_cumprod_jvp,),
+    batch=axis_param,
+    type="Cumprod",
+    doc="Running product along an axis.",
+)
+
+
+def _exp_difference(low: Any, high: Any) -> Any:
+    """``exp(low - high)`` for ``low <= high``; 0 where low is -inf, even if high is too."""
+    zero = zeros_like(low)
+    nothing = equal(low, zero - np.inf)
+    return where(nothing, zero, exp(where(nothing, zero, low - high)))
+
+
+def _logsumexp_weights(x: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
+    """What element i contributes to the sum of all up to i, and what that sum contributes to the one up to i + 1."""
+    total = cumulative_logsumexp_op(x, axis=axis, exclusive=False, reverse=reverse)
+    following = shift(total, axis=axis, reverse=not reverse)
+    # at the last place a zero has moved in, for which nobody asks; minimum keeps it from overflowing
+    return _exp_difference(x, total), _exp_difference(minimum(total, following), following)
+
+
+def _cumulative_logsumexp_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+    own, carried = _logsumexp_weights(x, axis=axis, reverse=reverse)
+    back = {"axis": axis, "reverse": not reverse}
+    return scale(recurrence(shift(ct, **back) if exclusive else ct, carried, **back), own)
+
+
+def _cumulative_logsumexp_jvp(t: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+    own, carried = _logsumexp_weights(x, axis=axis, reverse=reverse)
+    on = {"axis": axis, "reverse": reverse}
+    tangent = recurrence(scale(t, own), shift(carried, **on), **on)
+    return shift(tangent, **on) if exclusive else tangent
+
+
+cumulative_logsumexp_op = general(
+    "cumulative_logsumexp_op",
+    _accumulating(np.logaddexp, -np.inf),
+    _abstract("cumulative_logsumexp", FLOATING),
+    vjp=(_cumulative_logsumexp_vjp,),
+    jvp=(_cumulative_logsumexp_jvp,),
+    batch=axis_param,
+    type="CumulativeLogsumexp",
+    doc="Running ``log(sum(exp(x)))`` along an axis.",
+)
+
+
+@operands("x")
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """Running sum along an axis.
+
+    Parameters
+    ----------
+    x : value, numeric
+    axis : int
+    exclusive : bool
+        Leave out the element itself: the first result is 0.
+    reverse : bool
+        From the last element to the first.
+
+    Examples
+    --------
+    >>> cumsum(np.array([1.0, 2.0, 3.0])), cumsum(np.array([1.0, 2.0, 3.0]), exclusive=True)
+    (array([1., 3., 6.]), array([0., 1., 3.]))
+    """
+    return cumsum_op(x, axis=single_axis("cumsum", x, axis), exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+@operands("x")
+def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """Running product along an axis (parameters as in `cumsum`). Its derivatives are exact where elements are zero.
+
+    Examples
+    --------
+    >>> cumprod(np.array([1.0, 2.0, 3.0])), cumprod(np.array([1.0, 2.0, 3.0]), reverse=True)
+    (array([1., 2., 6.]), array([6., 6., 3.]))
+    """
+    return cumprod_op(x, axis=single_axis("cumprod", x, axis), exclusive=bool(exclusive), reverse=bool(reverse))
+
+
+@operands("x")
+def cumulative_logsumexp(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """Running ``log(sum(exp(x)))`` along an axis, without overflow (parameters as in `cumsum`; floats only).
+
+    Examples
+    --------
+    >>> cumulative_logsumexp(np.array([0.0, 0.0])) - np.log([1, 2])
+    array([0., 0.])
+    """
+    at = single_axis("cumulative_logsumexp", x, axis)
+    return cumulative_logsumexp_op(x, axis=at, exclusive=bool(exclusive), reverse=bool(reverse))

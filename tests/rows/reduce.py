@@ -1,0 +1,220 @@
+"""Rows of `engine.ops.reduce`."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special
+
+from engine.dtypes import int32, int64
+from engine.ops import reduce
+from tests.row import Row, distinct, fixed, positive, real
+
+ALL = ("float32", "float64", "complex128")
+LAST = {"axis": (-1,), "keepdims": False}
+KEPT = {"axis": (-2, -1), "keepdims": True}
+FIRST = {"axis": (-3,), "keepdims": False}
+
+ROWS = (
+    Row(
+        reduce.reduce_sum_op,
+        (real(3, 4),),
+        LAST,
+        dtypes=(*ALL, "float16"),
+        oracle=lambda x: x.sum(-1, x.dtype),
+        tf=lambda tf, x: tf.reduce_sum(x, -1),
+    ),
+    Row(
+        reduce.reduce_sum_op,
+        (real(2, 3, 4),),
+        dtypes=ALL,
+        call=lambda x: reduce.reduce_sum(x, [0, -1], keepdims=True),
+        oracle=lambda x: x.sum((0, 2), keepdims=True),
+        tf=lambda tf, x: tf.reduce_sum(x, [0, -1], keepdims=True),
+        label="axes",
+    ),
+    Row(
+        reduce.reduce_sum_op,
+        (real(),),
+        call=reduce.reduce_sum,
+        oracle=lambda x: x,
+        tf=lambda tf, x: tf.reduce_sum(x),
+        label="scalar",
+    ),
+    Row(
+        reduce.reduce_sum_op,
+        (real(0, 3),),
+        call=lambda x: reduce.reduce_sum(x, 0),
+        oracle=lambda x: np.zeros(3),
+        tf=lambda tf, x: tf.reduce_sum(x, 0),
+        label="empty",
+    ),
+    Row(
+        reduce.reduce_sum_op,
+        (fixed([[100, 100], [1, 2]], np.int8),),
+        LAST,
+        oracle=lambda x: np.array([-56, 3]),
+        tf=lambda tf, x: tf.reduce_sum(x, -1),
+        order=0,
+        label="int8",
+    ),
+    Row(
+        reduce.reduce_mean_op,
+        (real(3, 4),),
+        LAST,
+        dtypes=(*ALL, "float16"),
+        oracle=lambda x: x.mean(-1),
+        tf=lambda tf, x: tf.reduce_mean(x, -1),
+    ),
+    Row(
+        reduce.reduce_mean_op,
+        (real(2, 3, 4),),
+        call=lambda x: reduce.reduce_mean(x, (0, 1)),
+        oracle=lambda x: x.mean((0, 1)),
+        tf=lambda tf, x: tf.reduce_mean(x, (0, 1)),
+        label="axes",
+    ),
+    Row(
+        reduce.reduce_mean_op,
+        (fixed([[-7, 2, 2], [1, 2, 2]], np.int32),),
+        LAST,
+        oracle=lambda x: np.array([-1, 1]),
+        tf=lambda tf, x: tf.reduce_mean(x, -1),
+        order=0,
+        label="int32",
+    ),
+    Row(
+        reduce.spread_like_op,
+        (real(3), real(3, 4)),
+        LAST,
+        dtypes=ALL,
+        oracle=lambda x, ref: np.repeat(x[:, None], 4, 1),
+    ),
+    Row(
+        reduce.spread_like_op,
+        (real(2, 1, 1), real(2, 3, 4)),
+        {**KEPT, "mean": True},
+        oracle=lambda x, ref: np.broadcast_to(x / 12, (2, 3, 4)),
+        label="mean",
+    ),
+    Row(
+        reduce.reduce_prod_op,
+        (real(3, 4),),
+        LAST,
+        dtypes=ALL,
+        oracle=lambda x: x.prod(-1),
+        tf=lambda tf, x: tf.reduce_prod(x, -1),
+    ),
+    Row(
+        reduce.reduce_prod_op,
+        (positive(2, 3, 2),),
+        call=reduce.reduce_prod,
+        oracle=np.prod,
+        tf=lambda tf, x: tf.reduce_prod(x),
+        label="all",
+    ),
+    Row(
+        reduce.reduce_prod_op,
+        (fixed([[0.0, 2.0, 3.0], [0.0, 0.0, 3.0], [1.0, 2.0, 3.0]], np.float64),),
+        LAST,
+        dtypes=("float64",),
+        oracle=lambda x: x.prod(-1),
+        tf=lambda tf, x: tf.reduce_prod(x, -1),
+        label="zeros",
+    ),
+    Row(
+        reduce.reduce_max_op,
+        (distinct(3, 4),),
+        LAST,
+        oracle=lambda x: x.max(-1),
+        tf=lambda tf, x: tf.reduce_max(x, -1),
+    ),
+    Row(
+        reduce.reduce_max_op,
+        (distinct(2, 3, 4),),
+        KEPT,
+        oracle=lambda x: x.max((1, 2), keepdims=True),
+        tf=lambda tf, x: tf.reduce_max(x, (1, 2), True),
+        label="axes",
+    ),
+    Row(
+        reduce.reduce_max_op,
+        (real(0, 3),),
+        call=lambda x: reduce.reduce_max(x, 0),
+        oracle=lambda x: np.full(3, -np.inf),
+        tf=lambda tf, x: tf.reduce_max(x, 0),
+        order=0,
+        label="empty",
+    ),
+    Row(
+        reduce.reduce_min_op,
+        (distinct(2, 3, 4),),
+        FIRST,
+        oracle=lambda x: x.min(0),
+        tf=lambda tf, x: tf.reduce_min(x, 0),
+    ),
+    Row(
+        reduce.reduce_logsumexp_op,
+        (real(3, 4),),
+        LAST,
+        oracle=lambda x: scipy.special.logsumexp(x, -1),
+        tf=lambda tf, x: tf.reduce_logsumexp(x, -1),
+    ),
+    Row(
+        reduce.reduce_logsumexp_op,
+        (fixed([[1000.0, 1000.0], [-1000.0, -1001.0]], np.float64),),
+        KEPT,
+        dtypes=("float64",),
+        oracle=lambda x: scipy.special.logsumexp(x, (0, 1), keepdims=True),
+        tf=lambda tf, x: tf.reduce_logsumexp(x, keepdims=True),
+        label="large",
+    ),
+    Row(
+        reduce.reduce_any_op,
+        (fixed([[True, False], [False, False]]),),
+        LAST,
+        oracle=lambda x: x.any(-1),
+        tf=lambda tf, x: tf.reduce_any(x, -1),
+        order=0,
+    ),
+    Row(
+        reduce.reduce_all_op,
+        (fixed([[True, False], [True, True]]),),
+        LAST,
+        oracle=lambda x: x.all(-1),
+        tf=lambda tf, x: tf.reduce_all(x, -1),
+        order=0,
+    ),
+    Row(
+        reduce.reduce_sum_op,
+        (fixed([[1.0, 0.0], [2.0, 3.0]], np.float32),),
+        call=lambda x: reduce.count_nonzero(x, axis=0),
+        oracle=lambda x: np.array([2, 1]),
+        tf=lambda tf, x: tf.math.count_nonzero(x, axis=0),
+        order=0,
+        label="count_nonzero",
+    ),
+    Row(
+        reduce.argmax_op,
+        (real(3, 4),),
+        {"axis": -1, "output_type": int64},
+        oracle=lambda x: x.argmax(-1),
+        tf=lambda tf, x: tf.argmax(x, -1),
+        order=0,
+    ),
+    Row(
+        reduce.argmin_op,
+        (real(3, 4),),
+        {"axis": -2, "output_type": int32},
+        oracle=lambda x: x.argmin(0),
+        tf=lambda tf, x: tf.argmin(x, 0, tf.int32),
+        order=0,
+    ),
+    Row(
+        reduce.add_n_op,
+        (real(3, 4), real(3, 4), real(3, 4)),
+        dtypes=ALL,
+        oracle=lambda *x: sum(x),
+        tf=lambda tf, *x: tf.add_n(x),
+    ),
+    Row(reduce.add_n_op, (real(),), call=lambda x: reduce.add_n([x]), oracle=lambda x: x, label="one"),
+)
