@@ -35,6 +35,10 @@ class ShapeError(InvalidArgumentError):
     """Shapes do not fit together. The message shows the shapes; reshape or broadcast the argument named."""
 
 
+class IndexOutOfRangeError(InvalidArgumentError, IndexError):
+    """An index lies outside a tensor. Also an IndexError, so that Python's loops over a tensor come to an end."""
+
+
 class DTypeError(InvalidArgumentError, TypeError):
     """Dtypes do not fit together; nothing is promoted silently. Cast the argument named with ``tf.cast``."""
 

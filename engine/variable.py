@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.aval import Aval
+from engine.aval import Aval, compatible, format_shape, merge_shapes
 from engine.batching import elementwise_rule
-from engine.kinds import linear
+from engine.errors import DTypeError, FailedPreconditionError, ShapeError, UnimplementedError
+from engine.kinds import linear, nondifferentiable
 from engine.op import Op
 from engine.value import Value
 
@@ -25,6 +26,46 @@ read_variable = linear(
     type="ReadVariableOp",
     args=("handle",),
     doc="The value of a variable at this point. Its derivative is that of the identity.",
+)
+
+
+def _stateless(*_: Any, **__: Any) -> Any:
+    raise FailedPreconditionError("variables of a graph hold their values in sessions; run this in one")
+
+
+def _assign_abstract(handle: Aval, value: Aval) -> Aval:
+    if not compatible(handle.shape, value.shape):
+        raise ShapeError(
+            f"assign: the variable has shape {format_shape(handle.shape)}, the value {format_shape(value.shape)}"
+        )
+    if handle.dtype is not value.dtype:
+        raise DTypeError(f"assign: the variable has dtype {handle.dtype.name}, the value {value.dtype.name}")
+    return Aval(merge_shapes(handle.shape, value.shape), handle.dtype)
+
+
+def _handle_batch(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+    raise UnimplementedError(f"{op.name}: a variable cannot be assigned a different value per batch element")
+
+
+variable_handle = nondifferentiable(
+    "variable_handle",
+    _stateless,
+    abstract=lambda *, aval, default: aval,
+    batch=_handle_batch,
+    type="VarHandleOp",
+    args=(),
+    stateful=True,
+    doc="A variable of a graph. Its value lives in a session; `default()` is the value before any assignment, if given.",
+)
+assign_variable = nondifferentiable(
+    "assign_variable",
+    _stateless,
+    abstract=_assign_abstract,
+    batch=_handle_batch,
+    type="AssignVariableOp",
+    args=("handle", "value"),
+    stateful=True,
+    doc="Sets a variable of a graph; the result is the value assigned.",
 )
 
 

@@ -1,0 +1,181 @@
+"""`Program`: a straight-line list of kernel calls, and the Python function that runs it.
+
+A program is pure: arrays in, arrays out. State (variables, random counters) has become inputs and outputs by the time
+a program exists. It is an explicit list in static single assignment form: each *slot* (an int) is written once, by an
+input, a constant or an instruction. A generated Python function executes it; the list is what is pickled, and the
+function is generated again on the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from engine.aval import Aval
+from engine.eager import explained
+from engine.errors import OpError
+from engine.op import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One kernel call.
+
+    Attributes
+    ----------
+    op : Op
+    inputs, outputs : tuple of int
+        Slots.
+    params : dict
+    where : str
+        For error messages: the graph operation's name and the user's line that made it.
+    """
+
+    op: Op
+    inputs: tuple[int, ...]
+    params: dict[str, Any]
+    outputs: tuple[int, ...]
+    where: str = ""
+
+
+@dataclass(slots=True)
+class Program:
+    """A compiled trace.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of int
+        Slots of the arguments and results.
+    constants : dict
+        Slot to array.
+    instructions : list of Instruction
+        In the order of execution.
+    avals : dict
+        What is known of each slot.
+    report : dict
+        What each pass did: its name to the number of instructions it removed.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    constants: dict[int, Any]
+    instructions: list[Instruction]
+    avals: dict[int, Aval]
+    report: dict[str, int] = field(default_factory=dict)
+    _function: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run the program.
+
+        Parameters
+        ----------
+        *arguments : array
+            One per input slot, of the shape and dtype it was compiled for.
+
+        Returns
+        -------
+        tuple of array
+            Results may share memory with arguments and constants.
+        """
+        if self._function is None:
+            self._function = self._generate()
+        try:
+            return self._function(*arguments)  # type: ignore[no-any-return]
+        except Exception as error:
+            raise self._located(error, arguments) from error
+
+    def source(self) -> str:
+        """The Python source of the generated function."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        last_use: dict[int, int] = {}
+        for i, instruction in enumerate(self.instructions):
+            for slot in (*instruction.inputs, *instruction.outputs):
+                last_use[slot] = i
+        keep = set(self.outputs) | set(self.constants)
+        lines = [f"def program({', '.join(f'v{s}' for s in self.inputs)}):"]
+        for i, instruction in enumerate(self.instructions):
+            lines.append("    " + self._statement(i, instruction))
+            slots = dict.fromkeys((*instruction.inputs, *instruction.outputs))
+            dead = [s for s in slots if last_use[s] == i and s not in keep]
+            # one line per instruction, so that a traceback's line number tells which one failed
+            if dead:
+                lines[-1] += "; del " + ", ".join(f"v{s}" for s in dead)
+        lines.append("    return (" + "".join(f"v{s}, " for s in self.outputs) + ")")
+        return lines
+
+    def _statement(self, i: int, instruction: Instruction) -> str:
+        arguments = [f"v{s}" for s in instruction.inputs] + [f"{name}=p{i}_{name}" for name in instruction.params]
+        results = ", ".join(f"v{s}" for s in instruction.outputs)
+        if instruction.op.multi:
+            results += ","
+        return f"{results} = k{i}({', '.join(arguments)})"
+
+    def _generate(self) -> Callable[..., Any]:
+        names: dict[str, Any] = {"__name__": "engine.program.generated"}
+        names.update({f"v{s}": array for s, array in self.constants.items()})
+        for i, instruction in enumerate(self.instructions):
+            names[f"k{i}"] = instruction.op.kernel
+            names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
+        exec(compile(self.source(), "<program>", "exec"), names)
+        return names["program"]  # type: ignore[no-any-return]
+
+    def _located(self, error: Exception, arguments: Sequence[Any]) -> Exception:
+        """The error in the op's own words, with the place where the user made the op."""
+        line = _line_of(error.__traceback__)
+        if line is None or not 2 <= line < 2 + len(self.instructions):
+            return error
+        instruction = self.instructions[line - 2]
+        operands = self._operands_of(line - 2, arguments)
+        better = error if operands is None else explained(error, instruction.op, operands, instruction.params)
+        message = f"{better}{instruction.where}"
+        if isinstance(better, OpError):
+            return type(better)(message)
+        return better if not instruction.where else _with_message(better, message)
+
+    def _operands_of(self, index: int, arguments: Sequence[Any]) -> list[Any] | None:
+        """Run again up to the failing instruction, to see what it was given."""
+        values = dict(zip(self.inputs, arguments, strict=True)) | self.constants
+        try:
+            for instruction in self.instructions[:index]:
+                result = instruction.op.kernel(*[values[s] for s in instruction.inputs], **instruction.params)
+                results = result if instruction.op.multi else (result,)
+                values.update(zip(instruction.outputs, results, strict=True))
+        except Exception:
+            return None
+        return [values[s] for s in self.instructions[index].inputs]
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state
+        self._function = None
+
+    def __str__(self) -> str:
+        """The instructions, one a line, with their avals."""
+        lines = [f"inputs  {', '.join(f'v{s}:{self.avals[s]}' for s in self.inputs)}"]
+        for instruction in self.instructions:
+            params = "".join(f", {k}={v}" for k, v in instruction.params.items())
+            results = ", ".join(f"v{s}:{self.avals[s]}" for s in instruction.outputs)
+            lines.append(f"{results} = {instruction.op.name}({', '.join(f'v{s}' for s in instruction.inputs)}{params})")
+        return "\n".join([*lines, f"outputs {', '.join(f'v{s}' for s in self.outputs)}"])
+
+
+def _line_of(traceback: TracebackType | None) -> int | None:
+    """The line of the generated function in which the error arose."""
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == "<program>":
+            return traceback.tb_lineno
+        traceback = traceback.tb_next
+    return None
+
+
+def _with_message(error: Exception, message: str) -> Exception:
+    try:
+        return type(error)(message)
+    except TypeError:
+        return error

@@ -1,0 +1,384 @@
+"""Sessions: running parts of a graph.
+
+A session keeps the variables' values and a cache of executables. A call of `run` with fetches and feeds seen before (the
+same tensors, the same shapes) costs a few dictionary look-ups beyond the compiled program itself. A program is pure;
+the session hands it the state it reads and stores the state it assigned only after the whole program has succeeded, so
+a run that fails leaves every variable as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from engine import nest
+from engine.aval import Aval, aval_of_array, compatible, format_shape
+from engine.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
+from engine.op import Node
+from engine.program import Program, lower
+from engine.program.lower import needed_nodes
+from engine.trace import placeholder
+from engine.value import Value, as_array
+from engine.variable import read_variable, variable_handle
+from graph_api.graph import Graph, Operation, Tensor, _stacks, get_default_graph
+
+
+@dataclass(slots=True)
+class Executable:
+    """A compiled combination of fetches, feeds and shapes.
+
+    Attributes
+    ----------
+    program : Program
+    reads : list of Tensor
+        Handles of the variables whose values follow the feeds among the program's arguments.
+    assigned : list of Tensor
+        Handles of the variables whose new values follow the fetches among its results.
+    fetched : int
+        Number of fetched tensors.
+    state_avals : tuple of Aval
+        Of the values read, when it was compiled.
+    """
+
+    program: Program
+    reads: list[Any]
+    assigned: list[Any]
+    fetched: int
+    state_avals: tuple[Aval, ...]
+
+_CACHE_SIZE = 512
+"""Executables kept per session; the oldest gives way (a program that feeds ever new shapes compiles ever anew)."""
+
+
+class ConfigProto:
+    """Options of a session, kept for programs that set them. Nothing here changes results or placement."""
+
+    def __init__(self, **options: Any) -> None:
+        self.gpu_options = GPUOptions()
+        self.__dict__.update(options)
+
+
+class GPUOptions:
+    """Options for GPUs, of which there are none here; kept for programs that set them."""
+
+    def __init__(self, **options: Any) -> None:
+        self.allow_growth = False
+        self.__dict__.update(options)
+
+
+class Session:
+    """Runs operations of a graph.
+
+    Parameters
+    ----------
+    target : str
+        Must be empty: everything runs in this process.
+    graph : Graph, optional
+        By default the current default graph.
+    config : ConfigProto, optional
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32)
+    ...     y = x * x
+    ...     print(sess.run([y, tf.gradients(y, x)[0]], {x: 3.0}))
+    [np.float32(9.0), np.float32(6.0)]
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if target:
+            raise ValueError(f"Session: argument `target` must be empty (there are no remote sessions), got {target!r}")
+        self.graph = graph or get_default_graph()
+        self._state: dict[int, Any] = {}
+        self._executables: dict[Any, Executable] = {}
+        self._resolved: dict[Any, tuple[Sequence[Any], Callable[[list[Any]], Any]]] = {}
+        self._contexts: list[Any] = []
+        self._closed = False
+
+    # ---- running -----------------------------------------------------------------------------------------------------
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Compute `fetches`.
+
+        Parameters
+        ----------
+        fetches : tensor, operation, variable, name, or nested lists, tuples and dicts of these
+        feed_dict : dict, optional
+            Values for tensors (or their names): placeholders, or any other tensor, which is then not computed.
+
+        Returns
+        -------
+        structure like `fetches`
+            NumPy arrays (scalars for rank 0); None for operations. The caller may change them.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a placeholder that is needed is not fed, or an op meets bad values.
+        FailedPreconditionError
+            If a variable is read that has not been initialized.
+        ValueError
+            If a fed value's shape does not fit.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if options is not None or run_metadata is not None:
+            raise ValueError("Session.run: `options` and `run_metadata` are not supported; leave them out")
+        elements, pack = self._resolve(fetches)
+        feeds, values = self._feeds(feed_dict) if feed_dict else ((), ())
+        key = (tuple(map(id, elements)), tuple([(id(t), v.shape) for t, v in zip(feeds, values, strict=True)]))
+        executable = self._executables.get(key)
+        if executable is None or not self._fits(executable):
+            executable = self._compile(elements, feeds, values)
+            if len(self._executables) >= _CACHE_SIZE:
+                self._executables.pop(next(iter(self._executables)))
+            self._executables[key] = executable
+        return pack(self._execute(executable, elements, values))
+
+    def _execute(self, executable: Executable, elements: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        arguments = [*values, *[self._state[id(h)] for h in executable.reads]]
+        results = executable.program(*arguments)
+        shared = {id(a) for a in arguments}
+        shared.update([id(c) for c in executable.program.constants.values()])
+        count = executable.fetched
+        if executable.assigned:
+            new = [_owned(value, shared) for value in results[count:]]
+            self._state.update(zip(map(id, executable.assigned), new, strict=True))
+            shared.update(map(id, new))
+        tensors = iter([_owned(value, shared) for value in results[:count]])
+        return [next(tensors) if isinstance(e, Tensor) else None for e in elements]
+
+    def _fits(self, executable: Executable) -> bool:
+        """Whether the variables still have the shapes that the program was compiled for."""
+        if len(executable.state_avals) != len(executable.reads):
+            return False
+        return all(
+            self._state[id(h)].shape == aval.shape
+            for h, aval in zip(executable.reads, executable.state_avals, strict=True)
+        )
+
+    def _compile(self, elements: Sequence[Any], feeds: Sequence[Any], values: Sequence[Any]) -> Executable:
+        fed = {id(t) for t in feeds}
+        wanted = [_readable(e) for e in elements]
+        nodes = needed_nodes(self.graph.nodes, wanted, fed, lambda node: node.control_inputs)
+        for node in nodes:
+            if node.op is placeholder and id(node.outputs[0]) not in fed:
+                raise _unfed(node)
+        program, reads, assigned = lower(
+            nodes,
+            [(t, aval_of_array(v)) for t, v in zip(feeds, values, strict=True)],
+            [w for w in wanted if isinstance(w, Tensor)],
+            state_aval=self._state_aval,
+            describe=_describe,
+        )
+        fetched = sum(isinstance(w, Tensor) for w in wanted)
+        return Executable(program, reads, assigned, fetched, tuple([self._state_aval(h) for h in reads]))
+
+    def _state_aval(self, handle: Any) -> Aval:
+        """The aval of a variable's value; a hidden variable with a default gets it now."""
+        key = id(handle)
+        if key not in self._state:
+            default = handle.node.params["default"]
+            if default is None:
+                raise FailedPreconditionError(
+                    f"Attempting to use uninitialized value {handle.op.name}: run its initializer "
+                    f"(tf.global_variables_initializer) in this session first",
+                    handle.op,
+                )
+            self._state[key] = default()
+        return aval_of_array(self._state[key])
+
+    # ---- feeds and fetches -------------------------------------------------------------------------------------------
+
+    def _resolve(self, fetches: Any) -> tuple[Sequence[Any], Callable[[list[Any]], Any]]:
+        """The graph elements to compute, and how to put their values into the structure of `fetches`."""
+        if type(fetches) is Tensor or type(fetches) is Operation:
+            if fetches.graph is self.graph:
+                return (fetches,), _only
+        leaves = nest.flatten(fetches)
+        return [self._element(leaf) for leaf in leaves], lambda values: nest.pack_sequence_as(fetches, values)
+
+    def _element(self, leaf: Any) -> Any:
+        if leaf is None:
+            raise TypeError("Fetch argument None has invalid type NoneType. Did a gradient come back as None?")
+        try:
+            return self.graph.as_graph_element(leaf)
+        except TypeError:
+            raise TypeError(
+                f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string, Tensor, Operation or "
+                f"Variable"
+            ) from None
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
+
+    def _feeds(self, feed_dict: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        tensors, values = [], []
+        for key, value in feed_dict.items():
+            pairs = [(key, value)]
+            if isinstance(key, tuple):
+                pairs = list(zip(nest.flatten(key), nest.flatten(value), strict=True))
+            for one, given in pairs:
+                tensor = one if type(one) is Tensor and one.trace is self.graph else self._fed_tensor(one)
+                tensors.append(tensor)
+                values.append(_fed_array(tensor, given))
+        return tensors, values
+
+    def _fed_tensor(self, key: Any) -> Tensor:
+        try:
+            return self.graph.as_graph_element(key, allow_operation=False)  # type: ignore[no-any-return]
+        except TypeError:
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {key!r}") from None
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"Cannot interpret feed_dict key {key!r} as Tensor: {error.args[0]}") from None
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
+        """A function that runs `fetches` with values for `feed_list` as positional arguments."""
+        keys = list(feed_list or [])
+        return lambda *values: self.run(fetches, dict(zip(keys, values, strict=True)))
+
+    # ---- context -----------------------------------------------------------------------------------------------------
+
+    def as_default(self) -> _DefaultSession:
+        """A context manager that makes this the session that `eval` and `run` of tensors use."""
+        return _DefaultSession(self)
+
+    def __enter__(self) -> Session:
+        contexts = [self.graph.as_default(), self.as_default()]
+        for context in contexts:
+            context.__enter__()
+        self._contexts.append(contexts)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        for context in reversed(self._contexts.pop()):
+            context.__exit__(kind, error, where)
+        self.close()
+
+    def close(self) -> None:
+        """Free the variables' values and forget the compiled programs."""
+        self._state.clear()
+        self._executables.clear()
+        self._closed = True
+
+
+class _DefaultSession:
+    """Makes a session the default one inside a `with` block."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> Session:
+        _stacks.sessions.append(self._session)
+        return self._session
+
+    def __exit__(self, *_: Any) -> None:
+        _stacks.sessions.remove(self._session)
+
+
+class InteractiveSession(Session):
+    """A session that makes itself the default one until it is closed."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        _stacks.sessions.append(self)
+        self._graph_context = self.graph.as_default() if graph is not None else None
+        if self._graph_context is not None:
+            self._graph_context.__enter__()
+
+    def close(self) -> None:
+        """Stop being the default session, and free everything."""
+        if self in _stacks.sessions:
+            _stacks.sessions.remove(self)
+        if self._graph_context is not None:
+            self._graph_context.__exit__(None, None, None)
+            self._graph_context = None
+        super().close()
+
+
+def get_default_session() -> Session | None:
+    """The session that `eval` and `run` of tensors use, or None."""
+    return _stacks.session()  # type: ignore[no-any-return]
+
+
+def _only(values: list[Any]) -> Any:
+    return values[0]
+
+
+def _readable(element: Any) -> Any:
+    """What to compute for a fetch: for a variable's handle, the variable's value."""
+    if isinstance(element, Tensor) and element.node.op is variable_handle:
+        return next(n for n in element.graph.nodes if n.op is read_variable and n.inputs[0] is element).outputs[0]
+    return element
+
+
+def _fed_array(tensor: Tensor, value: Any) -> Any:
+    """The value fed for a tensor as a contiguous array of its dtype; shapes must be compatible."""
+    dtype = tensor.dtype.numpy
+    if isinstance(value, Value):
+        if hasattr(value, "numpy"):
+            value = value.numpy()
+        else:
+            raise TypeError(
+                f"The value of a feed cannot be a tf.Tensor object ({value!r} was fed for {tensor.name}); feed Python "
+                f"numbers, lists or NumPy arrays"
+            )
+    if isinstance(value, np.ndarray) and value.dtype is dtype:
+        array = value if value.flags.c_contiguous else np.ascontiguousarray(value)
+    else:
+        array = _converted_feed(tensor, value)
+    shape = tensor._aval.shape
+    if array.shape != shape and not compatible(array.shape, shape):
+        raise ShapeError(
+            f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has shape {format_shape(shape)}"
+        )
+    return array
+
+
+def _converted_feed(tensor: Tensor, value: Any) -> Any:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "OSUV" and array.dtype != tensor.dtype.numpy:
+            lossy = array.dtype.kind == "c" and not tensor.dtype.is_complex
+            fractional = array.dtype.kind == "f" and (tensor.dtype.is_integer or tensor.dtype.is_bool)
+            if lossy or (fractional and not isinstance(value, np.ndarray)):
+                raise DTypeError(f"it is of dtype {array.dtype}")
+            return np.ascontiguousarray(array.astype(tensor.dtype.numpy)).reshape(array.shape)
+        return np.ascontiguousarray(as_array(value, tensor.dtype)).reshape(array.shape)
+    except (TypeError, ValueError) as error:
+        raise DTypeError(
+            f"Cannot feed {value!r} for Tensor {tensor.name}, which has dtype {tensor.dtype.name}: {error}"
+        ) from None
+
+
+def _owned(value: Any, shared: set[int]) -> Any:
+    """An array that shares no memory with arguments or constants."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim == 0:
+        return value[()]
+    return value.copy() if value.base is not None or id(value) in shared else value
+
+
+def _unfed(node: Node) -> Exception:
+    assert isinstance(node, Operation)
+    dtype, shape = node.params["dtype"], node.params["shape"]
+    return InvalidArgumentError(
+        f"You must feed a value for placeholder tensor {node.name!r} with dtype {dtype.name} and shape "
+        f"{format_shape(shape)}{_describe(node)}",
+        node,
+    )
+
+
+def _describe(node: Node) -> str:
+    if not isinstance(node, Operation):
+        return ""
+    file, line = node.where
+    return f" [[operation {node.name!r}, made at {file}:{line}]]"

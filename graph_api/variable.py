@@ -1,0 +1,307 @@
+"""Variables of a graph, their initializers, and the stores that share them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, merge_shapes, normalize_shape
+from engine.dtypes import DType, as_dtype
+from engine.errors import DTypeError
+from engine.tape import record_read
+from engine.value import Value, as_array
+from engine.variable import Variable as EngineVariable
+from engine.variable import assign_variable, read_variable, variable_handle
+from graph_api.graph import Graph, GraphKeys, GraphShape, Operation, Tensor, get_default_graph
+
+
+def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name: str) -> Tensor:
+    """The initial value as a tensor of the graph."""
+    if callable(initial_value) and not isinstance(initial_value, Value):
+        initial_value = initial_value()
+    if isinstance(initial_value, EngineVariable):
+        initial_value = initial_value.initialized_value()  # type: ignore[attr-defined]
+    if not isinstance(initial_value, Value):
+        initial_value = np.array(as_array(initial_value, dtype, f"Variable {name!r}"))[()]
+    tensor = graph.operand(initial_value)
+    if dtype is not None and tensor.dtype is not dtype:
+        raise DTypeError(f"Variable {name!r}: argument `initial_value` has dtype {tensor.dtype.name}, not {dtype.name}")
+    return tensor  # type: ignore[no-any-return]
+
+
+class Variable(EngineVariable):
+    """A value that persists between runs of a session.
+
+    Parameters
+    ----------
+    initial_value : tensor, array, Python data, or callable returning one
+        What its initializer sets it to.
+    trainable : bool
+        Whether optimizers train it by default.
+    collections : sequence of str, optional
+        By default GLOBAL_VARIABLES (and TRAINABLE_VARIABLES if trainable).
+    validate_shape : bool
+        If False, the shape may change with assignments.
+    name : str, optional
+    dtype : DType, optional
+        By default that of the initial value.
+    shape : shape, optional
+        By default that of the initial value.
+    caching_device, variable_def, expected_shape, import_scope, constraint, use_resource, synchronization, aggregation
+        Accepted for compatibility when None or default.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     w = tf.Variable(2.0, name="w")
+    ...     sess.run(w.initializer)
+    ...     print(sess.run(w.assign_add(1.0)), w.name)
+    3.0 w:0
+    """
+
+    __slots__ = (
+        "__weakref__", "_assignments", "_handle", "_initial", "_initializer", "_snapshot", "_snapshot_at", "constraint",
+        "name", "trainable",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = True,
+        collections: Sequence[str] | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: Any = None,
+        constraint: Any = None,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError("Variable: argument `initial_value` must be given")
+        if variable_def is not None:
+            raise ValueError("Variable: argument `variable_def` is not supported; give `initial_value`")
+        graph = get_default_graph()
+        self.trainable = True if trainable is None else bool(trainable)
+        self.constraint = constraint
+        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
+            full = scope[:-1]
+            with graph.name_scope("Initializer"):
+                initial = _initial_tensor(initial_value, as_dtype(dtype) if dtype is not None else None, graph, full)
+            known = initial.aval.shape if validate_shape else None
+            if shape is not None:
+                known = merge_shapes(known, normalize_shape(shape))
+            params = {"aval": Aval(known, initial.dtype), "default": None}
+            self._handle = graph.apply(variable_handle, (), params, name=scope)
+            self.name = self._handle.name
+            self._initial = initial
+            self._initializer = graph.apply(assign_variable, (self._handle, initial), {}, name="Assign").op
+            self._assignments = 0
+            self._snapshot = graph.apply(read_variable, (self._handle,), {}, name="read")
+            self._snapshot_at = 0
+        if collections is None:
+            collections = [GraphKeys.GLOBAL_VARIABLES]
+        wanted = list(collections)
+        if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in wanted:
+            wanted.append(GraphKeys.TRAINABLE_VARIABLES)
+        graph.add_to_collections(wanted, self)
+
+    # ---- what the engine asks ----------------------------------------------------------------------------------------
+
+    @property
+    def aval(self) -> Aval:
+        """Shape and dtype."""
+        return self._handle.aval  # type: ignore[no-any-return]
+
+    @property
+    def handle(self) -> Tensor:
+        """What tapes and gradients identify the variable by."""
+        return self._handle  # type: ignore[no-any-return]
+
+    def read_value(self) -> Tensor:
+        """The value at this point: after assignments made before it was asked for, and after control dependencies."""
+        graph = self.graph
+        if self._snapshot_at != self._assignments or graph.current_control_inputs():
+            out = graph.apply(read_variable, (self._handle,), {}, name=f"{self.op.name}/read/")
+            if not graph.current_control_inputs():
+                self._snapshot, self._snapshot_at = out, self._assignments
+        else:
+            out = self._snapshot
+        record_read(self, read_variable, (self._handle,), (out,))
+        return out  # type: ignore[no-any-return]
+
+    def new_slot(self, name: str, initial_value: Any) -> Variable:
+        """A non-trainable variable beside this one, for an optimizer's state."""
+        with self.graph.as_default(), self.graph.name_scope(f"{self.op.name}/"):
+            return Variable(initial_value, trainable=False, name=name)
+
+    # ---- what users ask ----------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        """The graph it belongs to."""
+        return self._handle.graph  # type: ignore[no-any-return]
+
+    @property
+    def op(self) -> Operation:
+        """The operation that stands for it."""
+        return self._handle.op  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> str:
+        """As requested; everything runs on this machine's CPU."""
+        return self.op.device
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that sets it to its initial value."""
+        return self._initializer
+
+    @property
+    def initial_value(self) -> Tensor:
+        """The tensor it is initialized with."""
+        return self._initial
+
+    @property
+    def shape(self) -> GraphShape:
+        """The shape."""
+        return GraphShape(self.aval.shape)
+
+    def get_shape(self) -> GraphShape:
+        """The shape."""
+        return self.shape
+
+    def value(self) -> Tensor:
+        """The value as a tensor."""
+        return self.read_value()
+
+    def initialized_value(self) -> Tensor:
+        """The initial value, for use in other variables' initializers."""
+        return self._initial
+
+    def _as_graph_element(self) -> Tensor:
+        return self.graph.get_tensor_by_name(f"{self.op.name}/read:0")
+
+    def _assigned(self, value: Any, name: str) -> Tensor:
+        """Add an assignment of `value` and a read that follows it."""
+        graph = self.graph
+        if not isinstance(value, Value):
+            value = as_array(value, self.dtype, f"assign to variable {self.name!r}")
+        elif isinstance(value, EngineVariable):
+            value = value.read_value()
+        with graph.name_scope(self.op.name.rpartition("/")[2] or None):
+            written = graph.apply(assign_variable, (self._handle, graph.operand(value)), {}, name=name)
+            self._assignments += 1
+            with graph.control_dependencies([written.op]):
+                return graph.apply(read_variable, (self._handle,), {}, name=f"{name}Value")  # type: ignore[no-any-return]
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """An operation that sets the value; as a tensor, the new value.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If shape or dtype does not fit.
+        """
+        return self._assigned(value, name or "Assign")
+
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """An operation that adds to the value; as a tensor, the new value."""
+        return self._assigned(self._fresh() + delta, name or "AssignAdd")
+
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """An operation that subtracts from the value; as a tensor, the new value."""
+        return self._assigned(self._fresh() - delta, name or "AssignSub")
+
+    def _fresh(self) -> Tensor:
+        """The value at this point, whatever happened before."""
+        return self.graph.apply(read_variable, (self._handle,), {}, name=f"{self.op.name}/read_now")  # type: ignore[no-any-return]
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in `session` or in the default session."""
+        return self._as_graph_element().eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set the value in `session` or in the default session at once."""
+        self.initializer.run({self.initializer.inputs[1]: value}, session)
+
+    def ref(self) -> Variable:
+        """Itself: variables of a graph are hashable."""
+        return self
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"variable {self.name!r} is not iterable; use tf.unstack")
+
+    def __bool__(self) -> bool:
+        return bool(self.read_value())
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise NotImplementedError(f"variable {self.name!r} has no array outside a session; fetch it with Session.run")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+# ---- sets of variables -----------------------------------------------------------------------------------------------
+
+
+def global_variables(scope: str | None = None) -> list[Variable]:
+    """All variables of the default graph."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Variable]:
+    """The variables in the LOCAL_VARIABLES collection."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Variable]:
+    """The variables in the MODEL_VARIABLES collection."""
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that optimizers train by default, in the order of creation."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
+    """An operation that initializes the given variables."""
+    graph = var_list[0].graph if var_list else get_default_graph()
+    return graph.group([v.initializer for v in var_list], name)
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that initializes all variables made so far."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that initializes all local variables made so far."""
+    return variables_initializer(local_variables())
+
+
+def assign(ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None) -> Any:
+    """Set a variable; see `Variable.assign`."""
+    return ref.assign(value, name=name)
+
+
+def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
+    """Add to a variable; see `Variable.assign_add`."""
+    return ref.assign_add(value, name=name)
+
+
+def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
+    """Subtract from a variable; see `Variable.assign_sub`."""
+    return ref.assign_sub(value, name=name)
