@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from engine.op import Op
 from engine.value import Value, as_array
 
 F = TypeVar("F", bound=Callable[..., Any])
+Wrap = Callable[[Any], Any]
 
 
 def operands(*same: str, alone: tuple[str, ...] = ()) -> Callable[[F], F]:
@@ -39,20 +40,29 @@ def operands(*same: str, alone: tuple[str, ...] = ()) -> Callable[[F], F]:
     return declare
 
 
-def convert_operands(name: str, arguments: dict[str, Any], same: tuple[str, ...], alone: tuple[str, ...]) -> None:
-    """Convert the tensor arguments in place."""
-    dtype = None
-    for key in same:
-        for item in _items(arguments, key):
-            if isinstance(item, (Value, np.ndarray, np.generic)):
-                dtype = item.dtype
-                break
-        if dtype is not None:
-            break
-    for key in same:
-        _convert(name, arguments, key, dtype)
-    for key in alone:
-        _convert(name, arguments, key, None)
+def convert_operands(
+    name: str,
+    arguments: dict[str, Any],
+    same: tuple[str, ...],
+    alone: tuple[str, ...],
+    optional: Container[str] = (),
+    wrap: Wrap | None = None,
+) -> None:
+    """Convert the tensor arguments in place; only the `optional` ones may be None.
+
+    `wrap` makes the front end's tensors of what became an array.
+    """
+    dtype = _common_dtype([item for key in same for item in _items(arguments, key)])
+    for key in (*same, *alone):
+        plain = key.lstrip("*")
+        if plain not in arguments or (arguments[plain] is None and plain in optional):
+            continue
+        value = arguments[plain]
+        wanted, label = dtype if key in same else None, f"{name}: argument `{plain}`"
+        if key.startswith("*") and isinstance(value, (list, tuple)):
+            arguments[plain] = [_wrapped(as_operand(v, wanted, label), wrap) for v in value]
+        else:
+            arguments[plain] = _wrapped(as_operand(value, wanted, label), wrap)
 
 
 def _items(arguments: dict[str, Any], key: str) -> list[Any]:
@@ -62,29 +72,38 @@ def _items(arguments: dict[str, Any], key: str) -> list[Any]:
     return [value]
 
 
-def _convert(name: str, arguments: dict[str, Any], key: str, dtype: Any) -> None:
-    plain = key.lstrip("*")
-    if plain not in arguments:
-        return
-    value = arguments[plain]
-    if key.startswith("*") and isinstance(value, (list, tuple)):
-        arguments[plain] = [as_operand(v, dtype, f"{name}: argument `{plain}`") for v in value]
-    elif value is not None:
-        arguments[plain] = as_operand(value, dtype, f"{name}: argument `{plain}`")
+def _common_dtype(items: list[Any]) -> Any:
+    """The dtype of the first value, or else of the first array; None if there are Python data only."""
+    for kinds in (Value, (np.ndarray, np.generic)):
+        for item in items:
+            if isinstance(item, kinds):
+                return item.dtype
+    return None
+
+
+def _wrapped(x: Any, wrap: Wrap | None) -> Any:
+    return x if wrap is None or isinstance(x, Value) else wrap(x)
 
 
 def as_operand(x: Any, dtype: Any = None, name: str = "value") -> Any:
-    """`x` itself if it is a value, an array or an object that converts itself; else an array in the given dtype.
+    """`x` itself if it is a value or an object that converts itself; else an array of its own in the given dtype.
 
     A list that contains values is packed into one (``[x, 1.0]``), as TensorFlow does.
     """
-    if isinstance(x, (Value, np.ndarray, np.generic)):
+    if isinstance(x, Value):
         return x
     if hasattr(x, "as_value"):
         return x.as_value()
     if isinstance(x, (list, tuple)) and _contains_value(x):
         return _pack(x, dtype, name)
-    return as_array(x, dtype, name)
+    return own_array(x, dtype, name)
+
+
+def own_array(x: Any, dtype: Any = None, name: str = "value") -> Any:
+    """`as_array`, but an array that nobody else holds, in C order: what becomes of `x` later must not show."""
+    array = as_array(x, dtype, name)
+    fresh = isinstance(x, (bool, int, float, complex, list, tuple, np.generic))
+    return array if fresh else np.array(array, order="C")
 
 
 def _contains_value(x: Any) -> bool:
@@ -107,7 +126,9 @@ def _pack(x: Any, dtype: Any, name: str) -> Any:
     return stack([as_operand(i, dtype, name) for i in x])
 
 
-def lift(function: Callable[..., Any], finish: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
+def lift(
+    function: Callable[..., Any], finish: Callable[..., Any], name: str | None = None, wrap: Wrap | None = None
+) -> Callable[..., Any]:
     """The public function for an engine function or op.
 
     Parameters
@@ -118,20 +139,35 @@ def lift(function: Callable[..., Any], finish: Callable[..., Any], name: str | N
         passed as ``name=``.
     name : str, optional
         The public name, for error messages.
+    wrap : callable, optional
+        Makes the front end's tensor of an array that an argument was converted to.
     """
     public = name or getattr(function, "name", None) or function.__name__
     if isinstance(function, Op):
-        parameters, (same, alone) = list(function.args), (function.args, ())
-        doc = function.doc
+        parameters, (same, alone), optional = list(function.args), (function.args, ()), set()
+        doc, required = function.doc, len(function.args)
     else:
-        parameters = list(inspect.signature(function).parameters)
+        signature = inspect.signature(function).parameters
+        parameters, optional = list(signature), {p.name for p in signature.values() if p.default is None}
         same, alone = getattr(function, "__operands__", ((), ()))
-        doc = function.__doc__ or ""
+        doc, required = function.__doc__ or "", 0
+    tensors = {*same, *alone}
+    positions = [i for i, p in enumerate(parameters) if p in tensors]
+    has_lists = any(t.startswith("*") for t in tensors)
 
-    def lifted(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+    def is_converted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether all tensors among the arguments are tensors already, so that nothing remains to be done."""
+        if has_lists or not required <= len(args) <= len(parameters) or not tensors.isdisjoint(kwargs):
+            return False
+        return all([isinstance(args[i], Value) for i in positions if i < len(args)])
+
+    def lifted(*args: Any, **kwargs: Any) -> Any:
+        label = kwargs.pop("name", None)
+        if is_converted(args, kwargs):
+            return finish(lambda: function(*args, **kwargs), label)
         if len(args) > len(parameters):
             # TensorFlow's signatures end with `name`
-            *args, name = args  # type: ignore[assignment]
+            *args, label = args  # type: ignore[assignment]
         if len(args) > len(parameters):
             raise TypeError(f"{public}() takes {len(parameters)} positional arguments, got {len(args)}")
         arguments = dict(zip(parameters, args, strict=False))
@@ -140,13 +176,13 @@ def lift(function: Callable[..., Any], finish: Callable[..., Any], name: str | N
                 why = "got twice the" if key in arguments else "has no"
                 raise TypeError(f"{public}() {why} argument `{key}`; its arguments are {', '.join(parameters)}, name")
             arguments[key] = value
-        convert_operands(public, arguments, same, alone)
+        convert_operands(public, arguments, same, alone, optional, wrap)
         if isinstance(function, Op):
             missing = [p for p in parameters if p not in arguments]
             if missing:
                 raise TypeError(f"{public}() misses the argument `{missing[0]}`")
-            return finish(lambda: function(*[arguments[p] for p in parameters]), name)
-        return finish(lambda: function(**arguments), name)
+            return finish(lambda: function(*[arguments[p] for p in parameters]), label)
+        return finish(lambda: function(**arguments), label)
 
     functools.update_wrapper(lifted, function if not isinstance(function, Op) else lifted)
     lifted.__name__ = lifted.__qualname__ = public.rpartition(".")[2]
