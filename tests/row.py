@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,10 +46,25 @@ def distinct(*shape: int) -> Generator:
     return make
 
 
+def integers(*shape: int, low: int = 0, high: int, dtype: Any = np.int32) -> Generator:
+    """Integers in [low, high), whatever the dtype under test."""
+    return lambda rng, _: np.asarray(rng.integers(low, high, shape), dtype)
+
+
+def booleans(*shape: int) -> Generator:
+    """Random truth values."""
+    return lambda rng, _: np.asarray(rng.integers(0, 2, shape), np.bool_)
+
+
 def fixed(value: Any, dtype: Any = None) -> Generator:
-    """A given array, whatever the dtype under test (indices, conditions, shapes)."""
+    """A given array. Floats take the dtype under test (ties, zeros) unless `dtype` is given, all else stays as it is."""
     array = np.asarray(value, dtype)
-    return lambda rng, _: array
+
+    def make(rng: np.random.Generator, tested: np.dtype) -> np.ndarray:
+        follows = dtype is None and array.dtype.kind in "fc" and tested.kind in "fc"
+        return array.astype(tested) if follows else array
+
+    return make
 
 
 @dataclass(frozen=True)
@@ -68,14 +84,18 @@ class Row:
     wrt : tuple of int, optional
         Operands to differentiate; by default those that are floating in this row and have a rule.
     dtypes : tuple of str
+        The dtypes to test; generators get each in turn.
     oracle : callable, optional
-        NumPy or SciPy reference of the value, ``oracle(*arrays)``; needed unless the kernel *is* the reference.
+        NumPy or SciPy reference of the value, ``oracle(*arrays)``; needed unless the kernel *is* the reference. It may
+        compute in double precision for all dtypes: values are compared, not dtypes.
     tf : callable, optional
         ``tf(tensorflow, *tensors)``: the same in real TensorFlow; value and gradient are compared when it is installed.
     order : int
         Highest order of derivative to check (0: none, for nondifferentiable ops).
     tol : float
         Factor on the default tolerances.
+    static : bool
+        Whether it needs static shapes. All other rows must work on placeholders of unknown dimensions, gradient included.
     label : str
         Distinguishes several rows of one op.
     """
@@ -90,6 +110,7 @@ class Row:
     tf: Callable[..., Any] | None = None
     order: int = 2
     tol: float = 1.0
+    static: bool = False
     label: str = ""
 
     @property
@@ -101,5 +122,22 @@ class Row:
         """Apply the row's function."""
         return self.call(*inputs) if self.call else self.op(*inputs, **self.params)
 
+    def arrays(self, dtype: str, seed: int = 0) -> list[Any]:
+        """Inputs of the dtype: the same ones each time, and read-only, so that nobody can change them unnoticed."""
+        rng = np.random.default_rng([zlib.crc32(self.id.encode()), seed])
+        made = [np.asarray(make(rng, np.dtype(dtype))) for make in self.inputs]
+        for array in made:
+            array.flags.writeable = False
+        return made
 
-__all__ = ["Row", "distinct", "fixed", "positive", "real", "unit"]
+    def differentiable(self, arrays: Sequence[Any]) -> tuple[int, ...]:
+        """The positions of the inputs to differentiate."""
+        if self.op.vjp is None or not self.order:
+            return ()
+        if self.wrt is not None:
+            return self.wrt
+        inexact = [i for i, a in enumerate(arrays) if a.dtype.kind in "fc"]
+        return tuple(i for i in inexact if self.call or self.op.vjp[i] is not None)
+
+
+__all__ = ["Row", "booleans", "distinct", "fixed", "integers", "positive", "real", "unit"]
