@@ -1,8 +1,8 @@
 """From an engine function to a public one: what both front ends do with their tables of names.
 
-An engine function says which of its parameters are tensors with `operands`; an `Op` knows by itself. `lift` turns either
-into the function that users call: lists and Python numbers become arrays by TensorFlow's rules, and what comes back is
-handed to the front end, which wraps what is still a plain array.
+An engine function says which of its parameters are tensors with `operands`; an `Op` knows by itself. `lift` turns
+either into the function that users call: lists and Python numbers become arrays by TensorFlow's rules, and what comes
+back is handed to the front end, which wraps what is still a plain array.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def lift(
     ----------
     function : Op or callable declared with `operands`
     finish : callable
-        ``finish(call, name)``: runs ``call()`` and wraps its result in the front end's tensors. ``name`` is what the user
-        passed as ``name=``.
+        ``finish(call, name)``: runs ``call()`` and wraps its result in the front end's tensors. ``name`` is what the
+        user passed as ``name=``.
     name : str, optional
         The public name, for error messages.
     wrap : callable, optional
@@ -159,7 +159,7 @@ def lift(
         """Whether all tensors among the arguments are tensors already, so that nothing remains to be done."""
         if has_lists or not required <= len(args) <= len(parameters) or not tensors.isdisjoint(kwargs):
             return False
-        return all([isinstance(args[i], Value) for i in positions if i < len(args)])
+        return all(isinstance(args[i], Value) for i in positions if i < len(args))
 
     def lifted(*args: Any, **kwargs: Any) -> Any:
         label = kwargs.pop("name", None)
