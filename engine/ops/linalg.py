@@ -3,23 +3,78 @@
 from __future__ import annotations
 
 import math
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 
 from engine.api import operands
 from engine.aval import Aval, broadcast_shapes
+from engine.axes import expand_dims, squeeze
 from engine.batching import leading
 from engine.dtypes import NUMERIC
 from engine.errors import ShapeError
-from engine.kinds import check_dtype, multilinear, same_dtype
+from engine.kinds import check_dtype, linear, multilinear, same_dtype
+from engine.ops.einsum import diagonal, einsum_op
+from engine.ops.reduce import reduce_sum
 from engine.structural import conj, sum_to_like
+from engine.value import shape_of
 
-# ---- matmul ----------------------------------------------------------------------------------------------------------
+# ---- transposes ------------------------------------------------------------------------------------------------------
 
 
 def _transposed(x: Any) -> Any:
     return x.swapaxes(-1, -2)
+
+
+def _matrix_transpose_abstract(x: Aval) -> Aval:
+    if x.shape is None:
+        return x
+    if len(x.shape) < 2:
+        raise ShapeError(f"matrix_transpose: the argument must have rank 2 or more, got {x}")
+    return Aval((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+
+
+matrix_transpose_op = linear(
+    "matrix_transpose_op",
+    _transposed,
+    lambda ct, x: matrix_transpose_op(ct),
+    _matrix_transpose_abstract,
+    leading(2),
+    type="Transpose",
+    args=("a",),
+    doc="The last two dimensions exchanged.",
+)
+
+
+@operands("a")
+def matrix_transpose(a: Any, conjugate: bool = False) -> Any:
+    """`a` with its last two dimensions exchanged, and conjugated if `conjugate` says so.
+
+    Examples
+    --------
+    >>> matrix_transpose(np.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
+    return matrix_transpose_op(conj(a) if conjugate else a)
+
+
+@operands("matrix")
+def adjoint(matrix: Any) -> Any:
+    """The conjugate transpose of matrices.
+
+    Parameters
+    ----------
+    matrix : value, shape (..., n, m)
+
+    Returns
+    -------
+    value, shape (..., m, n)
+    """
+    return matrix_transpose(matrix, conjugate=True)
+
+
+# ---- matmul ----------------------------------------------------------------------------------------------------------
 
 
 def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
@@ -71,12 +126,27 @@ def _product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = Fals
     return matmul_op(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
-def _matmul_da(ct: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _stack(many: Any, one: Any) -> str:
+    """A letter for each leading dimension that `many` has and the single matrix `one` has not; empty if not known."""
+    shape, matrix = shape_of(many), shape_of(one)
+    return ascii_uppercase[: len(shape) - 2] if shape and matrix and len(matrix) == 2 else ""
+
+
+# The gradient of one matrix in a product with a stack is one product that sums over rows and stack alike.
+
+
+def _matmul_da(ct: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    if stack := _stack(b, a):
+        of_b, of_a = "mk" if transpose_b else "km", "kn" if transpose_a else "nk"
+        return einsum_op(ct, b, equation=f"{stack}nm,{stack}{of_b}->{of_a}")
     grad = _product(b, ct, transpose_b, True) if transpose_a else _product(ct, b, False, not transpose_b)
     return sum_to_like(grad, a)
 
 
-def _matmul_db(ct: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _matmul_db(ct: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    if stack := _stack(a, b):
+        of_a, of_b = "kn" if transpose_a else "nk", "mk" if transpose_b else "km"
+        return einsum_op(a, ct, equation=f"{stack}{of_a},{stack}nm->{of_b}")
     grad = _product(ct, a, True, transpose_a) if transpose_b else _product(a, ct, not transpose_a, False)
     return sum_to_like(grad, b)
 
@@ -133,3 +203,83 @@ def matmul(
     return _product(
         conj(a) if adjoint_a else a, conj(b) if adjoint_b else b, transpose_a or adjoint_a, transpose_b or adjoint_b
     )
+
+
+@operands("a", "b")
+def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False) -> Any:
+    """Product of matrices and vectors.
+
+    Parameters
+    ----------
+    a : value, shape (..., n, k)
+    b : value, shape (..., k)
+    transpose_a, adjoint_a : bool
+        Transpose (and conjugate) the matrix first.
+
+    Returns
+    -------
+    value, shape (..., n)
+
+    Examples
+    --------
+    >>> matvec(np.array([[1., 2.], [3., 4.]]), np.array([1., 1.]))
+    array([3., 7.])
+    """
+    return squeeze(matmul(a, expand_dims(b, (-1,)), transpose_a=transpose_a, adjoint_a=adjoint_a), (-1,))
+
+
+@operands("x")
+def trace(x: Any) -> Any:
+    """Sum of the main diagonal of the last two dimensions.
+
+    Examples
+    --------
+    >>> float(trace(np.array([[1., 2.], [3., 4.]])))
+    5.0
+    """
+    return reduce_sum(diagonal(x), axis=-1)
+
+
+# ---- cross product ---------------------------------------------------------------------------------------------------
+
+
+def _cross_kernel(a: Any, b: Any) -> Any:
+    if a.shape[-1:] != (3,) or b.shape[-1:] != (3,):
+        raise ValueError("the last dimension must be 3")
+    return np.cross(a, b)
+
+
+def _cross_abstract(a: Aval, b: Aval) -> Aval:
+    check_dtype("cross", "a", a, NUMERIC)
+    dtype = same_dtype("cross", ("a", "b"), (a, b))
+    for name, x in (("a", a), ("b", b)):
+        if x.shape is not None and (not x.shape or x.shape[-1] not in (3, None)):
+            raise ShapeError(f"cross: the last dimension of argument `{name}` must be 3, got {x}")
+    return Aval(broadcast_shapes("cross", a.shape, b.shape), dtype)
+
+
+cross_op = multilinear(
+    "cross_op",
+    _cross_kernel,
+    (
+        lambda ct, a, b: sum_to_like(cross_op(b, ct), a),
+        lambda ct, a, b: sum_to_like(cross_op(ct, a), b),
+    ),
+    _cross_abstract,
+    leading(1),
+    type="Cross",
+    args=("a", "b"),
+    doc="Cross product of vectors in three dimensions, along the last axis.",
+)
+
+
+@operands("a", "b")
+def cross(a: Any, b: Any) -> Any:
+    """Cross product of vectors in three dimensions, along the last axis.
+
+    Examples
+    --------
+    >>> cross(np.array([1., 0., 0.]), np.array([0., 1., 0.]))
+    array([0., 0., 1.])
+    """
+    return cross_op(a, b)

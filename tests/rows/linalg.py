@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from engine.ops import linalg
+from engine.ops import einsum, linalg
 from tests.row import Row, real
 
 ALL = ("float32", "float64", "complex128")
@@ -48,4 +47,49 @@ ROWS = (
     _matmul((0, 3), (3, 4), "no rows"),
     _matmul((2, 2, 0), (0, 4), "nothing to sum"),
     _matmul((1, 1), (1, 1), "size 1"),
+    Row(
+        linalg.matmul_op,
+        (real(4, 2, 3), real(4, 3)),
+        dtypes=ALL,
+        label="matvec",
+        call=linalg.matvec,
+        oracle=lambda a, b: np.einsum("bij,bj->bi", a, b),
+        tf=lambda tf, a, b: tf.linalg.matvec(a, b),
+    ),
+    Row(
+        linalg.matmul_op,
+        (real(3, 2), real(5, 3)),
+        dtypes=ALL,
+        label="matvec adjoint",
+        call=lambda a, b: linalg.matvec(a, b, adjoint_a=True),
+        oracle=lambda a, b: b @ np.conj(a),
+        tf=lambda tf, a, b: tf.linalg.matvec(a, b, adjoint_a=True),
+    ),
+    Row(
+        linalg.matrix_transpose_op,
+        (real(4, 2, 3),),
+        dtypes=ALL,
+        oracle=lambda a: np.swapaxes(a, 1, 2),
+        tf=lambda tf, a: tf.linalg.matrix_transpose(a),
+    ),
+    Row(
+        linalg.matrix_transpose_op,
+        (real(2, 3),),
+        dtypes=ALL,
+        label="adjoint",
+        call=linalg.adjoint,
+        oracle=lambda a: np.conj(a.T),
+        tf=lambda tf, a: tf.linalg.adjoint(a),
+    ),
+    Row(
+        einsum.diagonal,
+        (real(2, 3, 4),),
+        dtypes=ALL,
+        label="trace",
+        call=linalg.trace,
+        oracle=lambda x: np.trace(x, 0, 1, 2),
+        tf=lambda tf, x: tf.linalg.trace(x),
+    ),
+    Row(linalg.cross_op, (real(4, 3), real(4, 3)), oracle=np.cross, tf=lambda tf, a, b: tf.linalg.cross(a, b)),
+    Row(linalg.cross_op, (real(3), real(2, 1, 3)), dtypes=ALL, label="broadcast", oracle=np.cross),
 )
