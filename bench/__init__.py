@@ -1,0 +1,1 @@
+"""What derivatives cost, in each mode and beside other libraries. `python -m bench.report` is the place to start."""

@@ -1,0 +1,46 @@
+"""The report as one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+STYLE = """
+body { max-width: 900px; margin: 2em auto; padding: 0 1em; font: 16px/1.5 system-ui, sans-serif; color: #222; }
+h1 { font-size: 1.6em; } h2 { font-size: 1.2em; margin-top: 2em; }
+table { border-collapse: collapse; width: 100%; margin-top: 1.5em; font-size: 0.93em; }
+th, td { padding: 0.3em 0.6em; border-bottom: 1px solid #ddd; text-align: right; font-variant-numeric: tabular-nums; }
+th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
+svg { max-width: 100%; height: auto; }
+.verdict { border-left: 4px solid #009E73; padding-left: 0.8em; }
+.failed { border-left-color: #D55E00; }
+footer { color: #666; font-size: 0.85em; margin-top: 3em; }
+"""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """An HTML table; the first two columns are words, the others numbers."""
+    lines = ["<table>", "<tr>" + "".join(f"<th>{escape(h)}</th>" for h in head) + "</tr>"]
+    lines += ["<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows]
+    return "\n".join([*lines, "</table>"])
+
+
+def verdict(text: str, good: bool = True) -> str:
+    """A sentence that matters."""
+    return f'<p class="{"verdict" if good else "verdict failed"}">{escape(text)}</p>'
+
+
+def page(title: str, body: Sequence[str], footer: str) -> str:
+    """The whole page."""
+    return "\n".join(
+        [
+            "<!doctype html>",
+            f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<style>{STYLE}</style></head><body>",
+            f"<h1>{escape(title)}</h1>",
+            *body,
+            f"<footer>{escape(footer)}</footer>",
+            "</body></html>",
+        ]
+    )

@@ -1,0 +1,37 @@
+"""The problems that are measured, each written once.
+
+A problem is a function of a namespace `tf` (``graph_api``, ``tape_api`` or TensorFlow's own, in either mode) and of
+values, so that every library runs the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def chain(tf: Any, x: Any, length: int) -> Any:
+    """`length` small ops in a row, each bounded, none trivial. Also runs on ``autograd.numpy`` and ``jax.numpy``."""
+    for i in range(length):
+        x = _LINKS[i % len(_LINKS)](tf, x)
+    return x
+
+
+_LINKS = (
+    lambda tf, x: tf.sin(x),
+    lambda tf, x: x * 1.25,
+    lambda tf, x: tf.tanh(x),
+    lambda tf, x: x + 0.5,
+)
+
+
+def mlp_logits(tf: Any, x: Any, weights: Sequence[Any]) -> Any:
+    """Two dense layers with a tanh between them; `weights` are matrix, bias, matrix, bias."""
+    hidden_matrix, hidden_bias, matrix, bias = weights
+    hidden = tf.tanh(tf.matmul(x, hidden_matrix) + hidden_bias)
+    return tf.matmul(hidden, matrix) + bias
+
+
+def cross_entropy(tf: Any, labels: Any, logits: Any) -> Any:
+    """Mean softmax cross entropy of integer labels."""
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))

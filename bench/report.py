@@ -1,0 +1,245 @@
+"""One model in both modes, on real data: ``python -m bench.report``.
+
+Trains a small multilayer perceptron on the handwritten digits that scikit-learn ships, through `graph_api` and through
+`tape_api` at the same time from the same weights, and compares every loss and every gradient bit by bit. Then measures
+what the Jacobian of the logits costs by each method of each mode, and checks the result against central differences.
+
+Writes ``report.html`` and ``report.json`` (which ``pytest-benchmark compare`` reads).
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench import digits, digits_graph, digits_tape, page
+from bench.measure import Measurement, measure, write_json
+from bench.svg import BLUE, ORANGE, SKY, VERMILLION, Bars, Line, bar_chart, line_chart, readable
+
+RATE = 0.01
+GROUPS = {"d logits / d pixels": True, "d logits / d weights": False}
+REFERENCE = "NumPy: central differences"
+TITLE = "Graph mode and tape mode on handwritten digits"
+HEAD = ("Jacobian", "method", "first call, ms", "later calls, ms", "× fastest", "error")
+
+INTRODUCTION = """One multilayer perceptron (64-32-10, tanh, softmax cross entropy) is trained on the 1,797 handwritten
+digits that scikit-learn ships, by two programs: one builds a graph and runs it in a session, one records each step on a
+tape. Both start from the same weights and see the same minibatches."""
+COSTS = """The Jacobian of the logits ({examples} digits, 10 logits each) with respect to the pixels and to the weights.
+The first call includes what is done once, such as building the graph. “Error” is the largest difference from central
+differences in float64; the methods themselves work in float32."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the report; return 0 if graph and tape agree to the bit and the Jacobians are right."""
+    parser = argparse.ArgumentParser(prog="python -m bench.report", description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("report"), help="folder to write to (default: report)")
+    parser.add_argument("--steps", type=int, default=400, help="steps of training (default: 400)")
+    parser.add_argument("--examples", type=int, default=16, help="digits in the Jacobian's batch (default: 16)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time to spend on each measurement (default: 1)")
+    options = parser.parse_args(arguments)
+    data = digits.load()
+    training = train(data, options.steps)
+    measurements, right = jacobians(training.weights, data.test_x[: options.examples], options.seconds)
+    _progress("")
+    print(training.summary())
+    print()
+    print(as_text([HEAD, *as_rows(measurements)]))
+    options.out.mkdir(parents=True, exist_ok=True)
+    write_json(options.out / "report.json", [*training.measurements, *measurements])
+    (options.out / "report.html").write_text(as_page(training, measurements, options.examples), encoding="utf-8")
+    print(f"\nWritten: {options.out / 'report.html'} and {options.out / 'report.json'}")
+    return 0 if training.equal and right else 1
+
+
+# ---- training --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Training:
+    """What training in both modes gave.
+
+    Attributes
+    ----------
+    losses : dict
+        Per mode the loss of each step.
+    different : list of int
+        The steps whose loss or gradients differ between the modes in any bit.
+    same_weights : bool
+        Whether the final weights are the same to the bit.
+    accuracy : dict
+        Per mode the share of test digits that are recognised.
+    weights : list of array
+        The final weights.
+    measurements : list of Measurement
+        Time per step, per mode.
+    """
+
+    losses: dict[str, list[float]]
+    different: list[int]
+    same_weights: bool
+    accuracy: dict[str, float]
+    weights: list[digits.Array]
+    measurements: list[Measurement]
+
+    @property
+    def equal(self) -> bool:
+        """Whether graph and tape agree to the bit."""
+        return not self.different and self.same_weights
+
+    def summary(self) -> str:
+        """The finding in words."""
+        steps = len(self.losses["graph"])
+        if self.equal:
+            finding = (
+                f"The loss and all {len(self.weights)} gradients of each step are equal to the bit in both modes, "
+                f"and so are the final weights."
+            )
+        else:
+            finding = (
+                f"THE MODES DIFFER in {len(self.different)} steps (first: {self.different[:3]}); "
+                f"the final weights are {'equal' if self.same_weights else 'different'}."
+            )
+        scores = " and ".join(f"{a:.1%} ({mode})" for mode, a in self.accuracy.items())
+        return f"{steps} steps of Adam. {finding} Test accuracy: {scores}."
+
+
+def train(data: digits.Digits, steps: int) -> Training:
+    """Train in both modes, step by step side by side."""
+    initial = digits.initial_weights()
+    models: dict[str, digits.Model] = {
+        "graph": digits_graph.GraphModel(initial, RATE),
+        "tape": digits_tape.TapeModel(initial, RATE),
+    }
+    losses: dict[str, list[float]] = {mode: [] for mode in models}
+    seconds: dict[str, list[float]] = {mode: [] for mode in models}
+    different = []
+    _progress("Training in both modes")
+    for i, (x, labels) in enumerate(digits.batches(data, steps)):
+        done = {}
+        for mode, model in models.items():
+            start = time.perf_counter()
+            done[mode] = model.step(x, labels)
+            seconds[mode].append(time.perf_counter() - start)
+            losses[mode].append(float(done[mode].loss))
+        if not done["graph"].same_bits(done["tape"]):
+            different.append(i)
+        _progress("Training in both modes", f": step {i + 1} of {steps}, loss {losses['graph'][-1]:.3f}")
+    weights = {mode: model.weights() for mode, model in models.items()}
+    return Training(
+        losses,
+        different,
+        all(digits.same_bits(a, b) for a, b in zip(*weights.values(), strict=True)),
+        {mode: digits.accuracy(model.logits(data.test_x), data.test_labels) for mode, model in models.items()},
+        weights["graph"],
+        [Measurement("one step of training", mode, s[0], s[1:] or s) for mode, s in seconds.items()],
+    )
+
+
+# ---- Jacobians -------------------------------------------------------------------------------------------------------
+
+
+def jacobians(weights: list[digits.Array], x: digits.Array, seconds: float) -> tuple[list[Measurement], bool]:
+    """Measure each method of each mode; return the measurements and whether all results are right."""
+    measurements, right = [], True
+    for group, wrt_inputs in GROUPS.items():
+        reference = digits.central_differences(weights, x, wrt_inputs)
+        methods = [
+            *digits_graph.jacobian_methods(weights, x, wrt_inputs),
+            *digits_tape.jacobian_methods(weights, x, wrt_inputs),
+            digits.Method(
+                REFERENCE,
+                lambda wrt_inputs=wrt_inputs: lambda: digits.central_differences(weights, x, wrt_inputs),  # type: ignore[misc]
+            ),
+        ]
+        for method in methods:
+            _progress(f"{group}: {method.name}")
+            measurement, found = measure(group, method.name, method.prepare, seconds)
+            error = max(float(np.max(np.abs(a - b))) for a, b in zip(found, reference, strict=True))
+            measurement.extra["error"] = error
+            measurements.append(measurement)
+            right &= error < 1e-4
+    return measurements, right
+
+
+# ---- showing ---------------------------------------------------------------------------------------------------------
+
+
+def as_rows(measurements: Sequence[Measurement]) -> list[tuple[str, ...]]:
+    """The table's cells."""
+    fastest: dict[str, float] = {}
+    for m in measurements:
+        fastest[m.group] = min(fastest.get(m.group, m.warm), m.warm)
+    return [
+        (
+            m.group,
+            m.name,
+            readable(1e3 * m.first),
+            readable(1e3 * m.warm),
+            f"{m.warm / fastest[m.group]:.1f}",
+            "–" if m.name == REFERENCE else f"{m.extra['error']:.0e}",
+        )
+        for m in measurements
+    ]
+
+
+def as_text(rows: Sequence[Sequence[str]]) -> str:
+    """The table for a terminal."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    ]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def as_page(training: Training, measurements: Sequence[Measurement], examples: int) -> str:
+    """The HTML page."""
+    curves = [
+        Line("graph mode", training.losses["graph"], SKY, width=6),
+        Line("tape mode", training.losses["tape"], VERMILLION, width=1.5),
+    ]
+    bars = [
+        Bars(group, [(m.name, (1e3 * m.first, 1e3 * m.warm)) for m in measurements if m.group == group])
+        for group in GROUPS
+    ]
+    steps = [(m.name, "Adam", readable(1e3 * m.first), readable(1e3 * m.warm)) for m in training.measurements]
+    body = [
+        f"<p>{INTRODUCTION}</p>",
+        page.verdict(training.summary(), training.equal),
+        line_chart("Loss of each step: the two curves are one", curves, "step", "loss")
+        if training.equal
+        else line_chart("Loss of each step", curves, "step", "loss"),
+        "<h2>What a Jacobian costs</h2>",
+        f"<p>{COSTS.format(examples=examples)}</p>",
+        bar_chart(
+            "Time for one Jacobian",
+            bars,
+            [("first call", ORANGE), ("later calls (median)", BLUE)],
+            "milliseconds (logarithmic scale)",
+        ),
+        page.table(HEAD, as_rows(measurements)),
+        "<h2>What a step of training costs</h2>",
+        page.table(("mode", "optimizer", "first step, ms", "later steps (median), ms"), steps),
+    ]
+    machine = f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}"
+    return page.page(TITLE, body, f"Made by python -m bench.report on {machine}.")
+
+
+def _progress(stage: str, detail: str = "") -> None:
+    """Show what is going on: on one line of a terminal, else a line per stage."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{stage}{detail}", end="", file=sys.stderr, flush=True)
+    elif stage and not detail:
+        print(stage, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""Plots as inline SVG: a line chart and a bar chart, enough for a report and small enough to read.
+
+Colours are those of Okabe and Ito, which the colour-blind can tell apart (M. Okabe and K. Ito, "Color universal
+design", 2008); lines differ in width as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+BLUE, SKY, ORANGE, VERMILLION, GREEN, PURPLE = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#009E73", "#CC79A7"
+INK, GRID = "#222222", "#DDDDDD"
+
+
+class Svg:
+    """A drawing that grows by one element at a time; coordinates are pixels from the top left corner."""
+
+    def __init__(self, width: float, height: float, title: str) -> None:
+        size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+        look = f'font-family="system-ui, sans-serif" font-size="14" fill="{INK}"'
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} {look}>',
+            f"<title>{escape(title)}</title>",
+        ]
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = GRID) -> None:
+        """A straight line."""
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>')
+
+    def path(self, points: Sequence[tuple[float, float]], colour: str, width: float) -> None:
+        """A line through points."""
+        joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>')
+
+    def box(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+        """A filled rectangle."""
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>')
+
+    def text(self, x: float, y: float, words: str, anchor: str = "start", bold: bool = False, turn: int = 0) -> None:
+        """A piece of text; `y` is the base line."""
+        look = f'text-anchor="{anchor}"'
+        if bold:
+            look += ' font-weight="bold"'
+        if turn:
+            look += f' transform="rotate({turn} {x:.1f} {y:.1f})"'
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" {look}>{escape(words)}</text>')
+
+    def __str__(self) -> str:
+        return "\n".join([*self.parts, "</svg>"])
+
+
+def readable(value: float) -> str:
+    """Three digits, or all before the point: 0.0123, 4.56, 12,300."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps values in [low, high] to pixels in [start, end], linearly or by their logarithm."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        low, high, value = (math.log10(v) if self.log else v for v in (self.low, self.high, value))
+        return self.start + (self.end - self.start) * (value - low) / (high - low)
+
+    def ticks(self) -> list[float]:
+        """Round values, about five of them (each power of ten on a logarithmic scale)."""
+        if self.log:
+            exponents = range(math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1)
+            return [10.0**e for e in exponents]
+        step = 10.0 ** math.floor(math.log10((self.high - self.low) / 4))
+        step *= next(m for m in (1, 2, 5, 10) if (self.high - self.low) / (step * m) <= 6)
+        return [i * step for i in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve of a line chart: `values` at 0, 1, 2..."""
+
+    label: str
+    values: Sequence[float]
+    colour: str
+    width: float = 2
+
+
+def line_chart(title: str, lines: Sequence[Line], x_label: str, y_label: str) -> str:
+    """Curves over a common x axis, with a legend."""
+    width, height, left, right, top, bottom = 900, 380, 70, 880, 50, 320
+    svg = Svg(width, height, title)
+    svg.text(left, 24, title, bold=True)
+    x = Scale(0, max(len(line.values) for line in lines), left, right)
+    y = Scale(0, max(max(line.values) for line in lines) * 1.05, bottom, top)
+    for tick in y.ticks():
+        svg.line(left, y(tick), right, y(tick))
+        svg.text(left - 8, y(tick) + 5, f"{tick:g}", anchor="end")
+    for tick in x.ticks():
+        svg.line(x(tick), bottom, x(tick), bottom + 5, INK)
+        svg.text(x(tick), bottom + 22, f"{tick:g}", anchor="middle")
+    svg.line(left, bottom, right, bottom, INK)
+    svg.text((left + right) / 2, height - 14, x_label, anchor="middle")
+    svg.text(22, (top + bottom) / 2, y_label, anchor="middle", turn=-90)
+    svg.box(right - 200, top - 2, 200, 24 * len(lines) + 14, "white")
+    for i, line in enumerate(lines):
+        svg.path([(x(k), y(v)) for k, v in enumerate(line.values)], line.colour, line.width)
+        here = top + 22 + 24 * i
+        svg.path([(right - 190, here - 5), (right - 150, here - 5)], line.colour, line.width)
+        svg.text(right - 142, here, line.label)
+    return str(svg)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """One group of a bar chart: a heading, and per row a label and one value per series."""
+
+    heading: str
+    rows: Sequence[tuple[str, Sequence[float]]] = field(default_factory=tuple)
+
+
+def bar_chart(title: str, groups: Sequence[Bars], series: Sequence[tuple[str, str]], x_label: str) -> str:
+    """Horizontal bars on a logarithmic scale, each with its value; `series` gives label and colour."""
+    width, left, right, top, thick = 900, 250, 820, 82, 16
+    pitch = thick * len(series) + 14
+    height = top + sum(34 + pitch * len(g.rows) for g in groups) + 50
+    svg = Svg(width, height, title)
+    svg.text(10, 24, title, bold=True)
+    for i, (label, colour) in enumerate(series):
+        svg.box(left + 200 * i, 40, 22, thick, colour)
+        svg.text(left + 200 * i + 30, 53, label)
+    values = [v for g in groups for _, row in g.rows for v in row]
+    lowest, highest = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    x = Scale(10.0**lowest, 10.0 ** max(highest, lowest + 1), left, right, log=True)
+    bottom = height - 50
+    for tick in x.ticks():
+        svg.line(x(tick), top - 8, x(tick), bottom)
+        svg.text(x(tick), bottom + 20, readable(tick), anchor="middle")
+    svg.text((left + right) / 2, height - 8, x_label, anchor="middle")
+    y: float = top
+    for group in groups:
+        svg.text(10, y + 14, group.heading, bold=True)
+        y += 34
+        for label, row in group.rows:
+            svg.text(left - 10, y + thick * len(series) / 2 + 5, label, anchor="end")
+            for value, (_, colour) in zip(row, series, strict=True):
+                svg.box(left, y, x(value) - left, thick - 2, colour)
+                svg.text(x(value) + 6, y + thick - 4, readable(value))
+                y += thick
+            y += 14
+    svg.line(left, top - 8, left, bottom, INK)
+    return str(svg)
