@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from engine.api import operands
-from engine.aval import Aval, Shape, compatible, format_shape, merge_shapes, normalize_axis
+from engine.aval import Aval, Shape, compatible, format_shape, merge_shapes
 from engine.batching import NotBatched, axis_param, logical_rank, materialize
-from engine.dtypes import BOOL, FLOATING, NUMERIC, REAL, DType, as_dtype
+from engine.dtypes import BOOL, FLOATING, NUMERIC, DType
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import PerOperand, check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.op import Op
@@ -26,10 +26,9 @@ from engine.ops.axis_args import (
     negative_axes,
     reduced_shape,
     reduction_axes,
-    single_axis,
 )
-from engine.ops.compare import cast, cast_like, equal, not_equal
-from engine.ops.creation import zeros_like
+from engine.ops.compare import cast, not_equal
+from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp
 from engine.ops.scan import cumprod_op
 from engine.ops.shape import reshape
@@ -48,7 +47,7 @@ def reduction_abstract(name: str, accepts: Iterable[DType]) -> Callable[..., Ava
     return abstract
 
 
-def _nothing_reduced(avals: Any, params: dict[str, Any]) -> int | None:
+def nothing_reduced(avals: Any, params: dict[str, Any]) -> int | None:
     """Reducing only axes of size one (or none at all) changes nothing, if the shape stays."""
     x = avals[0]
     return 0 if x.is_static and reduced_shape(x.shape, params["axis"], params["keepdims"]) == x.shape else None
@@ -137,7 +136,7 @@ reduce_sum_op = linear(
     axis_param,
     type="Sum",
     args=("input_tensor",),
-    simplify=_nothing_reduced,
+    simplify=nothing_reduced,
     doc="Sum over axes.",
 )
 reduce_mean_op = linear(
@@ -148,7 +147,7 @@ reduce_mean_op = linear(
     axis_param,
     type="Mean",
     args=("input_tensor",),
-    simplify=_nothing_reduced,
+    simplify=nothing_reduced,
     doc="Mean over axes.",
 )
 
@@ -247,34 +246,13 @@ def _product_of_others(x: Any, axis: Axes) -> Any:
     if axis is None:
         return reshape_like(_product_of_others(reshape(x, (-1,)), (-1,)), x)
     if not axis:
-        return x**0
+        return ones_like(x)
     first, *rest = axis
     before = cumprod_op(x, axis=first, exclusive=True, reverse=False)
     others = before * cumprod_op(x, axis=first, exclusive=True, reverse=True)
     if rest:
         others = others * _product_of_others(reduce_prod_op(x, axis=(first,), keepdims=True), tuple(rest))
     return others
-
-
-def _extremum_kernel(ufunc: Any) -> Callable[..., Any]:
-    sign = 1 if ufunc is np.minimum else -1
-
-    def kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
-        if x.size:
-            return ufunc.reduce(x, axis=axis, keepdims=keepdims)
-        if x.dtype.kind == "f":
-            worst: Any = sign * np.inf
-        else:
-            worst = np.iinfo(x.dtype).max if sign == 1 else np.iinfo(x.dtype).min
-        return ufunc.reduce(x, axis=axis, keepdims=keepdims, initial=worst)
-
-    return kernel
-
-
-def _share_of_ties(out: Any, x: Any, axis: Axes) -> Any:
-    """1 at the extremum; 1/k at each of k ties."""
-    chosen = cast_like(equal(x, out), x)
-    return chosen / reduce_sum_op(chosen, axis=axis, keepdims=True)
 
 
 def _logsumexp_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
@@ -291,26 +269,8 @@ reduce_prod_op = reduction(
     lambda out, x, axis: _product_of_others(x, axis),
     accepts=NUMERIC,
     type="Prod",
-    simplify=_nothing_reduced,
+    simplify=nothing_reduced,
     doc="Product over axes.",
-)
-reduce_max_op = reduction(
-    "reduce_max",
-    _extremum_kernel(np.maximum),
-    _share_of_ties,
-    accepts=REAL,
-    type="Max",
-    simplify=_nothing_reduced,
-    doc="Largest element over axes.",
-)
-reduce_min_op = reduction(
-    "reduce_min",
-    _extremum_kernel(np.minimum),
-    _share_of_ties,
-    accepts=REAL,
-    type="Min",
-    simplify=_nothing_reduced,
-    doc="Smallest element over axes.",
 )
 reduce_logsumexp_op = reduction(
     "reduce_logsumexp",
@@ -334,42 +294,18 @@ def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> 
 
 
 @operands("input_tensor")
-def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Largest element over axes (parameters as in `reduce_sum`). Each of k ties has the derivative 1/k.
-
-    Examples
-    --------
-    >>> reduce_max(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=0)
-    array([3., 5.])
-    """
-    return reduce_with(reduce_max_op, input_tensor, axis, keepdims)
-
-
-@operands("input_tensor")
-def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Smallest element over axes (parameters as in `reduce_sum`). Each of k ties has the derivative 1/k.
-
-    Examples
-    --------
-    >>> reduce_min(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=0)
-    array([1., 4.])
-    """
-    return reduce_with(reduce_min_op, input_tensor, axis, keepdims)
-
-
-@operands("input_tensor")
 def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """``log(sum(exp(x)))`` over axes, without overflow (parameters as in `reduce_sum`; floats only).
 
     Examples
     --------
-    >>> float(reduce_logsumexp(np.array([1000.0, 1000.0]))) == 1000 + np.log(2)
-    True
+    >>> float(reduce_logsumexp(np.array([1000.0, 1000.0]))) - 1000
+    0.693147180559...
     """
     return reduce_with(reduce_logsumexp_op, input_tensor, axis, keepdims)
 
 
-# ---- logic, counts, positions ----------------------------------------------------------------------------------------
+# ---- logic and counts ----------------------------------------------------------------------------------------
 
 
 def _logical(name: str, ufunc: Any, type: str, doc: str) -> Op:
@@ -410,70 +346,6 @@ def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: A
     array([1, 2])
     """
     return reduce_sum(cast(not_equal(input, zeros_like(input)), dtype), axis, keepdims)
-
-
-def _position_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(x: Any, *, axis: int, output_type: DType) -> Any:
-        return find(x, axis).astype(output_type.numpy)
-
-    return kernel
-
-
-def _position_abstract(name: str) -> Callable[..., Aval]:
-    def abstract(x: Aval, *, axis: int, output_type: DType) -> Aval:
-        check_dtype(name, "input", x, REAL | BOOL)
-        if x.shape is None:
-            return Aval(None, output_type)
-        at = normalize_axis(name, axis, len(x.shape))
-        if not x.shape or x.shape[at] == 0:
-            raise ShapeError(f"{name}: argument `input` has no elements along axis {axis}: {x}")
-        return Aval(reduced_shape(x.shape, (axis,), False), output_type)
-
-    return abstract
-
-
-argmax_op = nondifferentiable(
-    "argmax_op",
-    _position_kernel(np.argmax),
-    abstract=_position_abstract("argmax"),
-    batch=axis_param,
-    type="ArgMax",
-    args=("input",),
-    doc="Position of the largest element along an axis.",
-)
-argmin_op = nondifferentiable(
-    "argmin_op",
-    _position_kernel(np.argmin),
-    abstract=_position_abstract("argmin"),
-    batch=axis_param,
-    type="ArgMin",
-    args=("input",),
-    doc="Position of the smallest element along an axis.",
-)
-
-
-@operands("input")
-def argmax(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
-    """Position of the largest element along one axis (axis 0 if None); the first of several equal ones.
-
-    Examples
-    --------
-    >>> argmax(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
-    array([1, 1])
-    """
-    return argmax_op(input, axis=single_axis("argmax", input, axis or 0), output_type=as_dtype(output_type))
-
-
-@operands("input")
-def argmin(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
-    """Position of the smallest element along one axis (axis 0 if None); the first of several equal ones.
-
-    Examples
-    --------
-    >>> argmin(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
-    array([0, 0])
-    """
-    return argmin_op(input, axis=single_axis("argmin", input, axis or 0), output_type=as_dtype(output_type))
 
 
 # ---- add_n -----------------------------------------------------------------------------------------------------------

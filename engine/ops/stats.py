@@ -8,12 +8,18 @@ import numpy as np
 
 from engine.api import operands
 from engine.aval import Aval
+from engine.axes import squeeze
 from engine.batching import axis_param
 from engine.dtypes import INEXACT
+from engine.errors import InvalidArgumentError, UnimplementedError
 from engine.kinds import check_dtype, linear
 from engine.ops.arithmetic import divide_no_nan
-from engine.ops.axis_args import Axes
-from engine.ops.reduce import mean_kernel, reduce_with, reduction, sum_kernel
+from engine.ops.axis_args import Axes, reduction_axes
+from engine.ops.compare import cast, equal, where
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.extrema import reduce_max_op
+from engine.ops.reduce import mean_kernel, reduce_sum_op, reduce_with, reduction, sum_kernel
+from engine.value import dtype_of
 
 
 def _center_kernel(x: Any, *, axis: Axes) -> Any:
@@ -49,8 +55,7 @@ def _std_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
 
 
 def _norm_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
-    squares = np.square(x) if x.dtype.kind != "c" else np.square(x.real) + np.square(x.imag)
-    return np.sqrt(sum_kernel(squares, axis=axis, keepdims=keepdims)).astype(x.dtype)
+    return np.sqrt(sum_kernel(np.square(x), axis=axis, keepdims=keepdims))
 
 
 reduce_variance_op = reduction(
@@ -119,3 +124,72 @@ def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = 
     5.0
     """
     return reduce_with(reduce_euclidean_norm_op, input_tensor, axis, keepdims)
+
+
+@operands("tensor")
+def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False) -> Any:
+    """Norm of vectors or matrices.
+
+    Parameters
+    ----------
+    tensor : value, floating or complex
+    ord : {"euclidean", "fro"} or positive number
+        For vectors: p-norms (``np.inf`` is the largest magnitude). For matrices: "euclidean" and "fro" are the root of
+        the sum of squares, 1 the largest column sum, ``np.inf`` the largest row sum.
+    axis : int or pair of int, optional
+        An int means vectors along that axis, a pair (rows, columns) matrices. By default all of `tensor` as one vector.
+    keepdims : bool
+        Keep the axes with size one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `ord` is none of these.
+    UnimplementedError
+        For the 2-norm of matrices.
+
+    Notes
+    -----
+    The derivative at 0, where there is none, is 0.
+
+    Examples
+    --------
+    >>> float(norm(np.array([3.0, 4.0]))), float(norm(np.array([3.0, -4.0]), ord=1))
+    (5.0, 7.0)
+    """
+    dtype = dtype_of(tensor)
+    if dtype.is_complex:
+        return cast(norm(abs(tensor), ord, axis, keepdims), dtype)
+    axes = reduction_axes("norm", tensor, axis)
+    if ord in ("euclidean", "fro"):
+        return reduce_euclidean_norm_op(tensor, axis=axes, keepdims=bool(keepdims))
+    if not isinstance(ord, (int, float)) or ord <= 0:
+        raise InvalidArgumentError(f"norm: argument `ord` must be 'euclidean', 'fro' or a positive number, got {ord!r}")
+    if axis is not None and axes is not None and len(axes) == 2:
+        return _matrix_norm(tensor, ord, axes, bool(keepdims))
+    return _vector_norm(tensor, ord, axes, bool(keepdims))
+
+
+def _vector_norm(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
+    over = {"axis": axes, "keepdims": keepdims}
+    if p == 1:
+        return reduce_sum_op(abs(x), **over)
+    if p == 2:
+        return reduce_euclidean_norm_op(x, **over)
+    if p == np.inf:
+        return reduce_max_op(abs(x), **over)
+    total = reduce_sum_op(abs(x) ** p, **over)
+    # a root has an infinite derivative at 0; the norm of a zero vector is taken as constant there
+    vanishes = equal(total, zeros_like(total))
+    return where(vanishes, total, where(vanishes, ones_like(total), total) ** (1 / p))
+
+
+def _matrix_norm(x: Any, p: float, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if p not in (1, np.inf):
+        raise UnimplementedError(
+            f"norm: the {p}-norm of matrices is not implemented; for ord=2 take the largest singular value, "
+            f"tf.reduce_max(tf.linalg.svd(x, compute_uv=False), -1)"
+        )
+    added, compared = axes if p == 1 else axes[::-1]
+    largest = reduce_max_op(reduce_sum_op(abs(x), axis=(added,), keepdims=True), axis=(compared,), keepdims=True)
+    return largest if keepdims else squeeze(largest, axes)

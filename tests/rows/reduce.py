@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.special
 
-from engine.dtypes import int32, int64
 from engine.ops import reduce
-from tests.row import Row, distinct, fixed, positive, real
+from tests.row import Row, fixed, positive, real
 
 ALL = ("float32", "float64", "complex128")
 LAST = {"axis": (-1,), "keepdims": False}
@@ -122,37 +121,6 @@ ROWS = (
         label="zeros",
     ),
     Row(
-        reduce.reduce_max_op,
-        (distinct(3, 4),),
-        LAST,
-        oracle=lambda x: x.max(-1),
-        tf=lambda tf, x: tf.reduce_max(x, -1),
-    ),
-    Row(
-        reduce.reduce_max_op,
-        (distinct(2, 3, 4),),
-        KEPT,
-        oracle=lambda x: x.max((1, 2), keepdims=True),
-        tf=lambda tf, x: tf.reduce_max(x, (1, 2), True),
-        label="axes",
-    ),
-    Row(
-        reduce.reduce_max_op,
-        (real(0, 3),),
-        call=lambda x: reduce.reduce_max(x, 0),
-        oracle=lambda x: np.full(3, -np.inf),
-        tf=lambda tf, x: tf.reduce_max(x, 0),
-        order=0,
-        label="empty",
-    ),
-    Row(
-        reduce.reduce_min_op,
-        (distinct(2, 3, 4),),
-        FIRST,
-        oracle=lambda x: x.min(0),
-        tf=lambda tf, x: tf.reduce_min(x, 0),
-    ),
-    Row(
         reduce.reduce_logsumexp_op,
         (real(3, 4),),
         LAST,
@@ -192,22 +160,6 @@ ROWS = (
         tf=lambda tf, x: tf.math.count_nonzero(x, axis=0),
         order=0,
         label="count_nonzero",
-    ),
-    Row(
-        reduce.argmax_op,
-        (real(3, 4),),
-        {"axis": -1, "output_type": int64},
-        oracle=lambda x: x.argmax(-1),
-        tf=lambda tf, x: tf.argmax(x, -1),
-        order=0,
-    ),
-    Row(
-        reduce.argmin_op,
-        (real(3, 4),),
-        {"axis": -2, "output_type": int32},
-        oracle=lambda x: x.argmin(0),
-        tf=lambda tf, x: tf.argmin(x, 0, tf.int32),
-        order=0,
     ),
     Row(
         reduce.add_n_op,

@@ -1,0 +1,149 @@
+"""The largest and smallest elements over axes, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval, normalize_axis
+from engine.batching import axis_param
+from engine.dtypes import BOOL, REAL, DType, as_dtype
+from engine.errors import ShapeError
+from engine.kinds import check_dtype, nondifferentiable
+from engine.ops.axis_args import Axes, reduced_shape, single_axis
+from engine.ops.compare import cast_like, equal
+from engine.ops.reduce import nothing_reduced, reduce_sum_op, reduce_with, reduction
+
+
+def _extremum_kernel(ufunc: Any) -> Callable[..., Any]:
+    sign = 1 if ufunc is np.minimum else -1
+
+    def kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+        if x.size:
+            return ufunc.reduce(x, axis=axis, keepdims=keepdims)
+        if x.dtype.kind == "f":
+            worst: Any = sign * np.inf
+        else:
+            worst = np.iinfo(x.dtype).max if sign == 1 else np.iinfo(x.dtype).min
+        return ufunc.reduce(x, axis=axis, keepdims=keepdims, initial=worst)
+
+    return kernel
+
+
+def _share_of_ties(out: Any, x: Any, axis: Axes) -> Any:
+    """1 at the extremum; 1/k at each of k ties."""
+    chosen = cast_like(equal(x, out), x)
+    return chosen / reduce_sum_op(chosen, axis=axis, keepdims=True)
+
+
+reduce_max_op = reduction(
+    "reduce_max",
+    _extremum_kernel(np.maximum),
+    _share_of_ties,
+    accepts=REAL,
+    type="Max",
+    simplify=nothing_reduced,
+    module=__name__,
+    doc="Largest element over axes.",
+)
+reduce_min_op = reduction(
+    "reduce_min",
+    _extremum_kernel(np.minimum),
+    _share_of_ties,
+    accepts=REAL,
+    type="Min",
+    simplify=nothing_reduced,
+    module=__name__,
+    doc="Smallest element over axes.",
+)
+
+
+@operands("input_tensor")
+def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Largest element over axes (parameters as in `reduce_sum`). Each of k ties has the derivative 1/k.
+
+    Examples
+    --------
+    >>> reduce_max(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=0)
+    array([3., 5.])
+    """
+    return reduce_with(reduce_max_op, input_tensor, axis, keepdims)
+
+
+@operands("input_tensor")
+def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Smallest element over axes (parameters as in `reduce_sum`). Each of k ties has the derivative 1/k.
+
+    Examples
+    --------
+    >>> reduce_min(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=0)
+    array([1., 4.])
+    """
+    return reduce_with(reduce_min_op, input_tensor, axis, keepdims)
+
+
+def _position_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(x: Any, *, axis: int, output_type: DType) -> Any:
+        return find(x, axis).astype(output_type.numpy)
+
+    return kernel
+
+
+def _position_abstract(name: str) -> Callable[..., Aval]:
+    def abstract(x: Aval, *, axis: int, output_type: DType) -> Aval:
+        check_dtype(name, "input", x, REAL | BOOL)
+        if x.shape is None:
+            return Aval(None, output_type)
+        at = normalize_axis(name, axis, len(x.shape))
+        if not x.shape or x.shape[at] == 0:
+            raise ShapeError(f"{name}: argument `input` has no elements along axis {axis}: {x}")
+        return Aval(reduced_shape(x.shape, (axis,), False), output_type)
+
+    return abstract
+
+
+argmax_op = nondifferentiable(
+    "argmax_op",
+    _position_kernel(np.argmax),
+    abstract=_position_abstract("argmax"),
+    batch=axis_param,
+    type="ArgMax",
+    args=("input",),
+    doc="Position of the largest element along an axis.",
+)
+argmin_op = nondifferentiable(
+    "argmin_op",
+    _position_kernel(np.argmin),
+    abstract=_position_abstract("argmin"),
+    batch=axis_param,
+    type="ArgMin",
+    args=("input",),
+    doc="Position of the smallest element along an axis.",
+)
+
+
+@operands("input")
+def argmax(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
+    """Position of the largest element along one axis (axis 0 if None); the first of several equal ones.
+
+    Examples
+    --------
+    >>> argmax(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
+    array([1, 1])
+    """
+    return argmax_op(input, axis=single_axis("argmax", input, axis or 0), output_type=as_dtype(output_type))
+
+
+@operands("input")
+def argmin(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
+    """Position of the smallest element along one axis (axis 0 if None); the first of several equal ones.
+
+    Examples
+    --------
+    >>> argmin(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
+    array([0, 0])
+    """
+    return argmin_op(input, axis=single_axis("argmin", input, axis or 0), output_type=as_dtype(output_type))

@@ -1,0 +1,64 @@
+"""Rows of `engine.ops.extrema`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.dtypes import int32, int64
+from engine.ops import extrema
+from tests.row import Row, distinct, real
+
+ALL = ("float32", "float64", "complex128")
+LAST = {"axis": (-1,), "keepdims": False}
+KEPT = {"axis": (-2, -1), "keepdims": True}
+FIRST = {"axis": (-3,), "keepdims": False}
+
+ROWS = (
+    Row(
+        extrema.reduce_max_op,
+        (distinct(3, 4),),
+        LAST,
+        oracle=lambda x: x.max(-1),
+        tf=lambda tf, x: tf.reduce_max(x, -1),
+    ),
+    Row(
+        extrema.reduce_max_op,
+        (distinct(2, 3, 4),),
+        KEPT,
+        oracle=lambda x: x.max((1, 2), keepdims=True),
+        tf=lambda tf, x: tf.reduce_max(x, (1, 2), True),
+        label="axes",
+    ),
+    Row(
+        extrema.reduce_max_op,
+        (real(0, 3),),
+        call=lambda x: extrema.reduce_max(x, 0),
+        oracle=lambda x: np.full(3, -np.inf),
+        tf=lambda tf, x: tf.reduce_max(x, 0),
+        order=0,
+        label="empty",
+    ),
+    Row(
+        extrema.reduce_min_op,
+        (distinct(2, 3, 4),),
+        FIRST,
+        oracle=lambda x: x.min(0),
+        tf=lambda tf, x: tf.reduce_min(x, 0),
+    ),
+    Row(
+        extrema.argmax_op,
+        (real(3, 4),),
+        {"axis": -1, "output_type": int64},
+        oracle=lambda x: x.argmax(-1),
+        tf=lambda tf, x: tf.argmax(x, -1),
+        order=0,
+    ),
+    Row(
+        extrema.argmin_op,
+        (real(3, 4),),
+        {"axis": -2, "output_type": int32},
+        oracle=lambda x: x.argmin(0),
+        tf=lambda tf, x: tf.argmin(x, 0, tf.int32),
+        order=0,
+    ),
+)
