@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 
 def chain(tf: Any, x: Any, length: int) -> Any:
     """`length` small ops in a row, each bounded, none trivial. Also runs on ``autograd.numpy`` and ``jax.numpy``."""
@@ -23,6 +25,25 @@ _LINKS = (
     lambda tf, x: tf.tanh(x),
     lambda tf, x: x + 0.5,
 )
+
+
+def chain_gradient(x: Any, length: int) -> Any:
+    """The derivative of `chain` at a NumPy array, by the chain rule written out."""
+    gradient = np.ones_like(x)
+    for i in range(length):
+        gradient = gradient * _SLOPES[i % len(_SLOPES)](x)
+        x = _LINKS[i % len(_LINKS)](np, x)
+    return gradient
+
+
+_SLOPES = (np.cos, lambda x: 1.25, lambda x: 1 - np.tanh(x) ** 2, lambda x: 1.0)
+
+
+def deep_chain(x: Any, length: int) -> Any:
+    """A chain of `length` operators whose derivative neither grows nor vanishes: 0.99999 ** (length / 2)."""
+    for _ in range(length // 2):
+        x = x * 0.99999 + 0.00001
+    return x
 
 
 def mlp_logits(tf: Any, x: Any, weights: Sequence[Any]) -> Any:
