@@ -34,8 +34,8 @@ def check_range(name: str, indices: Any, size: int) -> None:
     if int(unsigned.max()) < size:
         return
     where = np.argwhere((indices < 0) | (indices >= size))[0]
-    position = ", ".join(str(i) for i in where)
-    raise IndexOutOfRangeError(f"{name}: indices[{position}] = {indices[tuple(where)]} is not in [0, {size})")
+    position = f"[{', '.join(str(i) for i in where)}]" if len(where) else ""
+    raise IndexOutOfRangeError(f"{name}: indices{position} = {indices[tuple(where)]} is not in [0, {size})")
 
 
 def add_at(size: int, indices: Any, values: Any) -> Any:
@@ -63,7 +63,9 @@ def add_at(size: int, indices: Any, values: Any) -> Any:
         ones = np.ones(count, values.dtype)
         return csc_array((ones, indices, np.arange(count + 1)), shape=(size, count)) @ values
     out = np.zeros(size * columns, values.dtype)
-    at = indices if columns == 1 else (indices.astype(np.intp)[:, None] * columns + np.arange(columns)).ravel()
+    at = indices.astype(np.intp)
+    if columns != 1:
+        at = (at[:, None] * columns + np.arange(columns)).ravel()
     np.add.at(out, at, values.ravel())
     return out.reshape(size, columns)
 
@@ -129,11 +131,9 @@ def _gather_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any,
     axis, batch_dims = params["axis"], params["batch_dims"]
     if flags[1] and not flags[0]:
         shape = shape_of(data)
-        first = axis == 0 or (shape is not None and _position(axis, len(shape)) == 0)
-        if first and not batch_dims:
+        if not batch_dims and (axis == 0 or (shape is not None and axis == -len(shape))):
             # the dimensions of `indices` come first in the result, the batch foremost
-            rank = None if shape is None else len(shape)
-            return op(data, indices, axis=axis if rank is None else -rank, batch_dims=0)
+            return op(data, indices, axis=axis, batch_dims=0)
         data = materialize(data, size)
     shared = batch_dims + (flags[1] or batch_dims > 0)
     if not flags[1] and shared:
