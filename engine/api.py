@@ -92,6 +92,8 @@ def as_operand(x: Any, dtype: Any = None, name: str = "value") -> Any:
     """
     if isinstance(x, Value):
         return x
+    if type(x) is float or type(x) is int:
+        return as_array(x, dtype, name)
     if hasattr(x, "as_value"):
         return x.as_value()
     if isinstance(x, (list, tuple)) and _contains_value(x):

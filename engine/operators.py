@@ -9,8 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.ops import arithmetic, compare, complexes, explog, index, linalg
-from engine.value import Value, as_array, dtype_of
+import numpy as np
+
+from engine.api import as_operand
+from engine.eager import EagerTensor
+from engine.errors import ShapeError
+from engine.ops import arithmetic, compare, complexes, explog, linalg, slicing
+from engine.trace import Symbol
+from engine.value import Value, dtype_of
+
+_DATA = (int, float, complex, list, tuple)
+"""Python data that an operator accepts beside a tensor."""
 
 
 def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Callable[[Value, Any], Any]:
@@ -18,9 +27,11 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
 
     def operator(self: Value, other: Any) -> Any:
         if not isinstance(other, Value):
-            if not hasattr(other, "__array__") and not isinstance(other, (int, float, complex, list, tuple)):
+            if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
                 return NotImplemented
-            other = as_array(other, self.dtype, name)
+            other = as_operand(other, self.dtype, name)
+            if type(self) is EagerTensor and not isinstance(other, Value):
+                other = EagerTensor(other)
         return op(other, self) if reflected else op(self, other)
 
     return operator
@@ -52,7 +63,7 @@ _COMPARISONS = {
 
 
 def install() -> None:
-    """Give `Value` its operators. Equality is left to the front ends, which disagree about it."""
+    """Give `Value` its operators. Equality is elementwise on eager tensors only: graphs compare by identity."""
     for name, op in _BINARY.items():
         setattr(Value, f"__{name}__", _binary(op, name))
         setattr(Value, f"__r{name}__", _binary(op, name, reflected=True))
@@ -64,10 +75,32 @@ def install() -> None:
         "pos": lambda x: x,
         "abs": complexes.abs,
         "invert": invert,
-        "getitem": index.getitem,
+        "getitem": slicing.getitem,
         "setitem": _no_item_assignment,
     }.items():
         setattr(Value, f"__{name}__", _method(function))
+    setattr(EagerTensor, "__eq__", _equality(compare.equal, if_shapes_differ=False))
+    setattr(EagerTensor, "__ne__", _equality(compare.not_equal, if_shapes_differ=True))
+
+
+def _equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[EagerTensor, Any], Any]:
+    """``==`` or ``!=`` of eager tensors: elementwise, but one bool for None and for shapes that do not broadcast."""
+
+    def operator(self: EagerTensor, other: Any) -> Any:
+        if other is None:
+            return if_shapes_differ
+        if not isinstance(other, Value):
+            if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
+                return NotImplemented
+            other = as_operand(other, self.dtype, "==")
+        elif isinstance(other, Symbol):
+            return NotImplemented
+        try:
+            return op(self, other)
+        except ShapeError:
+            return EagerTensor(np.bool_(if_shapes_differ))
+
+    return operator
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
