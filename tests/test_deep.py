@@ -1,0 +1,50 @@
+"""Long chains: no recursion anywhere, and memory proportional to the length."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+from bench.problems import deep_chain
+
+
+def on_a_tape(length: int) -> float:
+    x = tape_api.constant(1.0, tape_api.float64)
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = deep_chain(x, length)
+    return float(tape.gradient(y, x))
+
+
+def in_a_graph(length: int) -> float:
+    with graph_api.Graph().as_default():
+        x = graph_api.placeholder(graph_api.float64, [])
+        (gradient,) = graph_api.gradients(deep_chain(x, length), x)
+        with graph_api.Session() as session:
+            return float(session.run(gradient, {x: 1.0}))
+
+
+def peak(function: Callable[[int], float], length: int) -> int:
+    """The most bytes that Python held at once while the function ran."""
+    tracemalloc.start()
+    try:
+        function(length)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("gradient", [on_a_tape, in_a_graph])
+def test_100_000_ops_in_a_row(gradient: Callable[[int], float]) -> None:
+    np.testing.assert_allclose(gradient(100_000), 0.99999**50_000, rtol=1e-9)
+
+
+@pytest.mark.parametrize("gradient", [on_a_tape, in_a_graph])
+def test_memory_is_linear(gradient: Callable[[int], float]) -> None:
+    gradient(10)
+    assert peak(gradient, 20_000) < 12 * peak(gradient, 2_000)
