@@ -79,8 +79,8 @@ def install() -> None:
         "setitem": _no_item_assignment,
     }.items():
         setattr(Value, f"__{name}__", _method(function))
-    setattr(EagerTensor, "__eq__", _equality(compare.equal, if_shapes_differ=False))
-    setattr(EagerTensor, "__ne__", _equality(compare.not_equal, if_shapes_differ=True))
+    for name, op, if_shapes_differ in (("eq", compare.equal, False), ("ne", compare.not_equal, True)):
+        setattr(EagerTensor, f"__{name}__", _equality(op, if_shapes_differ))
 
 
 def _equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[EagerTensor, Any], Any]:

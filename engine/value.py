@@ -136,10 +136,14 @@ def _default_dtype(value: Any, array: np.ndarray, name: str) -> DType:
         return as_dtype(array.dtype)
     if array.size == 0 and array.dtype == np.float64:
         return as_dtype(np.float32)
+    kind = array.dtype.kind
     try:
-        return as_dtype({"f": np.float32, "i": _int_dtype(array), "c": np.complex128}.get(array.dtype.kind, array.dtype))
+        return as_dtype(_int_dtype(array) if kind == "i" else _OF_PYTHON_KIND.get(kind, array.dtype))
     except TypeError:
         raise _conversion_error(name, array, None) from None
+
+
+_OF_PYTHON_KIND = {"f": np.float32, "c": np.complex128}
 
 
 def _int_dtype(array: np.ndarray) -> Any:
