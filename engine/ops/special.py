@@ -1,0 +1,363 @@
+"""Special functions: error functions, gamma and beta functions, Bessel functions, products that are 0 at 0.
+
+Kernels are SciPy's. Derivatives are those of the NIST Digital Library of Mathematical Functions (DLMF), chapters 5 to
+10 and 25; `xlogy` and its like follow TensorFlow where x is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from engine.api import operands
+from engine.dtypes import FLOATING
+from engine.errors import UnimplementedError
+from engine.kinds import elementwise
+from engine.ops.arithmetic import sign, square
+from engine.ops.compare import cast_like, equal, not_equal, where
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.explog import exp, log
+from engine.ops.reduce import reduce_sum
+
+
+def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A SciPy function as a kernel: the result has the operands' dtype (SciPy widens half floats)."""
+
+    def kernel(*arrays: Any) -> Any:
+        return function(*arrays).astype(arrays[0].dtype, copy=False)
+
+    return kernel
+
+
+# ---- error functions, normal distribution ----------------------------------------------------------------------------
+
+erf = elementwise(
+    "erf",
+    _typed(scipy.special.erf),
+    (lambda out, x: 2 / math.sqrt(math.pi) * exp(-square(x)),),
+    accepts=FLOATING,
+    doc="Error function.",
+)
+erfc = elementwise(
+    "erfc",
+    _typed(scipy.special.erfc),
+    (lambda out, x: -2 / math.sqrt(math.pi) * exp(-square(x)),),
+    accepts=FLOATING,
+    doc="``1 - erf(x)``, accurate for large x.",
+)
+erfinv = elementwise(
+    "erfinv",
+    _typed(scipy.special.erfinv),
+    (lambda out, x: math.sqrt(math.pi) / 2 * exp(square(out)),),
+    accepts=FLOATING,
+    doc="Inverse of the error function.",
+)
+ndtr = elementwise(
+    "ndtr",
+    _typed(scipy.special.ndtr),
+    (lambda out, x: 1 / math.sqrt(2 * math.pi) * exp(-0.5 * square(x)),),
+    accepts=FLOATING,
+    doc="Distribution function of the standard normal distribution.",
+)
+ndtri = elementwise(
+    "ndtri",
+    _typed(scipy.special.ndtri),
+    (lambda out, x: math.sqrt(2 * math.pi) * exp(0.5 * square(out)),),
+    accepts=FLOATING,
+    doc="Inverse of `ndtr`: the quantiles of the standard normal distribution.",
+)
+
+
+@operands("x")
+def erfcinv(x: Any) -> Any:
+    """Inverse of `erfc`.
+
+    Examples
+    --------
+    >>> float(erfcinv(np.float64(1.0)))
+    -0.0
+    """
+    return -math.sqrt(0.5) * ndtri(0.5 * x)
+
+
+dawsn = elementwise(
+    "dawsn",
+    _typed(scipy.special.dawsn),
+    (lambda out, x: 1 - 2 * x * out,),
+    accepts=FLOATING,
+    doc="Dawson's integral: ``exp(-x ** 2)`` times the integral of ``exp(t ** 2)`` from 0 to x.",
+)
+expint = elementwise(
+    "expint",
+    _typed(scipy.special.expi),
+    (lambda out, x: exp(x) / x,),
+    accepts=FLOATING,
+    doc="Exponential integral Ei: the principal value of the integral of ``exp(t) / t`` up to x.",
+)
+
+
+# ---- gamma, beta, zeta -----------------------------------------------------------------------------------------------
+
+lgamma = elementwise(
+    "lgamma",
+    _typed(scipy.special.gammaln),
+    (lambda out, x: digamma(x),),
+    accepts=FLOATING,
+    doc="Logarithm of the absolute value of the gamma function.",
+)
+digamma = elementwise(
+    "digamma",
+    _typed(scipy.special.psi),
+    (lambda out, x: polygamma(ones_like(x), x),),
+    accepts=FLOATING,
+    doc="Derivative of `lgamma`.",
+)
+
+
+def _polygamma(a: Any, x: Any) -> Any:
+    # in double precision: sign, factorial and zeta all vary over many orders of magnitude
+    a, x = np.asarray(a, np.float64), np.asarray(x, np.float64)
+    signed = np.where(a % 2 == 0, -1.0, 1.0) * scipy.special.gamma(a + 1)
+    return np.where(a == 0, scipy.special.psi(x), signed * scipy.special.zeta(a + 1, x))
+
+
+polygamma = elementwise(
+    "polygamma",
+    _typed(_polygamma),
+    (None, lambda out, a, x: polygamma(a + 1, x)),
+    args=("a", "x"),
+    accepts=FLOATING,
+    doc="Derivative number ``a`` (a whole number) of `digamma` at x. The order carries no derivative.",
+)
+zeta = elementwise(
+    "zeta",
+    _typed(scipy.special.zeta),
+    (None, lambda out, x, q: -x * zeta(x + 1, q)),
+    args=("x", "q"),
+    accepts=FLOATING,
+    doc="Hurwitz zeta function: the sum of ``(q + n) ** -x`` over n. Differentiable in q only, as in TensorFlow.",
+)
+
+
+@operands("x")
+def lbeta(x: Any) -> Any:
+    """Logarithm of the absolute value of the multivariate beta function along the last axis.
+
+    Examples
+    --------
+    >>> float(lbeta(np.array([2.0, 3.0]))) + math.log(12) < 1e-12
+    True
+    """
+    return reduce_sum(lgamma(x), -1) - lgamma(reduce_sum(x, -1))
+
+
+def _gamma_density(a: Any, x: Any) -> Any:
+    """Derivative of `igamma` in x (DLMF 8.8.13)."""
+    return exp(xlogy(a - 1, x) - x - lgamma(a))
+
+
+igamma = elementwise(
+    "igamma",
+    _typed(scipy.special.gammainc),
+    (lambda out, a, x: igamma_grad_a(a, x), lambda out, a, x: _gamma_density(a, x)),
+    args=("a", "x"),
+    accepts=FLOATING,
+    doc="Lower regularized incomplete gamma function P(a, x).",
+)
+igammac = elementwise(
+    "igammac",
+    _typed(scipy.special.gammaincc),
+    (lambda out, a, x: -igamma_grad_a(a, x), lambda out, a, x: -_gamma_density(a, x)),
+    args=("a", "x"),
+    accepts=FLOATING,
+    doc="Upper regularized incomplete gamma function Q(a, x) = 1 - P(a, x).",
+)
+
+
+def _igamma_grad_a(a: Any, x: Any) -> Any:
+    # The power series of P (DLMF 8.7.1), differentiated term by term. Its terms x^(a+n) e^-x / Gamma(a+n+1) are a
+    # Poisson density, positive and largest near n = x - a: all that count lie within a few deviations of it.
+    a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
+    inside = (x > 0) & np.isfinite(x) & (a > 0)
+    shape, at, a = x.shape, np.where(inside, x, 1.0).ravel(), np.where(inside, a, 1.0).ravel()
+    middle = np.maximum(at - a, 0.0)
+    reach = 12.0 * np.sqrt(at + a) + 60.0
+    first = np.floor(np.maximum(middle - reach, 0.0))
+    logarithm = np.log(at)
+    total = np.zeros_like(at)
+    for k in range(int(np.max(middle + reach - first, initial=0.0)) + 1):
+        order = a + (first + k)
+        total += np.exp(order * logarithm - at - scipy.special.gammaln(order + 1)) * (
+            logarithm - scipy.special.psi(order + 1)
+        )
+    outside = np.where(np.isnan(x) | (x < 0) | ~(a.reshape(shape) > 0), np.nan, 0.0)
+    return np.where(inside, total.reshape(shape), outside)
+
+
+def _no_second_derivative(out: Any, a: Any, x: Any) -> Any:
+    raise UnimplementedError(
+        "igamma, igammac: the second derivative in the argument `a` is not implemented (nor is it in TensorFlow); "
+        "first derivatives in `a` and all derivatives in `x` are"
+    )
+
+
+def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Any:
+    inside = not_equal(x, zeros_like(x))
+    return _gamma_density(a, x) * (where(inside, log(where(inside, x, ones_like(x))), zeros_like(x)) - digamma(a))
+
+
+igamma_grad_a = elementwise(
+    "igamma_grad_a",
+    _typed(_igamma_grad_a),
+    (_no_second_derivative, _igamma_grad_a_dx),
+    args=("a", "x"),
+    accepts=FLOATING,
+    doc="Derivative of `igamma` in `a`.",
+)
+
+
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
+    """Derivative of `betainc` in x (DLMF 8.17.1)."""
+    return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - (lgamma(a) + lgamma(b) - lgamma(a + b)))
+
+
+betainc = elementwise(
+    "betainc",
+    _typed(scipy.special.betainc),
+    (None, None, lambda out, a, b, x: _beta_density(a, b, x)),
+    args=("a", "b", "x"),
+    accepts=FLOATING,
+    doc="Regularized incomplete beta function I_x(a, b). Differentiable in x only, as in TensorFlow.",
+)
+
+
+# ---- Bessel functions ------------------------------------------------------------------------------------------------
+
+
+def _over(y: Any, x: Any, limit: float) -> Any:
+    """``y / x``, where that has the given limit at 0."""
+    at_zero = equal(x, zeros_like(x))
+    return where(at_zero, limit * ones_like(x), y / where(at_zero, ones_like(x), x))
+
+
+bessel_i0 = elementwise(
+    "bessel_i0",
+    _typed(scipy.special.i0),
+    (lambda out, x: bessel_i1(x),),
+    accepts=FLOATING,
+    doc="Modified Bessel function of the first kind, order 0.",
+)
+bessel_i0e = elementwise(
+    "bessel_i0e",
+    _typed(scipy.special.i0e),
+    (lambda out, x: bessel_i1e(x) - sign(x) * out,),
+    accepts=FLOATING,
+    doc="``exp(-abs(x)) * bessel_i0(x)``.",
+)
+bessel_i1 = elementwise(
+    "bessel_i1",
+    _typed(scipy.special.i1),
+    (lambda out, x: bessel_i0(x) - _over(out, x, 0.5),),
+    accepts=FLOATING,
+    doc="Modified Bessel function of the first kind, order 1.",
+)
+bessel_i1e = elementwise(
+    "bessel_i1e",
+    _typed(scipy.special.i1e),
+    (lambda out, x: bessel_i0e(x) - _over(out, x, 0.5) - sign(x) * out,),
+    accepts=FLOATING,
+    doc="``exp(-abs(x)) * bessel_i1(x)``.",
+)
+bessel_k0 = elementwise(
+    "bessel_k0",
+    _typed(scipy.special.k0),
+    (lambda out, x: -bessel_k1(x),),
+    accepts=FLOATING,
+    doc="Modified Bessel function of the second kind, order 0.",
+)
+bessel_k0e = elementwise(
+    "bessel_k0e",
+    _typed(scipy.special.k0e),
+    (lambda out, x: out - bessel_k1e(x),),
+    accepts=FLOATING,
+    doc="``exp(x) * bessel_k0(x)``.",
+)
+bessel_k1 = elementwise(
+    "bessel_k1",
+    _typed(scipy.special.k1),
+    (lambda out, x: -bessel_k0(x) - out / x,),
+    accepts=FLOATING,
+    doc="Modified Bessel function of the second kind, order 1.",
+)
+bessel_k1e = elementwise(
+    "bessel_k1e",
+    _typed(scipy.special.k1e),
+    (lambda out, x: out - out / x - bessel_k0e(x),),
+    accepts=FLOATING,
+    doc="``exp(x) * bessel_k1(x)``.",
+)
+bessel_j0 = elementwise(
+    "bessel_j0",
+    _typed(scipy.special.j0),
+    (lambda out, x: -bessel_j1(x),),
+    accepts=FLOATING,
+    doc="Bessel function of the first kind, order 0.",
+)
+bessel_j1 = elementwise(
+    "bessel_j1",
+    _typed(scipy.special.j1),
+    (lambda out, x: bessel_j0(x) - _over(out, x, 0.5),),
+    accepts=FLOATING,
+    doc="Bessel function of the first kind, order 1.",
+)
+bessel_y0 = elementwise(
+    "bessel_y0",
+    _typed(scipy.special.y0),
+    (lambda out, x: -bessel_y1(x),),
+    accepts=FLOATING,
+    doc="Bessel function of the second kind, order 0.",
+)
+bessel_y1 = elementwise(
+    "bessel_y1",
+    _typed(scipy.special.y1),
+    (lambda out, x: bessel_y0(x) - out / x,),
+    accepts=FLOATING,
+    doc="Bessel function of the second kind, order 1.",
+)
+
+
+# ---- products that are 0 where x is 0 --------------------------------------------------------------------------------
+
+
+def _nonzero(x: Any) -> Any:
+    """1 where x is not 0, else 0: the derivative in x of ``x * f(y)`` is taken as 0 where x is 0, whatever y is."""
+    return cast_like(not_equal(x, zeros_like(x)), x)
+
+
+def _xdivy_kernel(x: Any, y: Any) -> Any:
+    zero = np.equal(x, 0)
+    return np.where(zero, np.zeros((), x.dtype), np.true_divide(x, np.where(zero, np.ones((), y.dtype), y)))
+
+
+xlogy = elementwise(
+    "xlogy",
+    _typed(scipy.special.xlogy),
+    (lambda out, x, y: xlogy(_nonzero(x), y), lambda out, x, y: xdivy(x, y)),
+    doc="``x * log(y)``, but 0 where x is 0 (and so are both derivatives).",
+)
+xlog1py = elementwise(
+    "xlog1py",
+    _typed(scipy.special.xlog1py),
+    (lambda out, x, y: xlog1py(_nonzero(x), y), lambda out, x, y: xdivy(x, y + 1)),
+    doc="``x * log(1 + y)``, accurate for small y, but 0 where x is 0 (and so are both derivatives).",
+)
+xdivy = elementwise(
+    "xdivy",
+    _xdivy_kernel,
+    (lambda out, x, y: xdivy(_nonzero(x), y), lambda out, x, y: -xdivy(out, y)),
+    doc="``x / y``, but 0 where x is 0 (and so are both derivatives).",
+)
