@@ -1,0 +1,124 @@
+"""Rows of `engine.ops.solve`."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from engine.ops import solve
+from tests.row import Generator, Row, real
+
+ALL = ("float32", "float64", "complex128")
+
+
+def regular(*shape: int) -> Generator:
+    """Square matrices far from singular."""
+
+    def make(rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
+        return (real(*shape)(rng, dtype) + 5 * np.eye(shape[-1])).astype(dtype)
+
+    return make
+
+
+def singular(n: int) -> Generator:
+    """A matrix of rank n - 1."""
+
+    def make(rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
+        return (real(n, n - 1)(rng, dtype) @ real(n - 1, n)(rng, dtype)).astype(dtype)
+
+    return make
+
+
+ROWS = (
+    Row(solve.inverse_op, (regular(3, 3),), dtypes=ALL, oracle=np.linalg.inv, tf=lambda tf, x: tf.linalg.inv(x)),
+    Row(
+        solve.inverse_op,
+        (regular(2, 3, 3),),
+        dtypes=ALL,
+        label="adjoint",
+        call=lambda x: solve.inv(x, adjoint=True),
+        tf=lambda tf, x: tf.linalg.inv(x, adjoint=True),
+    ),
+    Row(
+        solve.solve_op,
+        (regular(3, 3), real(3, 2)),
+        dtypes=ALL,
+        oracle=np.linalg.solve,
+        tf=lambda tf, a, b: tf.linalg.solve(a, b),
+    ),
+    Row(
+        solve.solve_op,
+        (regular(4, 3, 3), real(4, 3, 2)),
+        {"adjoint": True},
+        dtypes=ALL,
+        label="adjoint",
+        tf=lambda tf, a, b: tf.linalg.solve(a, b, adjoint=True),
+    ),
+    Row(solve.solve_op, (regular(3, 3), real(4, 3, 2)), dtypes=ALL, label="one matrix", oracle=np.linalg.solve),
+    Row(solve.solve_op, (regular(4, 3, 3), real(3, 1)), label="one right side", oracle=np.linalg.solve),
+    Row(solve.solve_op, (regular(1, 1), real(1, 1)), label="size 1", oracle=np.linalg.solve),
+    Row(solve.solve_op, (regular(3, 3), real(3, 0)), label="size 0", oracle=np.linalg.solve),
+    Row(
+        solve.triangular_solve_op,
+        (regular(3, 3), real(3, 2)),
+        {"lower": True},
+        dtypes=ALL,
+        oracle=lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True),
+        tf=lambda tf, a, b: tf.linalg.triangular_solve(a, b),
+    ),
+    Row(
+        solve.triangular_solve_op,
+        (regular(4, 3, 3), real(4, 3, 2)),
+        dtypes=ALL,
+        label="upper adjoint",
+        call=lambda a, b: solve.triangular_solve(a, b, lower=False, adjoint=True),
+        tf=lambda tf, a, b: tf.linalg.triangular_solve(a, b, lower=False, adjoint=True),
+    ),
+    Row(
+        solve.triangular_solve_op,
+        (regular(3, 3), real(4, 3, 2)),
+        {"lower": False, "adjoint": False},
+        label="one matrix",
+        tf=lambda tf, a, b: tf.linalg.triangular_solve(a, b, lower=False),
+    ),
+    Row(solve.triangular_solve_op, (regular(3, 3), real(3, 0)), {"lower": True}, label="size 0"),
+    Row(
+        solve.triangular_solve_op,
+        (regular(3, 3), real(3, 2)),
+        label="cholesky_solve",
+        call=solve.cholesky_solve,
+        tf=lambda tf, a, b: tf.linalg.cholesky_solve(a, b),
+    ),
+    Row(solve.triangle, (real(2, 3, 4),), {"lower": True}, dtypes=ALL, oracle=np.tril),
+    Row(
+        solve.triangle,
+        (real(3, 2),),
+        {"lower": False, "diagonal": 0.5},
+        dtypes=ALL,
+        label="half diagonal",
+        oracle=lambda x: (np.triu(x) + np.triu(x, 1)) / 2,
+    ),
+    Row(solve.cofactor, (regular(2, 3, 3),), dtypes=ALL, oracle=lambda x: _cofactors(x)),
+    Row(solve.det_op, (real(2, 3, 3),), oracle=np.linalg.det, tf=lambda tf, x: tf.linalg.det(x)),
+    # TensorFlow's complex gradient lacks a conjugate
+    Row(solve.det_op, (real(3, 3),), dtypes=("complex64", "complex128"), label="complex", oracle=np.linalg.det),
+    Row(solve.det_op, (real(1, 1),), label="size 1", oracle=np.linalg.det, tf=lambda tf, x: tf.linalg.det(x)),
+    Row(solve.det_op, (singular(3),), dtypes=ALL, label="singular", oracle=lambda x: x[0, 0] * 0, order=1),
+    Row(
+        solve.slogdet_op,
+        (regular(2, 3, 3),),
+        dtypes=("float32", "float64"),
+        oracle=np.linalg.slogdet,
+        tf=lambda tf, x: tf.linalg.slogdet(x),
+    ),
+    Row(solve.slogdet_op, (regular(3, 3),), dtypes=("complex64", "complex128"), label="complex"),
+)
+
+
+def _cofactors(x: np.ndarray) -> np.ndarray:
+    """By their definition."""
+    out = np.empty_like(x)
+    for *stack, i, j in np.ndindex(x.shape):
+        minor = np.delete(np.delete(x[tuple(stack)], i, 0), j, 1)
+        out[(*stack, i, j)] = (-1) ** (i + j) * np.linalg.det(minor)
+    return out
