@@ -21,9 +21,10 @@ from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
+from engine.replay import replayed
 from engine.reverse import reverse
 from engine.rows import check_rows_independent
-from engine.tape import Tape
+from engine.tape import Tape, active
 from engine.value import Value, as_array, aval_of, dtype_of, shape_of
 from engine.variable import Variable, tracked_value
 
@@ -114,12 +115,20 @@ class GradientTape:
         try:
             yield
         finally:
-            self._tape.start()
+            if not self._spent:
+                self._tape.start()
 
     def reset(self) -> None:
-        """Forget everything recorded and watched so far, as if the tape had just been entered."""
+        """Forget everything recorded and watched so far, as if the tape had just been entered.
+
+        Raises
+        ------
+        ValueError
+            If the tape is not recording. (Dropping a tape frees what it recorded; `reset` is not needed for that.)
+        """
+        if not self._tape.is_recording:
+            raise ValueError("reset: the tape is not recording")
         self._tape.clear()
-        self._spent = False
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched, in the order they were first used."""
@@ -159,12 +168,11 @@ class GradientTape:
             If an output gradient's shape is not its target's.
         """
         policy = as_policy(unconnected_gradients)
-        targets = self._targets(target)
-        seeds = list(zip(targets, _seeds(targets, output_gradients), strict=True))
-        found = self._walk([s for s in seeds if dtype_of(s[0]).is_differentiable], sources)
-        results = [
-            _result(g, s, policy, (), "gradient") for g, s in zip(found, nest.flatten(sources), strict=True)
-        ]
+        targets, flat = self._start(target, sources)
+        seeds = zip(targets, _seeds(nest.flatten(target), output_gradients), strict=True)
+        found = self._walk([s for s in seeds if dtype_of(s[0]).is_differentiable], flat)
+        self._finish()
+        results = [_result(g, s, policy) for g, s in zip(found, flat, strict=True)]
         return nest.pack_sequence_as(sources, results)
 
     def jacobian(
@@ -197,14 +205,15 @@ class GradientTape:
             On a second call, unless the tape is persistent.
         """
         policy = as_policy(unconnected_gradients)
+        targets, flat = self._start(target, sources)
         blocks = []
-        targets = self._targets(target)
         for one in targets:
             shape = _static_shape(one, "jacobian")
-            found = self._batched_walk(one, _identity(shape, dtype_of(one)), sources, keep=len(targets) > 1)
+            found = self._batched_walk(one, _identity(shape, dtype_of(one)), flat)
+            shapes = [shape + _static_shape(s, "jacobian") for s in flat]
             results = [
-                _result(None if g is None else _reshaped(g, shape, s), s, policy, shape, "jacobian")
-                for g, s in zip(found, nest.flatten(sources), strict=True)
+                _result(None if g is None else reshape(g, full), s, policy, full)
+                for g, s, full in zip(found, flat, shapes, strict=True)
             ]
             blocks.append(nest.pack_sequence_as(sources, results))
         self._finish()
@@ -225,23 +234,21 @@ class GradientTape:
         target, source : tensor
             Of shapes ``(b, ...)`` with the same b. Row i of the target may depend on row i of the source only; this is
             checked.
-        unconnected_gradients : UnconnectedGradients or str
-        parallel_iterations, experimental_use_pfor
+        unconnected_gradients, parallel_iterations, experimental_use_pfor
             Accepted for compatibility.
 
         Returns
         -------
         tensor
-            Of shape ``(b,) + target.shape[1:] + source.shape[1:]``.
+            Of shape ``(b,) + target.shape[1:] + source.shape[1:]``; zeros if target and source are not connected.
 
         Raises
         ------
         ValueError
             If the first dimensions differ, or rows are coupled; the message names the op that couples them.
         """
-        policy = as_policy(unconnected_gradients)
-        (one,) = self._targets(target)
-        _require_tensor(source, "batch_jacobian")
+        as_policy(unconnected_gradients)
+        (one,), _ = self._start([target], [source])
         shape, source_shape = _static_shape(one, "batch_jacobian"), _static_shape(source, "batch_jacobian")
         if not shape or not source_shape or shape[0] != source_shape[0]:
             raise ShapeError(
@@ -251,50 +258,45 @@ class GradientTape:
         check_rows_independent(self._tape.nodes, one, tracked_value(source))
         rows = _identity(shape[1:], dtype_of(one))
         seed = np.broadcast_to(rows[:, None], (rows.shape[0], *shape))
-        (found,) = self._batched_walk(one, seed, source)
+        (found,) = self._batched_walk(one, seed, [source])
         self._finish()
-        if found is None:
-            return _result(None, source, policy, shape, "batch_jacobian", drop_rows=True)
-        by_row = _moved_batch(found)
-        return _wrapped(reshape(by_row, shape + source_shape[1:]))
+        full = shape + source_shape[1:]
+        by_row = None if found is None else reshape(_moved_batch(found), full)
+        return _result(by_row, source, UnconnectedGradients.ZERO, full)
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
 
-    def _targets(self, target: Any) -> list[Any]:
+    def _start(self, target: Any, sources: Any) -> tuple[list[Any], list[Any]]:
+        """Targets (as the tape knows them) and sources as flat lists; a tape that is not persistent stops recording."""
         if self._spent:
             raise RuntimeError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
                 "Make it GradientTape(persistent=True) to take several derivatives of one recording."
             )
-        targets = nest.flatten(target)
+        targets, flat = nest.flatten(target), nest.flatten(sources)
         for x in targets:
             _require_tensor(x, "target")
-        return [x.read_value() if isinstance(x, Variable) else x for x in targets]
-
-    def _walk(self, seeds: list[tuple[Any, Any]], sources: Any, keep: bool = False) -> list[Any]:
-        flat = nest.flatten(sources)
         for x in flat:
             _require_tensor(x, "source")
-        if not self._persistent and not keep:
+        if not self._persistent:
             self._tape.stop()
-        found = reverse(self._tape.nodes, seeds, [tracked_value(x) for x in flat])
-        if not keep:
-            self._finish()
-        return found
+        return [tracked_value(x) for x in targets], flat
 
-    def _batched_walk(self, target: Any, seed: Any, sources: Any, keep: bool = True) -> list[Any]:
+    def _walk(self, seeds: list[tuple[Any, Any]], sources: list[Any]) -> list[Any]:
+        return reverse(self._tape.nodes, seeds, [tracked_value(x) for x in sources])
+
+    def _batched_walk(self, target: Any, seed: Any, sources: list[Any]) -> list[Any]:
         """Cotangents of the sources for all seeds at once, with the batch axis in front."""
         if not dtype_of(target).is_differentiable:
-            return [None] * len(nest.flatten(sources))
+            return [None] * len(sources)
         with batch_level() as level:
-            found = self._walk([(target, Batched(seed, level))], sources, keep=True)
+            found = self._walk([(target, Batched(seed, level))], sources)
             return [None if g is None else unbatch(g, level, seed.shape[0]) for g in found]
 
     def _finish(self) -> None:
         """Let go of the recording, unless the tape is persistent."""
         if not self._persistent:
-            self._tape.stop()
-            self._tape.clear()
+            self._tape.forget()
             self._spent = True
 
 
@@ -338,10 +340,6 @@ def _identity(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return np.eye(count, dtype=dtype.numpy).reshape(count, *shape)
 
 
-def _reshaped(stacked: Any, target_shape: tuple[int, ...], source: Any) -> Any:
-    return reshape(stacked, target_shape + _static_shape(source, "jacobian"))
-
-
 def _moved_batch(stacked: Any) -> Any:
     """(elements, rows, ...) to (rows, elements, ...)."""
     rank = len(_static_shape(stacked, "batch_jacobian"))
@@ -352,15 +350,12 @@ def _wrapped(x: Any) -> Any:
     return x if isinstance(x, Value) else EagerTensor(x)
 
 
-def _result(
-    ct: Any, source: Any, policy: UnconnectedGradients, prefix: tuple[int, ...], what: str, drop_rows: bool = False
-) -> Any:
-    """A cotangent as the user gets it; for an unconnected source None or zeros."""
+def _result(ct: Any, source: Any, policy: UnconnectedGradients, shape: tuple[int, ...] | None = None) -> Any:
+    """A cotangent as the user gets it; for an unconnected source None or zeros (in the given shape)."""
     if ct is not None:
         return _wrapped(ct)
     if policy is UnconnectedGradients.NONE:
         return None
-    if not prefix:
+    if shape is None:
         return _wrapped(zeros_like(source))
-    shape = prefix + _static_shape(source, what)[1 if drop_rows else 0 :]
     return EagerTensor(np.zeros(shape, dtype_of(source).numpy))

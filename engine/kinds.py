@@ -325,6 +325,7 @@ def nondifferentiable(
     args: Sequence[str] = ("x",),
     multi: bool = False,
     stateful: bool = False,
+    from_avals: bool = False,
     doc: str = "",
 ) -> Op:
     """An op without derivative: the path from target to source is cut. Elementwise unless `abstract` is given."""
@@ -341,5 +342,6 @@ def nondifferentiable(
         kind="nondifferentiable",
         multi=multi,
         stateful=stateful,
+        from_avals=from_avals,
         doc=doc,
     )

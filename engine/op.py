@@ -61,6 +61,8 @@ class Op:
         Which kind made it: elementwise, linear, multilinear, general or nondifferentiable.
     stateful : bool
         Whether two applications to equal inputs may differ or have effects: never merged, folded or cached.
+    from_avals : bool
+        Whether the result follows from the operands' shapes and dtypes alone, whatever their contents (``ones_like``).
     simplify : callable, optional
         ``simplify(avals, params) -> int or None``: index of an operand that the result equals, once shapes are known.
     """
@@ -77,6 +79,7 @@ class Op:
     kind: str
     multi: bool = False
     stateful: bool = False
+    from_avals: bool = False
     simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
     doc: str = ""
 

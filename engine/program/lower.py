@@ -29,7 +29,7 @@ from engine.trace import constant
 from engine.variable import assign_variable, read_variable, variable_handle
 
 ALL_PASSES = ("simplify", "fold", "cse", "prune")
-_FOLD_LIMIT = 1 << 24
+_FOLD_LIMIT = 1 << 20
 """Folded constants larger than this many bytes are computed at run time instead."""
 
 
@@ -141,10 +141,11 @@ class Lowering:
 
     def folded(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Compute a node of constants now; None if it is not one."""
-        if op.stateful or not inputs or not self.known(inputs):
-            return self.folded_from_avals(op, inputs, params)
+        operands = None if op.stateful or not inputs else self.operands_now(op, inputs)
+        if operands is None:
+            return None
         try:
-            result = op.kernel(*[self.constants[s] for s in inputs], **params)
+            result = op.kernel(*operands, **params)
         except Exception:
             # the error belongs to the run, where it can be told with the place in the user's program
             return None
@@ -152,26 +153,27 @@ class Lowering:
         if sum(r.nbytes for r in results) > _FOLD_LIMIT:
             return None
         self.count("fold")
-        return tuple([self.constant_slot(np.asarray(r)[()] if r.ndim == 0 else r) for r in results])
+        return tuple([self.constant_slot(r[()] if r.ndim == 0 else r) for r in results])
 
-    def folded_from_avals(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[int, ...] | None:
-        """A small integer result whose contents follow from shapes alone (``tf.shape``)."""
-        if op.stateful or op.multi or op.kind != "nondifferentiable":
+    def operands_now(self, op: Op, inputs: tuple[int, ...]) -> list[Any] | None:
+        """The operands if they are constants; stand-ins of the same shapes for an op that looks at nothing else."""
+        if op.from_avals:
+            avals = [self.avals[s] for s in inputs]
+            return [np.broadcast_to(a.dtype.numpy.type(0), a.shape) for a in avals] if _static(avals) else None
+        if all(s in self.constants for s in inputs):
+            return [self.constants[s] for s in inputs]
+        values = [self.avals[s].value for s in inputs]
+        if any(v is None or (isinstance(v, tuple) and None in v) for v in values):
             return None
-        aval = op.abstract(*[self.avals[s] for s in inputs], **params)
-        value = aval.value
-        if value is None or (isinstance(value, tuple) and None in value):
-            return None
-        self.count("fold")
-        return (self.constant_slot(aval.dtype.numpy.type(value) if isinstance(value, int) else np.array(value, aval.dtype.numpy)),)
-
-    def known(self, inputs: tuple[int, ...]) -> bool:
-        """Whether all these slots are constants."""
-        return all(s in self.constants for s in inputs)
+        return [np.asarray(v, self.avals[s].dtype.numpy) for v, s in zip(values, inputs, strict=True)]
 
     def count(self, name: str) -> None:
         """Note that a pass removed an instruction."""
         self.report[name] = self.report.get(name, 0) + 1
+
+
+def _static(avals: Sequence[Aval]) -> bool:
+    return all(a.is_static for a in avals)
 
 
 def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> Any:

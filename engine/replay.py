@@ -1,0 +1,192 @@
+"""Compiled reverse walks: a training loop records the same tape every step, so its walk is planned once and kept.
+
+The structure of a recording (ops, parameters, who feeds whom, shapes and dtypes) is a key. When a structure is seen again
+and again, the reverse walk runs once more with symbols in place of arrays; the nodes it makes are lowered to a
+`Program` whose arguments are values on the tape. From then on a gradient of that structure costs looking up the key and
+running straight-line kernel calls. The walk and the rules are the same, the passes are bit-exact, so the results are too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.batching import Batched
+from engine.eager import EagerTensor
+from engine.op import Node
+from engine.program import Program, lower
+from engine.program.lower import needed_nodes
+from engine.reverse import reverse
+from engine.tape import paused
+from engine.trace import Trace, placeholder
+from engine.value import aval_of
+from engine.variable import Variable
+
+COMPILE_AFTER = 2
+"""How often a structure must have been walked before it is worth compiling."""
+_CAPACITY = 256
+"""Structures remembered; the oldest gives way."""
+
+_seen: dict[Any, int] = {}
+_compiled: dict[Any, Replay] = {}
+counters = {"walked": 0, "compiled": 0, "replayed": 0}
+"""How many gradients were walked, compiled and replayed, for tests and the curious."""
+
+
+class Replay:
+    """A compiled reverse walk.
+
+    Attributes
+    ----------
+    program : Program
+    arguments : list of int
+        Which values of the recording (as `Structure` numbers them) the program takes; seeds follow.
+    results : list of (int or None)
+        Per source, which result of the program is its cotangent.
+    batched : list of bool
+        Per source, whether the cotangent has the batch axis of the seeds.
+    """
+
+    __slots__ = ("arguments", "batched", "program", "results")
+
+    def __init__(
+        self, program: Program, arguments: list[int], results: list[int | None], batched: list[bool]
+    ) -> None:
+        self.program = program
+        self.arguments = arguments
+        self.results = results
+        self.batched = batched
+
+    def __call__(self, values: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+        """The cotangents for a recording of this structure."""
+        pool = [*values, *seeds]
+        out = self.program(*[_array(pool[i]) for i in self.arguments])
+        found = [None if i is None else out[i] for i in self.results]
+        if True in self.batched:
+            level = next(s.level for s in seeds if type(s) is Batched)
+            return [Batched(g, level) if b else g for g, b in zip(found, self.batched, strict=True)]
+        return found
+
+
+def _array(x: Any) -> Any:
+    """The array behind a value of the recording or a seed."""
+    if type(x) is EagerTensor:
+        return x._array
+    return x.inner if type(x) is Batched else x
+
+
+class Structure:
+    """A recording seen as a key, with its values numbered in the order in which they appear.
+
+    Raises
+    ------
+    AttributeError, TypeError
+        If the recording holds something that has no structure to compare (symbols, batches, unhashable parameters).
+    """
+
+    __slots__ = ("key", "slots", "values")
+
+    def __init__(self, nodes: Sequence[Node], extra: Sequence[Any]) -> None:
+        slots: dict[int, int] = {}
+        values: list[Any] = []
+        parts: list[Any] = []
+        for node in nodes:
+            parts.append(node.op)
+            for x in node.inputs:
+                slot = slots.get(id(x))
+                if slot is None:
+                    slot = slots[id(x)] = len(values)
+                    values.append(x)
+                    parts += _leaf(x)
+                parts.append(slot)
+            if node.params:
+                parts += node.params.items()
+            for out in node.outputs:
+                slots[id(out)] = len(values)
+                values.append(out)
+                parts.append(out._array.shape)
+        self.slots, self.values = slots, values
+        self.key = (*parts, *extra)
+
+
+def _leaf(x: Any) -> tuple[Any, ...]:
+    """What the key says of a value that the recording did not compute."""
+    if type(x) is EagerTensor:
+        return x._array.shape, x._array.dtype
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.shape, x.dtype
+    if isinstance(x, Variable):
+        return x.aval.shape, x.aval.dtype
+    if isinstance(x, (tuple, int)):
+        # a shape: part of the structure
+        return (x,)
+    if type(x) is Batched and isinstance(x.inner, np.ndarray):
+        return "batched", x.inner.shape, x.inner.dtype
+    raise TypeError(f"{type(x).__name__} has no structure to compare")
+
+
+def replayed(nodes: Sequence[Node], seeds: Sequence[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:
+    """What `engine.reverse.reverse` returns for an eager recording, by a compiled walk where there is one.
+
+    Call it only while no tape is recording: the result consists of plain arrays.
+    """
+    try:
+        structure = Structure(nodes, ())
+        slots = structure.slots
+        targets = tuple([(slots[id(t)], *_leaf(s)) for t, s in seeds])
+        key = (structure.key, targets, tuple([slots.get(id(s)) for s in sources]))
+        replay = _compiled.get(key)
+    except (AttributeError, TypeError, KeyError):
+        replay = key = None
+    if replay is not None:
+        counters["replayed"] += 1
+        return replay(structure.values, [seed for _, seed in seeds])
+    counters["walked"] += 1
+    if key is not None and _count(key) > COMPILE_AFTER:
+        _compiled[key] = _compile(nodes, structure, seeds, sources)
+    return reverse(nodes, seeds, sources)
+
+
+def _count(key: Any) -> int:
+    for table in (_seen, _compiled):
+        if len(table) >= _CAPACITY:
+            table.pop(next(iter(table)))
+    _seen[key] = _seen.get(key, 0) + 1
+    return _seen[key]
+
+
+def _compile(
+    nodes: Sequence[Node], structure: Structure, seeds: Sequence[tuple[Any, Any]], sources: Sequence[Any]
+) -> Replay:
+    counters["compiled"] += 1
+    trace = Trace()
+    symbols = [_mirror(trace, v) for v in structure.values]
+    seed_symbols = [trace.placeholder(aval_of(_array(s))) for _, s in seeds]
+    levels = [s.level if type(s) is Batched else None for _, s in seeds]
+    of = {id(v): s for v, s in zip(structure.values, symbols, strict=True)}
+    mirrored = [
+        Node(n.op, tuple([of[id(x)] for x in n.inputs]), n.params, tuple([of[id(o)] for o in n.outputs])) for n in nodes
+    ]
+    with paused():
+        pairs = [
+            (of[id(t)], s if level is None else Batched(s, level))
+            for (t, _), s, level in zip(seeds, seed_symbols, levels, strict=True)
+        ]
+        found = reverse(mirrored, pairs, [of.get(id(s), s) for s in sources])
+    wanted = [trace.operand(_array(g)) for g in found if g is not None]
+    arguments = [*symbols, *seed_symbols]
+    fed = {id(s) for s in arguments if s.node.op is placeholder}
+    steps = needed_nodes(trace.nodes, wanted, fed, lambda node: ())
+    used = fed & ({id(x) for node in steps for x in node.inputs} | {id(w) for w in wanted})
+    taken = [i for i, s in enumerate(arguments) if id(s) in used]
+    program, _, _ = lower(steps, [(arguments[i], arguments[i].aval) for i in taken], wanted)
+    order = iter(range(len(wanted)))
+    results = [None if g is None else next(order) for g in found]
+    return Replay(program, taken, results, [type(g) is Batched for g in found])
+
+
+def _mirror(trace: Trace, x: Any) -> Any:
+    """The symbol for a value of the recording: a constant for a shape, else something that is given."""
+    return trace.operand(x) if isinstance(x, (tuple, int)) else trace.placeholder(aval_of(x))

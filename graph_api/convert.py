@@ -1,0 +1,176 @@
+"""Tensors of the default graph from whatever users write, and the names of what functions make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine import nest
+from engine.api import as_operand, own_array
+from engine.aval import Aval, compatible, format_shape, normalize_shape
+from engine.batching import elementwise_rule
+from engine.dtypes import as_dtype
+from engine.errors import DTypeError, ShapeError
+from engine.kinds import linear
+from engine.ops.shape import broadcast_to, reshape
+from engine.trace import Symbol
+from engine.value import Value
+from engine.variable import Variable
+from graph_api.graph import Graph, Operation, Tensor, get_default_graph
+
+default_input = linear(
+    "default_input",
+    lambda x, *, shape: x,
+    lambda ct, x, *, shape: ct,
+    lambda x, *, shape: x,
+    elementwise_rule,
+    type="PlaceholderWithDefault",
+    args=("input",),
+    doc="The identity, of a less specific static shape: something else may be fed in its place.",
+)
+
+
+def finish(call: Callable[[], Any], name: str | None) -> Any:
+    """Run a function that adds nodes; give its result the user's name; make constants of plain arrays.
+
+    This is what `engine.api.lift` does with a call in graph mode.
+    """
+    graph = get_default_graph()
+    if name is None:
+        return in_graph(call(), graph)
+    before = len(graph.nodes)
+    with graph.name_scope(name) as scope:
+        result = in_graph(call(), graph, scope)
+    return named(result, scope[:-1], graph, before)
+
+
+def in_graph(result: Any, graph: Graph, name: str | None = None) -> Any:
+    """Results as tensors of the graph, also inside lists and tuples."""
+    if isinstance(result, (np.ndarray, np.generic)):
+        return graph.constant(result, name=name)
+    if isinstance(result, (list, tuple)):
+        return nest.map_structure(lambda r: in_graph(r, graph), result)
+    return result if isinstance(result, (Symbol, Operation)) or not isinstance(result, Value) else graph.operand(result)
+
+
+def named(result: Any, name: str, graph: Graph, before: int) -> Any:
+    """The result under the given name: its operation is renamed if it was made just now (node `before` or later)."""
+    first = result[0] if isinstance(result, (list, tuple)) and result else result
+    operation = first.op if isinstance(first, Tensor) else first
+    if not isinstance(operation, Operation) or operation.name == name:
+        return result
+    if isinstance(result, (list, tuple)) and any(r.op is not operation for r in result if isinstance(r, Tensor)):
+        return result
+    if any(operation is node for node in graph.nodes[before:]):
+        graph.rename(operation, name)
+    return result
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor whose value is fed when the graph is run.
+
+    Parameters
+    ----------
+    dtype : DType
+    shape : shape, optional
+        Dimensions may be None; without it the shape may be anything.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.placeholder(tf.float32, [None, 3], name="x")
+    <tf.Tensor 'x:0' shape=(?, 3) dtype=float32>
+    """
+    return get_default_graph().placeholder(Aval(normalize_shape(shape), as_dtype(dtype)), name=name)  # type: ignore[return-value]
+
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+) -> Tensor:
+    """A tensor holding `value`.
+
+    Parameters
+    ----------
+    value : array or Python data
+        Copied.
+    dtype : DType, optional
+        By default float32 for Python floats, int32 for Python ints, their own for NumPy data.
+    shape : shape, optional
+        The value is reshaped to it, or broadcast if it is a scalar.
+    name : str
+    verify_shape : bool
+        If True, the value must have the shape already.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the value does not fit shape or dtype.
+    """
+    array = own_array(value, dtype, "constant")
+    if shape is not None:
+        dims = normalize_shape(shape)
+        if verify_shape and array.shape != dims:
+            raise TypeError(f"constant: expected a value of shape {format_shape(dims)}, got {format_shape(array.shape)}")
+        array = np.array(broadcast_to(array, dims) if array.size == 1 else reshape(array, dims))
+    return get_default_graph().constant(array[()] if array.ndim == 0 else array, name=name)  # type: ignore[return-value]
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
+) -> Tensor:
+    """`value` as a tensor of the default graph.
+
+    Parameters
+    ----------
+    value : tensor, variable, array or Python data
+    dtype : DType, optional
+        A tensor of another dtype is an error.
+    name : str, optional
+    preferred_dtype, dtype_hint : DType, optional
+        Used for Python data if it fits.
+
+    Raises
+    ------
+    ValueError
+        If `value` is a tensor of another dtype, or None.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(value, Variable):
+        value = value.read_value()
+    if isinstance(value, Value):
+        if wanted is not None and value.dtype is not wanted:
+            raise DTypeError(
+                f"convert_to_tensor: tensor conversion requested dtype {wanted.name} for a tensor of dtype "
+                f"{value.dtype.name}; use tf.cast"
+            )
+        return get_default_graph().operand(value) if not isinstance(value, Symbol) else value  # type: ignore[return-value]
+    hint = preferred_dtype if preferred_dtype is not None else dtype_hint
+    if wanted is None and hint is not None:
+        try:
+            return in_graph(as_operand(value, hint), get_default_graph(), name)  # type: ignore[no-any-return]
+        except (TypeError, ValueError):
+            pass
+    return in_graph(as_operand(value, wanted), get_default_graph(), name)  # type: ignore[no-any-return]
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor that has the value of `input` unless it is fed.
+
+    Raises
+    ------
+    ValueError
+        If `input` does not fit `shape`.
+    """
+    tensor = convert_to_tensor(input)
+    dims = normalize_shape(shape)
+    if not compatible(tensor._aval.shape, dims):
+        raise ShapeError(
+            f"placeholder_with_default: input has shape {format_shape(tensor._aval.shape)}, not {format_shape(dims)}"
+        )
+    graph = tensor.graph
+    aval = Aval(dims, tensor.dtype)
+    return graph.append(default_input, (tensor,), {"shape": dims}, (aval,), name=name or "PlaceholderWithDefault")[0]  # type: ignore[return-value]

@@ -1,0 +1,134 @@
+"""`gradients` and `hessians`: derivatives as new tensors of the graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.batching import Batched, batch_level, unbatch
+from engine.errors import ShapeError
+from engine.gradient_tape import UnconnectedGradients
+from engine.ops.shape import reshape
+from engine.symbolic import as_list
+from engine.symbolic import gradients as symbolic_gradients
+from engine.value import aval_of, shape_of
+from graph_api.graph import Graph, Tensor
+
+
+class AggregationMethod:
+    """How summands of a gradient are added. Here always in the order of the walk; the names are kept for programs."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Derivatives of ``sum(ys)`` with respect to each of `xs`, as new tensors.
+
+    Parameters
+    ----------
+    ys : tensor or list of tensors
+        Summed over all elements of all of them. For the derivative of each element see `jacobian`.
+    xs : tensor, variable, or list of these
+        Any tensors of the graph, not only placeholders and variables.
+    grad_ys : tensor or list of (tensor or None), optional
+        Weights of the elements of `ys`, in place of ones.
+    name : str
+        Scope of the new operations.
+    colocate_gradients_with_ops, gate_gradients : bool
+        Accepted for compatibility: there is one device, and results do not depend on the order of execution.
+    aggregation_method : int, optional
+        One of `AggregationMethod`; the sum is the same.
+    stop_gradients : tensor or list of tensors, optional
+        Tensors to treat as constants: partial instead of total derivatives.
+    unconnected_gradients : UnconnectedGradients or str
+        ``"none"`` or ``"zero"``: what to return for an x that no y depends on.
+
+    Returns
+    -------
+    list
+        A tensor per x, of its shape and dtype, or None.
+
+    Raises
+    ------
+    ValueError
+        If the number or a shape of `grad_ys` does not fit, or `aggregation_method` is unknown.
+    TypeError
+        If something is not a tensor, or a dtype of `grad_ys` does not fit.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32)
+    ...     (g,) = tf.gradients([x**2, x**3], x)
+    ...     print(sess.run(g, {x: 2.0}))
+    16.0
+    """
+    if aggregation_method not in (None, 0, 1, 2):
+        raise ValueError(f"gradients: argument `aggregation_method` must be an AggregationMethod, got {aggregation_method!r}")
+    with _graph_of(ys, "ys").name_scope(name):
+        return symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients)
+
+
+def _graph_of(x: Any, argument: str) -> Graph:
+    for one in as_list(x):
+        graph = getattr(one, "graph", None)
+        if isinstance(graph, Graph):
+            return graph
+    raise TypeError(f"argument `{argument}` must hold tensors or variables of a graph, got {x!r}")
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+) -> list[Any]:
+    """Second derivatives of ``sum(ys)`` with respect to each of `xs` (the diagonal blocks).
+
+    Parameters
+    ----------
+    ys : tensor or list of tensors
+    xs : tensor, variable, or list of these
+        Of known shapes.
+    name, colocate_gradients_with_ops, gate_gradients, aggregation_method
+        As in `gradients`.
+
+    Returns
+    -------
+    list
+        One tensor per x, of shape ``x.shape + x.shape``.
+    """
+    graph = _graph_of(ys, "ys")
+    with graph.name_scope(name):
+        first = gradients(ys, xs, aggregation_method=aggregation_method)
+        return [None if g is None else _jacobian_of_gradient(g, x) for g, x in zip(first, as_list(xs), strict=True)]
+
+
+def _jacobian_of_gradient(gradient: Tensor, x: Any) -> Any:
+    """All rows at once: the gradient's gradient with the identity's rows as a batch of cotangents."""
+    shape = shape_of(x)
+    if shape is None or None in shape:
+        raise ShapeError(f"hessians: the shape of each of `xs` must be known, got {aval_of(x)}; set it with set_shape")
+    size = int(np.prod(shape, dtype=np.int64))  # type: ignore[arg-type]
+    seed = np.eye(size, dtype=gradient.dtype.numpy).reshape(size, *shape)  # type: ignore[misc]
+    with batch_level() as level:
+        (rows,) = symbolic_gradients(gradient, x, Batched(seed, level), unconnected_gradients="zero")
+        stacked = unbatch(rows, level, size)
+    return reshape(stacked, (*shape, *shape))

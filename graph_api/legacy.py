@@ -1,0 +1,55 @@
+"""TensorFlow 1's spellings of arguments: old names, old orders, arguments that no longer mean anything."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def legacy(
+    function: Callable[..., Any],
+    *,
+    renames: Mapping[str, str] | None = None,
+    order: Sequence[str] | None = None,
+    ignored: Sequence[str] = (),
+) -> Callable[..., Any]:
+    """A function that accepts TensorFlow 1's arguments for one that takes TensorFlow 2's.
+
+    Parameters
+    ----------
+    function : callable
+    renames : dict, optional
+        Old name to new name (``keep_dims`` to ``keepdims``).
+    order : sequence of str, optional
+        Names of the positional arguments, where TensorFlow 1 has them in another order.
+    ignored : sequence of str
+        Names of arguments that have no meaning here whatever their value (``validate_indices``).
+    """
+    table = dict(renames or {})
+
+    @functools.wraps(function)
+    def translated(*args: Any, **kwargs: Any) -> Any:
+        if order is not None and args:
+            if len(args) > len(order):
+                raise TypeError(f"{function.__name__}() takes {len(order)} positional arguments, got {len(args)}")
+            for key, value in zip(order, args, strict=False):
+                if key in kwargs:
+                    raise TypeError(f"{function.__name__}() got two values for the argument `{key}`")
+                if value is not None or key not in table:
+                    kwargs[key] = value
+            args = ()
+        for old, new in table.items():
+            if old not in kwargs:
+                continue
+            value = kwargs.pop(old)
+            if value is None:
+                continue
+            if kwargs.get(new) is not None:
+                raise ValueError(f"{function.__name__}: cannot specify both `{old}` and `{new}`")
+            kwargs[new] = value
+        for key in ignored:
+            kwargs.pop(key, None)
+        return function(*args, **kwargs)
+
+    return translated

@@ -1,0 +1,309 @@
+"""Name scopes, variable scopes, and variables shared by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from engine.aval import compatible, normalize_shape
+from engine.dtypes import DType, as_dtype, float32
+from engine.value import Value
+from graph_api import initializers
+from graph_api.graph import Graph, GraphKeys, get_default_graph
+from graph_api.variable import Variable
+
+AUTO_REUSE = "AUTO_REUSE"
+"""Value of `reuse`: make the variable if it does not exist, share it if it does."""
+
+
+@contextmanager
+def name_scope(name: str | None = None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
+    """Put a prefix before the names of the operations made inside the `with` block.
+
+    Parameters
+    ----------
+    name : str, optional
+    default_name : str, optional
+        Used if `name` is None.
+    values : sequence, optional
+        Tensors, by whose graph the scope is opened.
+
+    Yields
+    ------
+    str
+        The scope with a trailing slash.
+    """
+    chosen = name if name is not None else default_name
+    with _graph_of_values(values).name_scope(chosen) as scope:
+        yield scope
+
+
+def _graph_of_values(values: Any) -> Graph:
+    for value in values or ():
+        graph = getattr(value, "graph", None)
+        if isinstance(graph, Graph):
+            return graph
+    return get_default_graph()
+
+
+class VariableScope:
+    """What `get_variable` goes by: a prefix, whether to share, and defaults.
+
+    Attributes
+    ----------
+    name : str
+    reuse : bool or AUTO_REUSE
+    initializer, regularizer, dtype, constraint
+        Defaults for `get_variable`.
+    original_name_scope : str
+    """
+
+    def __init__(self, name: str, reuse: Any, parent: VariableScope | None, name_scope: str, **defaults: Any) -> None:
+        self.name = name
+        self.original_name_scope = name_scope
+        inherited = parent.reuse if parent is not None else False
+        self.reuse = inherited if reuse is None or (reuse is False and inherited is True) else reuse
+        for key, fallback in (("initializer", None), ("regularizer", None), ("constraint", None), ("dtype", float32)):
+            given = defaults.get(key)
+            setattr(self, key, given if given is not None else getattr(parent, key, fallback))
+
+    def reuse_variables(self) -> None:
+        """From here on share variables instead of making them."""
+        self.reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        """Set the default initializer."""
+        self.initializer = initializer
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        """Set the default regularizer."""
+        self.regularizer = regularizer
+
+    def global_variables(self) -> list[Variable]:
+        """The variables in this scope."""
+        return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, f"{self.name}/" if self.name else None)
+
+    def trainable_variables(self) -> list[Variable]:
+        """The trainable variables in this scope."""
+        return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, f"{self.name}/" if self.name else None)
+
+    def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Variable:
+        """`get_variable` in this scope."""
+        with variable_scope(self):
+            return get_variable(name, *args, **kwargs)
+
+
+_STACK = "variable scopes of this graph"
+
+
+def _stack() -> list[VariableScope]:
+    stack = get_default_graph().get_collection_ref(_STACK)
+    if not stack:
+        stack.append(VariableScope("", False, None, ""))
+    return stack
+
+
+def get_variable_scope() -> VariableScope:
+    """The current variable scope."""
+    return _stack()[-1]
+
+
+@contextmanager
+def variable_scope(
+    name_or_scope: Any = None,
+    default_name: str | None = None,
+    values: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+    auxiliary_name_scope: bool = True,
+) -> Iterator[VariableScope]:
+    """Open a scope for `get_variable` (and for names).
+
+    Parameters
+    ----------
+    name_or_scope : str, VariableScope or None
+    default_name : str, optional
+        Used, made unique, if `name_or_scope` is None.
+    values : sequence, optional
+        Tensors, by whose graph the scope is opened.
+    initializer, regularizer, dtype, constraint
+        Defaults for variables made inside.
+    reuse : bool, None or AUTO_REUSE
+        True: variables must exist. AUTO_REUSE: they are shared if they exist. None: as in the enclosing scope.
+    auxiliary_name_scope : bool
+        Whether to open a name scope as well.
+    caching_device, use_resource
+        Accepted for compatibility: there is one device and one kind of variable.
+    partitioner, custom_getter
+        Not supported; must be None.
+
+    Raises
+    ------
+    ValueError
+        If neither a name nor a default name is given, or something unsupported is.
+    """
+    if partitioner is not None or custom_getter is not None:
+        raise ValueError("variable_scope: `partitioner` and `custom_getter` are not supported")
+    if name_or_scope is None and default_name is None:
+        raise ValueError("variable_scope: give `name_or_scope` or `default_name`")
+    graph = _graph_of_values(values)
+    with graph.as_default():
+        defaults = {"initializer": initializer, "regularizer": regularizer, "dtype": dtype, "constraint": constraint}
+        scope, names = _opened(graph, name_or_scope, default_name, auxiliary_name_scope, reuse, defaults)
+        stack = _stack()
+        stack.append(scope)
+        try:
+            with names as opened:
+                scope.original_name_scope = opened or scope.original_name_scope
+                yield scope
+        finally:
+            stack.remove(scope)
+
+
+def _opened(
+    graph: Graph, name_or_scope: Any, default_name: str | None, auxiliary: bool, reuse: Any, defaults: dict[str, Any]
+) -> tuple[VariableScope, AbstractContextManager[str]]:
+    """The new scope, and the name scope to open with it."""
+    parent = get_variable_scope()
+    if isinstance(name_or_scope, VariableScope):
+        name, parent = name_or_scope.name, name_or_scope
+        short = name.rpartition("/")[2]
+    else:
+        short = name_or_scope if name_or_scope is not None else _unique(graph, parent, default_name or "")
+        name = f"{parent.name}/{short}" if parent.name else short
+    keep = graph.get_name_scope()
+    names = graph.name_scope(short if auxiliary and short else (f"{keep}/" if keep else None))
+    return VariableScope(name, reuse, parent, "", **defaults), names
+
+
+def _unique(graph: Graph, parent: VariableScope, default_name: str) -> str:
+    """`default_name` with a number if this scope has opened it before."""
+    prefix = f"{parent.name}/" if parent.name else ""
+    counts = graph.get_collection_ref("default names of variable scopes")
+    number = counts.count(prefix + default_name)
+    counts.append(prefix + default_name)
+    return f"{default_name}_{number}" if number else default_name
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Sequence[str] | None = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Variable:
+    """The variable of that name in the current variable scope: a new one, or a shared one.
+
+    Parameters
+    ----------
+    name : str
+    shape : shape, optional
+        Needed unless the initializer is a tensor or array.
+    dtype : DType, optional
+        By default float32.
+    initializer : initializer, tensor, array or callable, optional
+        By default the scope's, else glorot_uniform for floats and zeros for others.
+    regularizer : callable, optional
+        Its result for the variable is added to REGULARIZATION_LOSSES.
+    trainable, collections, validate_shape, constraint
+        As in `Variable`.
+    caching_device, use_resource, synchronization, aggregation
+        Accepted for compatibility: there is one device and one kind of variable.
+    partitioner, custom_getter
+        Not supported; must be None.
+
+    Raises
+    ------
+    ValueError
+        If the variable exists and the scope does not share, or does not exist and the scope only shares, or its shape
+        differs.
+    """
+    if partitioner is not None or custom_getter is not None:
+        raise ValueError("get_variable: `partitioner` and `custom_getter` are not supported")
+    scope = get_variable_scope()
+    graph = get_default_graph()
+    full = f"{scope.name}/{name}" if scope.name else name
+    existing = graph.variable_store.get(full)
+    if existing is not None:
+        return _shared(existing, full, shape, dtype, scope)
+    if scope.reuse is True:
+        raise ValueError(
+            f"Variable {full} does not exist, or was not created with tf.get_variable(). "
+            f"Did you mean to set reuse=tf.AUTO_REUSE in variable_scope?"
+        )
+    wanted = as_dtype(dtype) if dtype is not None else as_dtype(scope.dtype)  # type: ignore[attr-defined]
+    initial = _initial(initializer or scope.initializer, shape, wanted, full)  # type: ignore[attr-defined]
+    with graph.name_scope(None):
+        variable = Variable(
+            initial,
+            trainable=True if trainable is None else trainable,
+            collections=collections,
+            validate_shape=validate_shape,
+            name=full,
+            dtype=None if isinstance(initial, Value) else wanted,
+            constraint=constraint or scope.constraint,  # type: ignore[attr-defined]
+        )
+    graph.variable_store[full] = variable
+    _regularize(variable, regularizer or scope.regularizer, graph)  # type: ignore[attr-defined]
+    return variable
+
+
+def _shared(existing: Variable, full: str, shape: Any, dtype: Any, scope: VariableScope) -> Variable:
+    if not scope.reuse:
+        raise ValueError(
+            f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
+            f"variable_scope? It was made at {existing.op.where[0]}:{existing.op.where[1]}"
+        )
+    if shape is not None and not compatible(normalize_shape(shape), existing.aval.shape):
+        raise ValueError(
+            f"Trying to share variable {full}, but specified shape {normalize_shape(shape)} and found shape {existing.shape}."
+        )
+    if dtype is not None and as_dtype(dtype) is not existing.dtype:
+        raise ValueError(
+            f"Trying to share variable {full}, but specified dtype {as_dtype(dtype).name} and found dtype {existing.dtype.name}."
+        )
+    return existing
+
+
+def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Any:
+    """What to make the variable from."""
+    if initializer is None:
+        initializer = initializers.glorot_uniform_initializer() if dtype.is_floating else initializers.zeros_initializer()
+    if not callable(initializer) or isinstance(initializer, Value):
+        return initializer
+    if isinstance(initializer, type):
+        initializer = initializer()
+    dims = normalize_shape(shape)
+    if dims is None or None in dims:
+        if shape is None and not isinstance(initializer, initializers.Initializer):
+            return initializer
+        raise ValueError(f"Shape of a new variable ({full}) must be fully defined, but instead was {shape}.")
+    make: Callable[..., Any] = initializer
+    return lambda: make(dims, dtype=dtype)
+
+
+def _regularize(variable: Variable, regularizer: Any, graph: Graph) -> None:
+    if regularizer is None:
+        return
+    with graph.name_scope(f"{variable.op.name}/Regularizer/"):
+        loss = regularizer(variable)
+    if loss is not None:
+        graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
