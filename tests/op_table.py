@@ -1,8 +1,8 @@
 """The op table: every row of every module in `tests.rows`, and every op there is.
 
 Adding an op means one definition in `engine` and one row here. The tests in `test_ops.py`, `test_ops_tensorflow.py` and
-`test_completeness.py` are driven by this table. ``python -m tests.op_table`` prints which op has which rule, and what the
-rows test of it.
+`test_completeness.py` are driven by this table. ``python -m tests.op_table`` prints which op has which rule, and what
+the rows test of it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def case_id(case: Any) -> str:
 
 def coverage() -> list[tuple[str, ...]]:
     """One line per op: what it has, and what its rows try."""
-    lines = [("op", "kind", "vjp", "jvp", "rows", "oracle", "tensorflow", "order", "dtypes")]
+    lines: list[tuple[str, ...]] = [("op", "kind", "vjp", "jvp", "rows", "oracle", "tensorflow", "order", "dtypes")]
     for where, op in OPS.items():
         mine = [row for row in ROWS if row.op is op]
         dtypes = sorted({d for row in mine for d in row.dtypes})

@@ -57,7 +57,7 @@ def booleans(*shape: int) -> Generator:
 
 
 def fixed(value: Any, dtype: Any = None) -> Generator:
-    """A given array. Floats take the dtype under test (ties, zeros) unless `dtype` is given, all else stays as it is."""
+    """A given array. Floats take the dtype under test (zeros, ties) unless `dtype` is given, others stay."""
     array = np.asarray(value, dtype)
 
     def make(rng: np.random.Generator, tested: np.dtype) -> np.ndarray:
@@ -95,7 +95,10 @@ class Row:
     tol : float
         Factor on the default tolerances.
     static : bool
-        Whether it needs static shapes. All other rows must work on placeholders of unknown dimensions, gradient included.
+        Whether it needs static shapes. All other rows must work, gradient included, where dimensions are unknown.
+    reorders : bool
+        Whether it chooses an order of arithmetic by static shapes, so that a graph of unknown dimensions agrees with a
+        tape only up to rounding. All other rows must agree to the bit.
     label : str
         Distinguishes several rows of one op.
     """
@@ -111,6 +114,7 @@ class Row:
     order: int = 2
     tol: float = 1.0
     static: bool = False
+    reorders: bool = False
     label: str = ""
 
     @property

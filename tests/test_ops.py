@@ -182,6 +182,8 @@ def test_half_precision_keeps_its_dtype(row: Row) -> None:
 
 def eager_derivatives(row: Row, inputs: Any, wrt: Any, cts: Any, cts2: Any) -> tuple[list[Any], list[Any], list[Any]]:
     """Values, first and second derivatives by nested tapes."""
+    if not wrt:
+        return flatten(row.apply(*eager(inputs))), [], []
     xs, seeds = eager(inputs), eager(cts)
     sources = [xs[i] for i in wrt]
     outer = Tape()
@@ -237,7 +239,13 @@ def test_graph_agrees_with_tape(row: Row, dtype: str, shapes: str) -> None:
         first, second, more, expected = [], [], [], (expected[0], [], [])
     assert all(isinstance(v, Symbol) for v in (*flatten(out), *first, *second) if v is not None)
     got = interpret(trace, feeds + more, [*flatten(out), *first, *second])
-    assert_same_bits(got, [*expected[0], *expected[1], *expected[2]])
+    wanted = [*expected[0], *expected[1], *expected[2]]
+    if shapes == "rank unknown" or (shapes == "dims unknown" and row.reorders):
+        # the order of a sum may then be another one
+        assert [v is None for v in got] == [v is None for v in wanted]
+        assert_all_close([v for v in got if v is not None], [v for v in wanted if v is not None], row)
+    else:
+        assert_same_bits(got, wanted)
 
 
 def symbolic_derivatives(
@@ -285,7 +293,7 @@ def assert_all_close(got: Sequence[Any], expected: Sequence[Any], row: Row) -> N
         assert_close(g, array(e), row.tol)
 
 
-def shape_like(error: Exception) -> bool:
+def about_shape_operand(error: Exception) -> bool:
     """Whether the error says that shapes and the like cannot differ between the elements of a batch."""
     return "must not differ between batch elements" in str(error)
 
@@ -297,7 +305,8 @@ def test_batched_value(row: Row, dtype: str) -> None:
             try:
                 out = row.apply(*batched(which, elements, level))
             except ShapeError as error:
-                assert shape_like(error)
+                if not about_shape_operand(error):
+                    raise
                 continue
             got = unbatched(out, level)
         for g, element in zip(got, elements, strict=True):
@@ -369,7 +378,8 @@ def test_batched_gradient(row: Row, dtype: str) -> None:
             try:
                 got = unbatched(interpret(trace, feeds, fetches, by_dispatch), level)
             except ShapeError as error:
-                assert shape_like(error)
+                if not about_shape_operand(error):
+                    raise
                 continue
         for g, element in zip(got, elements, strict=True):
             feeds = [*zip(symbols, element, strict=True), *zip(seeds, cts, strict=True)]

@@ -100,7 +100,7 @@ sign = elementwise(
 real_abs = elementwise("real_abs", np.absolute, (lambda out, x: sign(x),), type="Abs", accepts=REAL)
 floor = nondifferentiable("floor", np.floor, accepts=FLOATING, doc="Largest integer not above x.")
 ceil = nondifferentiable("ceil", np.ceil, accepts=FLOATING, doc="Smallest integer not below x.")
-round = nondifferentiable("round", np.rint, accepts=REAL, doc="Nearest integer, halves to even.")
+round = nondifferentiable("round", np.round, accepts=REAL, doc="Nearest integer, halves to even.")
 rint = nondifferentiable("rint", np.rint, accepts=FLOATING, doc="Nearest integer, halves to even.")
 
 

@@ -1,0 +1,161 @@
+"""Rows of `engine.ops.arithmetic`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.ops import arithmetic
+from tests.row import Row, distinct, fixed, integers, positive, real
+
+COMPLEX = ("float32", "float64", "complex64", "complex128")
+NUMERIC = (*COMPLEX, "int32")
+INTEGER = ("int32", "int64")
+EMPTY = (real(0, 3), real(3))
+
+
+def _truediv(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.true_divide(x, y)
+
+
+ROWS = (
+    # sums
+    Row(arithmetic.add, (real(3, 4), real(4)), dtypes=NUMERIC, oracle=np.add, tf=lambda tf, x, y: tf.add(x, y)),
+    Row(arithmetic.add, (real(2, 1, 4), real(3, 1)), label="both broadcast", tf=lambda tf, x, y: x + y),
+    Row(arithmetic.add, (real(), real(2, 3)), label="scalar", tf=lambda tf, x, y: x + y),
+    Row(arithmetic.add, (real(1, 3), real(0, 3)), label="empty", tf=lambda tf, x, y: x + y),
+    Row(arithmetic.add, (real(3),), label="x + x", call=lambda x: arithmetic.add(x, x), tf=lambda tf, x: x + x),
+    Row(
+        arithmetic.subtract,
+        (real(4), real(3, 4)),
+        dtypes=NUMERIC,
+        oracle=np.subtract,
+        tf=lambda tf, x, y: tf.subtract(x, y),
+    ),
+    Row(arithmetic.subtract, (real(3, 1), real(1, 4)), label="both broadcast", tf=lambda tf, x, y: x - y),
+    Row(arithmetic.negative, (real(3, 4),), dtypes=NUMERIC, oracle=np.negative, tf=lambda tf, x: tf.negative(x)),
+    # products
+    Row(arithmetic.multiply, (real(3, 4), real(4)), dtypes=NUMERIC, oracle=np.multiply, tf=lambda tf, x, y: x * y),
+    Row(arithmetic.multiply, (real(2, 1, 4), real(3, 1)), label="both broadcast", tf=lambda tf, x, y: x * y),
+    Row(arithmetic.multiply, (real(), real()), label="scalars", tf=lambda tf, x, y: x * y),
+    Row(arithmetic.multiply, EMPTY, label="empty", tf=lambda tf, x, y: x * y),
+    Row(
+        arithmetic.multiply,
+        (real(3),),
+        label="x * x",
+        dtypes=COMPLEX,
+        call=lambda x: arithmetic.multiply(x, x),
+        tf=lambda tf, x: x * x,
+    ),
+    Row(arithmetic.square, (real(3, 4),), dtypes=NUMERIC, oracle=np.square, tf=lambda tf, x: tf.square(x)),
+    Row(
+        arithmetic.squared_difference,
+        (real(3, 4), real(4)),
+        oracle=lambda x, y: (x - y) ** 2,
+        tf=lambda tf, x, y: tf.math.squared_difference(x, y),
+    ),
+    # quotients
+    Row(arithmetic.divide, (real(3, 4), positive(4)), dtypes=COMPLEX, oracle=_truediv, tf=lambda tf, x, y: x / y),
+    Row(arithmetic.divide, (real(4), positive(3, 1)), label="both broadcast", tf=lambda tf, x, y: x / y),
+    Row(arithmetic.divide, (real(3, 4), positive()), label="by a scalar", tf=lambda tf, x, y: x / y),
+    Row(
+        arithmetic.divide,
+        (integers(3, low=-5, high=5), fixed([2, 3, -4], np.int32)),
+        dtypes=("int32",),
+        label="integers",
+        call=arithmetic.truediv,
+        oracle=_truediv,
+        tf=lambda tf, x, y: x / y,
+    ),
+    Row(
+        arithmetic.divide,
+        (fixed([7, -7], np.int8), fixed([2, 3], np.int8)),
+        dtypes=("int8",),
+        label="small integers",
+        call=arithmetic.truediv,
+        oracle=lambda x, y: np.true_divide(x, y, dtype=np.float32),
+        tf=lambda tf, x, y: x / y,
+    ),
+    Row(
+        arithmetic.reciprocal,
+        (positive(3, 4),),
+        dtypes=COMPLEX,
+        oracle=np.reciprocal,
+        tf=lambda tf, x: tf.math.reciprocal(x),
+    ),
+    Row(
+        arithmetic.divide_no_nan,
+        (real(2, 3), fixed([2.0, 0.5, -1.5])),
+        dtypes=COMPLEX,
+        oracle=_truediv,
+        tf=lambda tf, x, y: tf.math.divide_no_nan(x, y),
+    ),
+    Row(
+        arithmetic.divide_no_nan,
+        (real(2, 3), fixed([2.0, 0.0, -1.5])),
+        wrt=(0,),
+        label="by zero",
+        oracle=lambda x, y: np.divide(x, y, out=np.zeros_like(x), where=y != 0),
+        tf=lambda tf, x, y: tf.math.divide_no_nan(x, y),
+    ),
+    # remainders
+    Row(
+        arithmetic.mod,
+        (fixed([[5.0, -5.0], [0.3, -7.1]]), fixed([2.1, 3.4])),
+        oracle=np.mod,
+        tf=lambda tf, x, y: tf.math.floormod(x, y),
+    ),
+    Row(arithmetic.mod, (positive(3), fixed([[-0.3], [0.7]])), label="broadcast", tf=lambda tf, x, y: x % y),
+    Row(
+        arithmetic.mod,
+        (integers(5, low=-9, high=9), fixed(4, np.int32)),
+        dtypes=("int32",),
+        label="integers",
+        oracle=np.mod,
+        tf=lambda tf, x, y: x % y,
+    ),
+    Row(arithmetic.floordiv, (real(3, 4), positive(4)), oracle=np.floor_divide, tf=lambda tf, x, y: x // y),
+    Row(
+        arithmetic.floordiv,
+        (integers(5, low=-9, high=9), fixed(4, np.int32)),
+        dtypes=("int32",),
+        label="integers",
+        oracle=np.floor_divide,
+        tf=lambda tf, x, y: x // y,
+    ),
+    # extrema
+    Row(arithmetic.maximum, (distinct(3, 4), real(4)), oracle=np.maximum, tf=lambda tf, x, y: tf.maximum(x, y)),
+    Row(
+        arithmetic.maximum,
+        (integers(4, low=-5, high=5), integers(3, 1, low=-5, high=5)),
+        dtypes=("int32",),
+        label="integers",
+        oracle=np.maximum,
+        tf=lambda tf, x, y: tf.maximum(x, y),
+    ),
+    Row(arithmetic.maximum, EMPTY, label="empty", tf=lambda tf, x, y: tf.maximum(x, y)),
+    Row(arithmetic.minimum, (real(4), distinct(3, 4)), oracle=np.minimum, tf=lambda tf, x, y: tf.minimum(x, y)),
+    Row(
+        arithmetic.clip,
+        (distinct(3, 4), fixed(-0.9), fixed([0.5, 0.9, 1.2, 0.2])),
+        oracle=np.clip,
+        tf=lambda tf, x, low, high: tf.clip_by_value(x, low, high),
+    ),
+    Row(
+        arithmetic.clip,
+        (integers(5, low=-9, high=9), fixed(-2, np.int32), fixed(3, np.int32)),
+        dtypes=("int32",),
+        label="integers",
+        oracle=np.clip,
+        tf=lambda tf, x, low, high: tf.clip_by_value(x, low, high),
+    ),
+    # sign and rounding
+    Row(arithmetic.sign, (real(3, 4),), oracle=np.sign, tf=lambda tf, x: tf.sign(x)),
+    Row(arithmetic.sign, (integers(5, low=-2, high=3),), dtypes=("int32",), label="integers", oracle=np.sign),
+    Row(arithmetic.real_abs, (real(3, 4),), oracle=np.abs, tf=lambda tf, x: tf.abs(x)),
+    Row(arithmetic.real_abs, (integers(5, low=-9, high=9),), dtypes=("int32",), label="integers", oracle=np.abs),
+    Row(arithmetic.floor, (real(3, 4),), oracle=np.floor, tf=lambda tf, x: tf.floor(x)),
+    Row(arithmetic.ceil, (real(3, 4),), oracle=np.ceil, tf=lambda tf, x: tf.math.ceil(x)),
+    Row(arithmetic.round, (fixed([0.5, 1.5, 2.5, -0.5, 2.4, -1.6]),), oracle=np.round, tf=lambda tf, x: tf.round(x)),
+    Row(arithmetic.round, (integers(4, high=9),), dtypes=("int32",), label="integers", tf=lambda tf, x: tf.round(x)),
+    Row(arithmetic.rint, (fixed([0.5, 1.5, -2.5, 2.4]),), oracle=np.rint, tf=lambda tf, x: tf.math.rint(x)),
+)
