@@ -21,10 +21,9 @@ from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
-from engine.replay import replayed
 from engine.reverse import reverse
 from engine.rows import check_rows_independent
-from engine.tape import Tape, active
+from engine.tape import Tape
 from engine.value import Value, as_array, aval_of, dtype_of, shape_of
 from engine.variable import Variable, tracked_value
 
@@ -319,7 +318,9 @@ def _checked_seed(target: Any, seed: Any) -> Any:
     seed = seed if isinstance(seed, Value) else as_array(seed, dtype_of(target), "output_gradients")
     have, want = shape_of(seed), shape_of(target)
     if have is not None and want is not None and have != want and None not in have + want:
-        raise ShapeError(f"output_gradients: the target has shape {format_shape(want)}, its gradient {format_shape(have)}")
+        raise ShapeError(
+            f"output_gradients: the target has shape {format_shape(want)}, its gradient {format_shape(have)}"
+        )
     if dtype_of(seed) is not dtype_of(target):
         raise DTypeError(
             f"output_gradients: the target has dtype {dtype_of(target).name}, its gradient {dtype_of(seed).name}"

@@ -54,9 +54,14 @@ class Tape:
         """Track `value` from here on."""
         self.tracked[id(value)] = value
 
+    def forget(self) -> None:
+        """Let go of what was recorded. Which variables were watched is still known."""
+        self.nodes, self.tracked = [], {}
+
     def clear(self) -> None:
         """Forget everything recorded and watched."""
-        self.nodes, self.tracked, self.variables = [], {}, {}
+        self.forget()
+        self.variables = {}
 
     def start(self) -> None:
         """Record the current thread from here on."""
