@@ -21,9 +21,10 @@ from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
+from engine.replay import replayed
 from engine.reverse import reverse
 from engine.rows import check_rows_independent
-from engine.tape import Tape
+from engine.tape import Tape, active
 from engine.value import Value, as_array, aval_of, dtype_of, shape_of
 from engine.variable import Variable, tracked_value
 
@@ -282,7 +283,8 @@ class GradientTape:
         return [tracked_value(x) for x in targets], flat
 
     def _walk(self, seeds: list[tuple[Any, Any]], sources: list[Any]) -> list[Any]:
-        return reverse(self._tape.nodes, seeds, [tracked_value(x) for x in sources])
+        walk = reverse if active.tapes else replayed
+        return walk(self._tape.nodes, seeds, [tracked_value(x) for x in sources])
 
     def _batched_walk(self, target: Any, seed: Any, sources: list[Any]) -> list[Any]:
         """Cotangents of the sources for all seeds at once, with the batch axis in front."""
