@@ -1,0 +1,55 @@
+"""The functions of the tape API, made from the table in `tape_api.names`.
+
+`root` holds what TensorFlow has at the top level; its attributes ``math``, ``nn``, ... hold the rest. The package
+`tape_api` re-exports all of it; modules of this package that need the functions (layers, losses) take them from `root`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from engine.api import lift
+from engine.eager import EagerTensor
+from engine.namespace import build
+from engine.op import Op
+from engine.value import Value, as_array
+from tape_api.names import TABLE
+from tape_api.tensor import finish
+
+
+def quick(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
+    """A public function that applies an op at once if its operands are tensors and Python numbers."""
+    count = len(op.args)
+
+    @functools.wraps(slow)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != count:
+            return slow(*args, **kwargs)
+        first = None
+        numbers = False
+        for x in args:
+            if isinstance(x, Value):
+                first = x if first is None else first
+            elif type(x) is float or type(x) is int:
+                numbers = True
+            else:
+                return slow(*args)
+        if first is None:
+            return slow(*args)
+        if numbers:
+            dtype = first.dtype
+            args = tuple([x if isinstance(x, Value) else EagerTensor(as_array(x, dtype, op.name)) for x in args])
+        return op(*args)
+
+    return call
+
+
+def public(function: Any, name: str) -> Callable[..., Any]:
+    """The public function for a row of the table."""
+    lifted = lift(function, finish, name, wrap=EagerTensor)
+    return quick(function, lifted) if isinstance(function, Op) and not function.multi else lifted
+
+
+root: Any = build("tape_api", TABLE, public)

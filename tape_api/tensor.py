@@ -1,0 +1,134 @@
+"""Making tensors of other things, and what a lifted function does with its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.api import as_operand
+from engine.aval import format_shape, normalize_shape
+from engine.dtypes import DType, as_dtype
+from engine.eager import EagerTensor
+from engine.errors import DTypeError, ShapeError
+from engine.ops.shape import broadcast_to, reshape
+from engine.value import Value
+from engine.variable import Variable
+
+
+def wrapped(x: Any) -> Any:
+    """What a front-end function returns: arrays become tensors, also inside lists and tuples; the rest stays."""
+    if isinstance(x, EagerTensor):
+        return x
+    if isinstance(x, (np.ndarray, np.generic)):
+        return EagerTensor(x)
+    if isinstance(x, Variable):
+        return x.read_value()
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*[wrapped(item) for item in x])
+    if isinstance(x, (list, tuple)):
+        return type(x)([wrapped(item) for item in x])
+    return x
+
+
+def finish(call: Callable[[], Any], name: str | None) -> Any:
+    """Run a lifted function's call. Eager tensors have no names."""
+    return wrapped(call())
+
+
+def _as_requested(value: Any, dtype: DType | None, what: str) -> EagerTensor:
+    """A tensor of `value`; NumPy data are cast to a dtype that is asked for, Python data must fit it."""
+    if isinstance(value, (np.ndarray, np.generic)) and dtype is not None and value.dtype.kind in "biufc":
+        return EagerTensor(np.array(value, dtype=dtype.numpy, order="C"))
+    out = as_operand(value, dtype, what)
+    tensor: EagerTensor = wrapped(out)
+    if dtype is not None and tensor.dtype is not dtype:
+        raise DTypeError(
+            f"{what}: a tensor of dtype {dtype.name} was asked for, got one of dtype {tensor.dtype.name}; "
+            f"cast it with tf.cast"
+        )
+    return tensor
+
+
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Any:
+    """A tensor of `value`.
+
+    Parameters
+    ----------
+    value : tensor, variable, array, Python number, or nested list of these
+        Arrays are copied. Lists may hold tensors, which are then packed (and differentiated through).
+    dtype : DType, optional
+        What it must be. Arrays are cast to it; Python numbers must fit; a tensor of another dtype is an error.
+    dtype_hint : DType, optional
+        What it should be, if `value` is convertible and `dtype` is not given.
+
+    Returns
+    -------
+    Tensor
+        `value` itself if it is one.
+
+    Raises
+    ------
+    DTypeError
+        (a ValueError and TypeError) if `value` does not fit the dtype.
+    ValueError
+        If `value` is None or ragged.
+
+    Examples
+    --------
+    >>> convert_to_tensor([1, 2.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1. , 2.5], dtype=float32)>
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if wanted is None and dtype_hint is not None and not isinstance(value, Value):
+        try:
+            return _as_requested(value, as_dtype(dtype_hint), "convert_to_tensor")
+        except DTypeError:
+            pass
+    return _as_requested(value, wanted, "convert_to_tensor")
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
+    """A tensor of `value`, a copy that later changes of `value` do not show in.
+
+    Parameters
+    ----------
+    value : array, Python number, nested list of numbers, or tensor
+        Python floats become float32, ints int32; arrays keep their dtype.
+    dtype : DType, optional
+        Arrays are cast to it; Python numbers must fit.
+    shape : shape, optional
+        Shape of the result; a single element is repeated.
+
+    Raises
+    ------
+    DTypeError
+        (a TypeError) if `value` does not fit `dtype`.
+    ShapeError
+        (a ValueError) if the number of elements does not fit `shape`.
+
+    Examples
+    --------
+    >>> constant([1, 2, 3, 4], shape=(2, 2)).numpy()
+    array([[1, 2], [3, 4]], dtype=int32)
+    """
+    tensor = _as_requested(value, None if dtype is None else as_dtype(dtype), "constant")
+    if shape is None:
+        return tensor
+    dims = normalize_shape(shape)
+    if tensor._shape == dims:
+        return tensor
+    have, want = tensor._array.size, int(np.prod(dims, dtype=np.int64))  # type: ignore[arg-type]
+    if have == want:
+        return reshape(tensor, dims)
+    if have == 1:
+        return broadcast_to(reshape(tensor, ()), dims)
+    raise ShapeError(
+        f"constant: argument `value` has {have} elements, which do not fit into `shape` {format_shape(dims)}"
+    )
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor or a variable (and not, say, an array)."""
+    return isinstance(x, Value)

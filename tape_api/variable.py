@@ -1,0 +1,294 @@
+"""Variables of the tape API: a value that is assigned to, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, Shape, compatible, format_shape, normalize_shape
+from engine.dtypes import DType
+from engine.eager import EagerTensor, Reference
+from engine.errors import DTypeError, ShapeError
+from engine.op import Op
+from engine.ops.arithmetic import add, subtract
+from engine.tape import active, paused, record_read
+from engine.variable import Variable as EngineVariable
+from engine.variable import read_variable
+from tape_api.tensor import convert_to_tensor
+
+
+class Variable(EngineVariable):
+    """A value that changes by assignment.
+
+    Parameters
+    ----------
+    initial_value : tensor, array, Python data, or callable returning one
+    trainable : bool
+        Whether tapes watch the variable when it is read.
+    validate_shape : bool
+        If False, the shape may change with assignments.
+    caching_device, variable_def, import_scope, synchronization, aggregation, experimental_enable_variable_lifting
+        Accepted for compatibility and ignored.
+    name : str, optional
+    dtype : DType, optional
+        By default that of the initial value.
+    constraint : callable, optional
+        Kept as an attribute; optimizers apply it to the value after an update.
+    shape : shape, optional
+        The shape that assigned values must fit, by default the initial value's. Dimensions of None may vary.
+
+    Raises
+    ------
+    ValueError
+        If there is no initial value, or it does not fit `shape` or `dtype`.
+
+    Examples
+    --------
+    >>> v = Variable([1.0, 2.0], name="v")
+    >>> v.assign_add([1.0, 1.0])
+    <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_dtype", "_fits", "_name", "_tensor", "constraint", "trainable")
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError("Variable: argument `initial_value` must be given")
+        if callable(initial_value):
+            initial_value = initial_value()
+        self._name = name or "Variable"
+        self.trainable = True if trainable is None else bool(trainable)
+        self.constraint = constraint
+        with paused():
+            initial = convert_to_tensor(initial_value, dtype)
+        self._dtype: DType = initial.dtype
+        self._fits: Shape = normalize_shape(shape) if shape is not None else initial._shape if validate_shape else None
+        if not compatible(self._fits, initial._shape):
+            raise ShapeError(
+                f"Variable {self.name!r}: the initial value has shape {format_shape(initial._shape)}, which does not "
+                f"fit argument `shape` {format_shape(self._fits)}"
+            )
+        self._tensor = EagerTensor(initial._array)
+
+    # ---- what the engine asks ----------------------------------------------------------------------------------------
+
+    @property
+    def aval(self) -> Aval:
+        """Shape (as declared) and dtype."""
+        return Aval(self._fits, self._dtype)
+
+    @property
+    def handle(self) -> Variable:
+        """The variable itself: tapes and gradients identify it by that."""
+        return self
+
+    def _snapshot(self) -> EagerTensor:
+        """The current value as the tensor that ops work on. Users never hold it, so they cannot watch it by mistake."""
+        tensor = self._tensor
+        if active.tapes:
+            record_read(self, read_variable, (self,), (tensor,))
+        return tensor
+
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        return op(*[_operand(x) for x in inputs], **params)
+
+    def read_value(self) -> EagerTensor:
+        """The current value; assignments do not change it afterwards."""
+        tensor = EagerTensor(self._tensor._array)
+        if active.tapes:
+            record_read(self, read_variable, (self,), (tensor,))
+        return tensor
+
+    def new_slot(self, name: str, initial_value: Any) -> Variable:
+        """A non-trainable variable beside this one, for an optimizer's state."""
+        return Variable(initial_value, trainable=False, name=f"{self._name}/{name}")
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    value = read_value
+    initialized_value = read_value
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name given, followed by ``:0``. Names need not differ."""
+        return f"{self._name}:0"
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self._dtype
+
+    @property
+    def _shape(self) -> Shape:
+        return self._fits
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions of the current value."""
+        return self._tensor.ndim
+
+    @property
+    def device(self) -> str:
+        """Where the value lies: always the CPU."""
+        return self._tensor.device
+
+    def numpy(self) -> Any:
+        """The current value as a NumPy array that the caller may change."""
+        return self._tensor.numpy()
+
+    def eval(self, session: Any = None) -> Any:
+        """The current value, as `numpy` gives it."""
+        return self._tensor.numpy()
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for this variable, for use as a key."""
+        return Reference(self)
+
+    def set_shape(self, shape: Any) -> None:
+        """Raise unless `shape` fits; narrows a declared shape with unknown dimensions."""
+        self._fits = self.shape.merge_with(shape).as_tuple()
+
+    # ---- assigning ---------------------------------------------------------------------------------------------------
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Set the value.
+
+        Parameters
+        ----------
+        value : tensor, array or Python data
+            Of the variable's dtype and shape.
+        use_locking, name
+            Accepted for compatibility.
+        read_value : bool
+            Whether to return the variable (else None).
+
+        Raises
+        ------
+        ValueError
+            If shape or dtype do not fit; the message names the variable, which keeps its value.
+        """
+        with paused():
+            tensor = self._converted(value, "assign")
+        if not compatible(self._fits, tensor._shape):
+            raise ShapeError(
+                f"assign: the variable {self.name!r} has shape {format_shape(self._fits)}, the value "
+                f"{format_shape(tensor._shape)}"
+            )
+        self._tensor = EagerTensor(tensor._array)
+        return self if read_value else None
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Add `delta`, of the variable's shape and dtype."""
+        return self._update(add, delta, "assign_add", read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtract `delta`, of the variable's shape and dtype."""
+        return self._update(subtract, delta, "assign_sub", read_value)
+
+    def _update(self, op: Op, delta: Any, what: str, read_value: bool) -> Any:
+        with paused():
+            change = self._converted(delta, what)
+            if change._shape != self._tensor._shape:
+                raise ShapeError(
+                    f"{what}: the variable {self.name!r} has shape {format_shape(self._tensor._shape)}, the value to "
+                    f"apply {format_shape(change._shape)}"
+                )
+            self._tensor = op(self._tensor, change)
+        return self if read_value else None
+
+    def _converted(self, value: Any, what: str) -> EagerTensor:
+        try:
+            tensor: EagerTensor = convert_to_tensor(value, self._dtype)
+        except DTypeError as error:
+            raise DTypeError(f"{what}: the variable {self.name!r} has dtype {self._dtype.name}: {error}") from None
+        return tensor
+
+    # ---- Python's protocols ------------------------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._tensor.__array__(dtype, copy)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.read_value())
+
+    def __len__(self) -> int:
+        return len(self._tensor)
+
+    def __bool__(self) -> bool:
+        return bool(self._tensor)
+
+    def __int__(self) -> int:
+        return int(self._tensor)
+
+    def __float__(self) -> float:
+        return float(self._tensor)
+
+    def __complex__(self) -> complex:
+        return complex(self._tensor)
+
+    def __index__(self) -> int:
+        return self._tensor.__index__()
+
+    def __format__(self, spec: str) -> str:
+        return format(self._tensor, spec) if spec else repr(self)
+
+    def __eq__(self, other: object) -> Any:
+        return self.read_value() == other
+
+    def __ne__(self, other: object) -> Any:
+        return self.read_value() != other
+
+    def __hash__(self) -> int:
+        raise TypeError("a variable is unhashable, because == compares its elements; use variable.ref() as the key")
+
+    def __copy__(self) -> Variable:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        copied: Variable = _rebuilt(*self._parts())
+        memo[id(self)] = copied
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, self._parts()
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self._tensor, self.trainable, self._name, self._fits
+
+    def __repr__(self) -> str:
+        return (
+            f"<tf.Variable {self.name!r} shape={format_shape(self._fits)} dtype={self._dtype.name}, "
+            f"numpy={self._tensor._array!r}>"
+        )
+
+
+def _operand(x: Any) -> Any:
+    if isinstance(x, Variable):
+        return x._snapshot()
+    return EagerTensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
+
+
+def _rebuilt(tensor: EagerTensor, trainable: bool, name: str, shape: Shape) -> Variable:
+    return Variable(tensor, trainable=trainable, name=name, shape=shape, validate_shape=shape is not None)
+
