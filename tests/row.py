@@ -90,6 +90,8 @@ class Row:
         compute in double precision for all dtypes: values are compared, not dtypes.
     tf : callable, optional
         ``tf(tensorflow, *tensors)``: the same in real TensorFlow; value and gradient are compared when it is installed.
+    tf_value_only : tuple of str
+        Dtypes in which TensorFlow's gradient is missing or wrong, so that only the value is compared.
     order : int
         Highest order of derivative to check (0: none, for nondifferentiable ops).
     tol : float
@@ -111,6 +113,7 @@ class Row:
     dtypes: tuple[str, ...] = ("float32", "float64")
     oracle: Callable[..., Any] | None = None
     tf: Callable[..., Any] | None = None
+    tf_value_only: tuple[str, ...] = ()
     order: int = 2
     tol: float = 1.0
     static: bool = False
