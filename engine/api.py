@@ -122,7 +122,7 @@ def _first_dtype(x: Any) -> Any:
 
 
 def _pack(x: Any, dtype: Any, name: str) -> Any:
-    from engine.ops.shape import stack
+    from engine.ops.joining import stack
 
     dtype = dtype or _first_dtype(x)
     return stack([as_operand(i, dtype, name) for i in x])

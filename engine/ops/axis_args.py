@@ -16,7 +16,7 @@ Axes = tuple[int, ...] | None
 """Axes as ops take them, counted from the end where the rank is known; None for all of a tensor of unknown rank."""
 
 
-def static_axis(name: str, axis: Any) -> Any:
+def static_axis(name: str, axis: Any, argument: str = "axis") -> Any:
     """`axis` as Python data: an array or a tensor known while the graph is built becomes ints.
 
     Raises
@@ -28,7 +28,9 @@ def static_axis(name: str, axis: Any) -> Any:
         return axis
     known = constant_value(axis)
     if known is None:
-        raise InvalidArgumentError(f"{name}: argument `axis` must be known while the graph is built, got {axis!r}")
+        raise InvalidArgumentError(
+            f"{name}: argument `{argument}` must be known while the graph is built, got {axis!r}"
+        )
     return known.tolist()
 
 

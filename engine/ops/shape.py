@@ -1,46 +1,163 @@
-"""Shapes and data movement: reshape, transpose, broadcast, concat, stack, split, tile, pad.
+"""Shapes: what they are (`shape`, `size`, `rank`), and values in other ones (reshape, squeeze, transpose, broadcast).
 
-Shape-like arguments (a new shape, multiples, paddings) are *operands*, not parameters, because a graph may compute them.
-Rules never look at them: they hand them on to the transposed op together with a reference operand.
+Shape-like arguments (a new shape, multiples, paddings) are *operands*, not parameters, because a graph may compute
+them. Rules never look at them: they hand them on to the transposed op together with a reference operand.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import axes
-from engine.aval import Aval, Shape, broadcast_shapes, format_shape, normalize_axes, normalize_axis
-from engine.batching import axis_param, lead_param, materialize
-from engine.dtypes import INTEGER, DType, int32
-from engine.eager import EagerTensor
-from engine.errors import ShapeError
-from engine.kinds import PerOperand, check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.api import operands
+from engine.aval import Aval, Shape, broadcast_shapes, format_shape, normalize_axis
+from engine.batching import NotBatched, elementwise_rule, lead_param
+from engine.dtypes import INTEGER, DType, as_dtype, int32
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.kinds import check_dtype, linear, nondifferentiable, same_dtype
 from engine.op import Op
-from engine.structural import broadcast_array_to, reshape_like, sum_to_like
+from engine.ops.axis_args import static_axis
+from engine.ops.joining import stack
+from engine.structural import broadcast_array_to, conj, reshape_like, sum_to_like
+from engine.tensor_shape import TensorShape
 from engine.value import Value, aval_of, shape_of
+
+# ---- what a shape is -------------------------------------------------------------------------------------------------
+
+
+def _count_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    return NotBatched(op(*inputs, **{**params, "lead": params.get("lead", 0) + 1}))
+
+
+def _shape_abstract(x: Aval, *, out_type: DType, lead: int = 0) -> Aval:
+    if x.shape is None:
+        return Aval((None,), out_type)
+    dims = x.shape[lead:]
+    return Aval((len(dims),), out_type, dims)
+
+
+shape_op = nondifferentiable(
+    "shape_op",
+    lambda x, *, out_type, lead=0: np.asarray(x.shape[lead:], out_type.numpy),
+    abstract=_shape_abstract,
+    batch=_count_batch,
+    type="Shape",
+    args=("input",),
+    doc="The dimensions, as an integer vector.",
+)
+size_op = nondifferentiable(
+    "size_op",
+    lambda x, *, out_type, lead=0: np.asarray(np.prod(x.shape[lead:], dtype=np.int64), out_type.numpy),
+    abstract=lambda x, *, out_type, lead=0: Aval(
+        (), out_type, None if x.shape is None else Aval(x.shape[lead:], x.dtype).size
+    ),
+    batch=_count_batch,
+    type="Size",
+    args=("input",),
+    doc="The number of elements.",
+)
+rank_op = nondifferentiable(
+    "rank_op",
+    lambda x, *, lead=0: np.asarray(x.ndim - lead, np.int32),
+    abstract=lambda x, *, lead=0: Aval((), int32, None if x.shape is None else len(x.shape) - lead),
+    batch=_count_batch,
+    type="Rank",
+    args=("input",),
+    doc="The number of dimensions.",
+)
+
+
+@operands("input")
+def shape(input: Any, out_type: Any = int32) -> Any:
+    """The dimensions of `input` as an integer vector.
+
+    Examples
+    --------
+    >>> shape(np.zeros((2, 3)))
+    array([2, 3], dtype=int32)
+    """
+    return shape_op(input, out_type=as_dtype(out_type))
+
+
+@operands("*input")
+def shape_n(input: Any, out_type: Any = int32) -> Any:
+    """The shapes of several values, each as an integer vector."""
+    return [shape(x, out_type) for x in input]
+
+
+@operands("input")
+def size(input: Any, out_type: Any = int32) -> Any:
+    """The number of elements of `input`."""
+    return size_op(input, out_type=as_dtype(out_type))
+
+
+@operands("input")
+def rank(input: Any) -> Any:
+    """The number of dimensions of `input`."""
+    return rank_op(input)
 
 
 def known_dims(aval: Aval) -> Shape:
     """The dimensions that an integer vector operand is known to hold; None if not even their number is known."""
-    value: Known = aval.value
+    value = aval.value
     if value is None:
-        count = aval.shape[0] if aval.shape and len(aval.shape) == 1 else None
+        count = aval.shape[0] if aval.shape is not None and len(aval.shape) == 1 else None
         return None if count is None else (None,) * count
     return value if isinstance(value, tuple) else (value,)
 
 
 def as_dims(shape: Any) -> tuple[int, ...]:
     """A shape operand, as a kernel gets it, as a tuple of ints."""
-    return tuple(int(d) for d in np.ravel(shape))
+    return tuple(np.ravel(shape).tolist())
+
+
+def shape_operand(shape: Any) -> Any:
+    """A shape-like argument as an operand: an integer vector.
+
+    Accepts an int, a list of ints and scalar values, an array, a value, or a TensorShape.
+
+    Raises
+    ------
+    ShapeError
+        If a dimension is None.
+    DTypeError
+        If a dimension is no integer.
+    """
+    if isinstance(shape, (Value, np.ndarray, np.generic)):
+        return shape
+    if hasattr(shape, "as_tuple"):
+        shape = shape.as_tuple()
+    if shape is None:
+        raise ShapeError("a shape is needed whose rank is known; use tf.shape(x) for that of a value x")
+    if isinstance(shape, int):
+        shape = [shape]
+    dims = [d if isinstance(d, Value) else getattr(d, "value", d) for d in shape]
+    dtype = next((d.dtype for d in dims if isinstance(d, Value)), None)
+    if dtype is not None:
+        return stack([d if isinstance(d, Value) else dtype.as_numpy_dtype(d) for d in dims])
+    return dims_array(dims)
+
+
+def dims_array(dims: Sequence[Any]) -> Any:
+    """Dimensions, all of them known, as an integer vector."""
+    if None in dims:
+        raise ShapeError(f"a dimension of the shape {dims} is not known; use tf.shape(x)[i] for it, or -1 in a reshape")
+    try:
+        exact = [operator.index(d) for d in dims]
+    except TypeError:
+        raise InvalidArgumentError(f"the dimensions of a shape must be integers, got {dims}") from None
+    return np.asarray(exact, np.int32 if all(-(2**31) <= d < 2**31 for d in exact) else np.int64)
 
 
 # ---- reshape ---------------------------------------------------------------------------------------------------------
 
 
 def _reshape_kernel(x: Any, shape: Any, *, lead: int = 0) -> Any:
-    return np.reshape(x, np.shape(x)[:lead] + as_dims(shape))
+    return x.reshape(x.shape[:lead] + as_dims(shape))
 
 
 def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
@@ -62,7 +179,8 @@ def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
             )
         if free:
             dims[free[0]] = size // rest if rest else 0
-    return Aval((*kept, *dims), x.dtype)
+    same_order = not lead and len(dims) == 1 and isinstance(x.value, tuple)
+    return Aval((*kept, *dims), x.dtype, x.value if same_order else None)
 
 
 reshape_op = linear(
@@ -77,35 +195,20 @@ reshape_op = linear(
 )
 
 
-def shape_operand(shape: Any) -> Any:
-    """A shape-like argument as an operand: a tuple of ints if known, else an integer vector (packed if it is a mixture).
-
-    Accepts an int, a list of ints and scalar tensors, an array, a tensor, or a TensorShape.
-    """
-    if isinstance(shape, EagerTensor):
-        return as_dims(shape._array)
-    if isinstance(shape, Value):
-        return shape
-    if hasattr(shape, "as_tuple"):
-        shape = shape.as_tuple()
-    items = [shape] if isinstance(shape, (int, np.integer)) else list(shape)
-    items = [d._array if isinstance(d, EagerTensor) else getattr(d, "value", d) for d in items]
-    if any(isinstance(d, Value) for d in items):
-        dtype = next(d.dtype for d in items if isinstance(d, Value))
-        return stack([d if isinstance(d, Value) else dtype.as_numpy_dtype(d) for d in items])
-    if any(d is None for d in items):
-        raise ShapeError(f"a dimension of the shape {items} is not known; use tf.shape(x)[i] for it, or -1 in a reshape")
-    return tuple(int(d) for d in items)
-
-
+@operands("tensor")
 def reshape(tensor: Any, shape: Any) -> Any:
     """The same elements in another shape.
 
     Parameters
     ----------
     tensor : value
-    shape : sequence of int, or integer vector
+    shape : sequence of int and scalar values, or integer vector
         One dimension may be -1: whatever is left.
+
+    Raises
+    ------
+    ShapeError
+        If `tensor` does not have as many elements.
 
     Examples
     --------
@@ -115,17 +218,32 @@ def reshape(tensor: Any, shape: Any) -> Any:
     return reshape_op(tensor, shape_operand(shape))
 
 
-def expand_dims(input: Any, axis: int) -> Any:
-    """`input` with an axis of size one inserted at position `axis` of the result."""
-    return axes.expand_dims(input, (int(axis),))
+@operands("input")
+def expand_dims(input: Any, axis: Any) -> Any:
+    """`input` with an axis of size one inserted at position `axis` of the result.
+
+    Examples
+    --------
+    >>> expand_dims(np.zeros((2, 3)), -1).shape
+    (2, 3, 1)
+    """
+    return axes.expand_dims(input, (int(static_axis("expand_dims", axis)),))
 
 
+@operands("input")
 def squeeze(input: Any, axis: Any = None) -> Any:
-    """`input` without axes of size one: those named by `axis`, or all of them."""
+    """`input` without axes of size one: those named by `axis`, or all of them.
+
+    Examples
+    --------
+    >>> squeeze(np.zeros((1, 3, 1)), [0]).shape
+    (3, 1)
+    """
+    axis = static_axis("squeeze", axis)
     shape = shape_of(input)
     if axis is None or (isinstance(axis, (list, tuple)) and not axis):
         if shape is None or None in shape:
-            raise ShapeError(f"squeeze: which axes have size one is not known for {aval_of(input)}; name them with `axis`")
+            raise ShapeError(f"squeeze: it is not known which axes of {aval_of(input)} have size one; give `axis`")
         axis = [i for i, d in enumerate(shape) if d == 1]
     named = axis if isinstance(axis, (list, tuple)) else (axis,)
     if shape is not None:
@@ -141,12 +259,12 @@ def _transpose_abstract(x: Aval, *, perm: tuple[int, ...], lead: int = 0) -> Ava
     if x.shape is None:
         return Aval((None,) * (len(perm) + lead), x.dtype)
     if len(x.shape) - lead != len(perm):
-        raise ShapeError(f"transpose: argument `perm` {perm} must name each of the {len(x.shape)} dimensions of {x} once")
+        raise ShapeError(f"transpose: argument `perm` must name each dimension of {x} once, got {perm}")
     return Aval(x.shape[:lead] + tuple(x.shape[lead + p] for p in perm), x.dtype)
 
 
 def _transpose_kernel(x: Any, *, perm: tuple[int, ...], lead: int = 0) -> Any:
-    return np.transpose(x, tuple(range(lead)) + tuple(lead + p for p in perm) if lead else perm)
+    return x.transpose((*range(lead), *[lead + p for p in perm]) if lead else perm)
 
 
 def _transpose_back(ct: Any, x: Any, *, perm: tuple[int, ...], lead: int = 0) -> Any:
@@ -166,6 +284,7 @@ transpose_op = linear(
 )
 
 
+@operands("a")
 def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Any:
     """`a` with its dimensions permuted (reversed if `perm` is None).
 
@@ -175,18 +294,44 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Any:
     perm : sequence of int, optional
     conjugate : bool
         Conjugate complex values as well.
+
+    Examples
+    --------
+    >>> transpose(np.zeros((2, 3, 4)), [0, 2, 1]).shape
+    (2, 4, 3)
     """
     if perm is None:
         shape = shape_of(a)
         if shape is None:
             raise ShapeError("transpose: the rank of `a` is not known; give `perm`")
         perm = range(len(shape))[::-1]
-    order = tuple(int(p) for p in perm)
+    order = tuple(int(p) for p in static_axis("transpose", perm, "perm"))
     rank = len(order)
     if sorted(p % rank if -rank <= p < rank else p for p in order) != list(range(rank)):
         raise ShapeError(f"transpose: argument `perm` must name each dimension once, got {order}")
     out = transpose_op(a, perm=tuple(p % rank for p in order))
     return conj(out) if conjugate else out
+
+
+@operands("a")
+def matrix_transpose(a: Any, conjugate: bool = False) -> Any:
+    """`a` with its last two dimensions exchanged.
+
+    Parameters
+    ----------
+    a : value, shape (..., m, n)
+    conjugate : bool
+        Conjugate complex values as well.
+
+    Returns
+    -------
+    value, shape (..., n, m)
+    """
+    shape = shape_of(a)
+    if shape is None or len(shape) < 2:
+        raise ShapeError(f"matrix_transpose: argument `a` must have a known rank of at least 2, got {aval_of(a)}")
+    last = len(shape) - 1
+    return transpose(a, (*range(last - 1), last, last - 1), conjugate)
 
 
 # ---- broadcast_to ----------------------------------------------------------------------------------------------------
@@ -202,7 +347,8 @@ def _broadcast_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
     if wanted is None or x.shape is None:
         return Aval(None, x.dtype)
     merged = broadcast_shapes("broadcast_to", x.shape[lead:], wanted)
-    if merged is not None and (len(merged) != len(wanted) or any(w == 1 != m for w, m in zip(wanted, merged, strict=True))):
+    assert merged is not None
+    if len(merged) != len(wanted) or any(w == 1 and m not in (1, None) for w, m in zip(wanted, merged, strict=True)):
         raise ShapeError(f"broadcast_to: {x} does not broadcast to shape {format_shape(wanted)}")
     return Aval(x.shape[:lead] + wanted, x.dtype)
 
@@ -219,52 +365,70 @@ broadcast_to_op = linear(
 )
 
 
+@operands("input")
 def broadcast_to(input: Any, shape: Any) -> Any:
-    """`input` broadcast to `shape`, by NumPy's rules."""
+    """`input` broadcast to `shape`, by NumPy's rules.
+
+    Examples
+    --------
+    >>> broadcast_to(np.array([1, 2]), [2, 2])
+    array([[1, 2],
+           [1, 2]])
+    """
     return broadcast_to_op(input, shape_operand(shape))
 
 
-# ---- concat, split, stack, unstack -----------------------------------------------------------------------------------
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The static shape that values of two static shapes broadcast to."""
+    shapes = (TensorShape(shape_x).as_tuple(), TensorShape(shape_y).as_tuple())
+    return TensorShape(broadcast_shapes("broadcast_static_shape", *shapes))
 
 
-def _concat_abstract(*values: Aval, axis: int) -> Aval:
-    dtype = same_dtype("concat", ("*values",), values)
-    known = [v.shape for v in values if v.shape is not None]
-    if not known:
-        return Aval(None, dtype)
-    rank = len(known[0])
-    shown = ", ".join(format_shape(v.shape) for v in values)
-    if any(len(s) != rank for s in known):
-        raise ShapeError(f"concat: argument `values` must have one rank, got shapes {shown}")
-    at = normalize_axis("concat", axis, rank)
-    dims: list[int | None] = []
-    for i in range(rank):
-        column = [s[i] for s in known]
-        if i == at:
-            dims.append(None if None in column or len(known) < len(values) else sum(column))  # type: ignore[arg-type]
-            continue
-        sizes = {d for d in column if d is not None}
-        if len(sizes) > 1:
-            raise ShapeError(f"concat: argument `values` must agree in all dimensions but {at}, got shapes {shown}")
-        dims.append(sizes.pop() if sizes else None)
-    value = None
-    if rank == 1 and dtype.is_integer and all(v.shape is not None and known_dims(v) is not None for v in values):
-        value = tuple(d for v in values for d in (known_dims(v) or ()))
-    return Aval(tuple(dims), dtype, value)
+def same_for_all(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Batch rule of ops on shape-like operands only."""
+    raise ShapeError(f"{op.name}: the shape-like arguments {op.args} must not differ between batch elements")
 
 
-def _piece(i: int, ct: Any, out: Any, *values: Any, axis: int) -> Any:
-    return concat_piece(ct, *values, axis=axis, position=i)
+def _broadcast_dims(x: Aval, y: Aval) -> Aval:
+    dtype = same_dtype("broadcast_dynamic_shape", ("shape_x", "shape_y"), (x, y))
+    merged = broadcast_shapes("broadcast_dynamic_shape", known_dims(x), known_dims(y))
+    return Aval((None if merged is None else len(merged),), dtype, merged)
 
 
-concat_op = general(
-    "concat_op",
-    lambda *values, axis: np.concatenate(values, axis),
-    _concat_abstract,
-    vjp=PerOperand(_piece),
-    jvp=PerOperand(lambda i, t, out, *values, axis: concat_place(t, *values, axis=axis, position=i)),
-    batch=axis_param,
-    type="ConcatV2",
-    args=("*values",),
-    doc="Values joined along an axis.",
+broadcast_dynamic_shape = nondifferentiable(
+    "broadcast_dynamic_shape",
+    lambda x, y: np.asarray(np.broadcast_shapes(as_dims(x), as_dims(y)), x.dtype),
+    abstract=_broadcast_dims,
+    batch=same_for_all,
+    type="BroadcastArgs",
+    args=("shape_x", "shape_y"),
+    doc="The shape, an integer vector, that values of two shapes broadcast to.",
 )
+
+
+# ---- identity --------------------------------------------------------------------------------------------------------
+
+identity = linear(
+    "identity",
+    lambda x: x,
+    lambda ct, x: ct,
+    lambda x: x,
+    elementwise_rule,
+    args=("input",),
+    simplify=lambda avals, params: 0,
+    doc="The value itself.",
+)
+stop_gradient = nondifferentiable(
+    "stop_gradient",
+    lambda x: x,
+    abstract=lambda x: x,
+    type="StopGradient",
+    args=("input",),
+    doc="The value itself, as a constant: no derivative flows through it.",
+)
+
+
+@operands("*input")
+def identity_n(input: Any) -> Any:
+    """The values themselves."""
+    return [identity(x) for x in input]

@@ -132,8 +132,9 @@ def getitem(x: Any, key: Any) -> Any:
 
     Examples
     --------
-    >>> getitem(np.arange(6).reshape(2, 3), (0, slice(None, None, -1)))
-    array([2, 1, 0])
+    >>> getitem(np.arange(6).reshape(2, 3), (..., None, 0))
+    array([[0],
+           [3]])
     """
     if hasattr(key, "dtype") and key.dtype == np.bool_ and shape_of(key) != ():
         return boolean_mask_op(x, key)

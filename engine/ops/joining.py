@@ -1,0 +1,389 @@
+"""Joining values along an axis and taking them apart: concat and split, stack and unstack."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval, Known, Shape, format_shape, merge_shapes, normalize_axis
+from engine.batching import NotBatched, axis_param, materialize
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.kinds import PerOperand, general, linear, same_dtype
+from engine.op import Op
+from engine.ops.axis_args import single_axis
+from engine.ops.indexing import getitem_back_op, getitem_op
+from engine.ops.slicing import getitem
+from engine.trace import constant_value
+from engine.value import Value, shape_of
+
+_FULL = (None, None, None)
+
+
+def _known_vector(x: Aval) -> Known:
+    """The contents of a vector, as far as they are known."""
+    if x.value is None and x.shape is not None and len(x.shape) == 1 and x.shape[0] is not None:
+        return (None,) * x.shape[0]
+    return x.value
+
+
+# ---- concat ----------------------------------------------------------------------------------------------------------
+
+
+def _concat_abstract(*values: Aval, axis: int) -> Aval:
+    dtype = same_dtype("concat", ("*values",), values)
+    known = [v.shape for v in values if v.shape is not None]
+    if not known:
+        return Aval(None, dtype)
+    rank = len(known[0])
+    shown = ", ".join(format_shape(v.shape) for v in values)
+    if any(len(s) != rank for s in known):
+        raise ShapeError(f"concat: argument `values` must have one rank, got shapes {shown}")
+    at = normalize_axis("concat", axis, rank)
+    dims: list[int | None] = []
+    for i in range(rank):
+        column = [s[i] for s in known]
+        if i == at:
+            dims.append(None if None in column or len(known) < len(values) else sum(column))  # type: ignore[arg-type]
+            continue
+        sizes = {d for d in column if d is not None}
+        if len(sizes) > 1:
+            raise ShapeError(f"concat: argument `values` must agree in all dimensions but {at}, got shapes {shown}")
+        dims.append(sizes.pop() if sizes else None)
+    contents = [_known_vector(v) for v in values] if dtype.is_integer and rank == 1 else [None]
+    value = None if None in contents else tuple(itertools.chain(*contents))
+    return Aval(tuple(dims), dtype, value)
+
+
+concat_op = general(
+    "concat_op",
+    lambda *values, axis: np.concatenate(values, axis),
+    _concat_abstract,
+    vjp=PerOperand(lambda i, ct, out, *values, axis: concat_piece(ct, *values, axis=axis, position=i)),
+    jvp=PerOperand(lambda i, t, out, *values, axis: concat_place(t, *values, axis=axis, position=i)),
+    batch=axis_param,
+    type="ConcatV2",
+    args=("*values",),
+    doc="Values joined along an axis.",
+)
+
+
+def _extent(values: Sequence[Any], axis: int, position: int) -> slice:
+    """Where along the axis the value at `position` lies in the whole."""
+    start = sum([v.shape[axis] for v in values[:position]])
+    return slice(start, start + values[position].shape[axis])
+
+
+def _at(axis: int, index: Any, rank: int) -> tuple[Any, ...]:
+    """A key that applies `index` to one axis."""
+    return (*(slice(None),) * (axis % rank), index)
+
+
+def _piece_kernel(ct: Any, *values: Any, axis: int, position: int) -> Any:
+    return ct[_at(axis, _extent(values, axis, position), ct.ndim)]
+
+
+def _place_kernel(t: Any, *values: Any, axis: int, position: int) -> Any:
+    shape = list(t.shape)
+    shape[axis] = sum([v.shape[axis] for v in values])
+    out = np.zeros(shape, t.dtype)
+    out[_at(axis, _extent(values, axis, position), t.ndim)] = t
+    return out
+
+
+def _with_dim(shape: Shape, axis: int, dims: Sequence[int | None]) -> Shape:
+    """`shape` with the sum of `dims` at an axis."""
+    if shape is None:
+        return None
+    out = list(shape)
+    out[axis] = None if None in dims else sum(dims)  # type: ignore[arg-type]
+    return tuple(out)
+
+
+def _dims(values: Sequence[Aval], axis: int) -> list[int | None]:
+    return [None if v.shape is None else v.shape[axis] for v in values]
+
+
+def _part_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Operand 0 carries data, the others are references of which only the extent along the axis counts."""
+    axis = params["axis"]
+    if axis < 0:
+        out = op(*inputs, **params)
+        return out if flags[0] else NotBatched(out)
+    full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
+    return op(*full, **{**params, "axis": axis + 1})
+
+
+concat_piece = linear(
+    "concat_piece",
+    _piece_kernel,
+    lambda ct, x, *values, axis, position: concat_place(ct, *values, axis=axis, position=position),
+    lambda ct, *values, axis, position: Aval(
+        _with_dim(ct.shape, axis, _dims(values[position : position + 1], axis)), ct.dtype
+    ),
+    _part_batch,
+    args=("ct", "*values"),
+    doc="The part of `ct` that belongs to the value at `position` of a concat: one operand's transpose of it.",
+)
+concat_place = linear(
+    "concat_place",
+    _place_kernel,
+    lambda ct, x, *values, axis, position: concat_piece(ct, *values, axis=axis, position=position),
+    lambda t, *values, axis, position: Aval(_with_dim(t.shape, axis, _dims(values, axis)), t.dtype),
+    _part_batch,
+    args=("t", "*values"),
+    doc="A concat in which all but the value at `position` is zero.",
+)
+
+
+@operands("*values")
+def concat(values: Any, axis: Any) -> Any:
+    """Values joined along an axis.
+
+    Parameters
+    ----------
+    values : list of value
+        Of one dtype and rank, and of equal dimensions except along `axis`.
+    axis : int
+
+    Examples
+    --------
+    >>> concat([np.array([1, 2]), np.array([3])], 0)
+    array([1, 2, 3])
+    """
+    if not isinstance(values, (list, tuple)):
+        return values
+    if not values:
+        raise InvalidArgumentError("concat: argument `values` must not be empty")
+    ranked = next((v for v in values if shape_of(v) is not None), values[0])
+    return concat_op(*values, axis=single_axis("concat", ranked, axis))
+
+
+# ---- split -----------------------------------------------------------------------------------------------------------
+
+
+def _split_sizes(dim: int | None, sizes: Sequence[int]) -> list[int | None]:
+    """`sizes` with what is left in place of -1."""
+    rest = None if dim is None else dim - sum([s for s in sizes if s != -1])
+    resolved = [rest if s == -1 else s for s in sizes]
+    if rest is not None and (rest < 0 or (rest and -1 not in sizes)):
+        raise ShapeError(f"split: argument `num_or_size_splits` {list(sizes)} does not add up to the dimension, {dim}")
+    return resolved
+
+
+def _equal_sizes(dim: int | None, count: int) -> list[int | None]:
+    if dim is None:
+        return [None] * count
+    if dim % count:
+        raise ShapeError(f"split: the dimension must be divisible by `num_or_size_splits`, got {dim} and {count}")
+    return [dim // count] * count
+
+
+def _sizes(dim: int | None, split: Any) -> list[Any]:
+    return _equal_sizes(dim, split) if isinstance(split, int) else _split_sizes(dim, split)
+
+
+def _split_kernel(x: Any, *, split: Any, axis: int) -> Any:
+    ends = list(itertools.accumulate(_sizes(x.shape[axis], split)))
+    return tuple([x[_at(axis, slice(a, b), x.ndim)] for a, b in zip([0, *ends], ends, strict=False)])
+
+
+def _split_abstract(x: Aval, *, split: Any, axis: int) -> tuple[Aval, ...]:
+    if x.shape is not None:
+        normalize_axis("split", axis, len(x.shape))
+    sizes = _sizes(None if x.shape is None else x.shape[axis], split)
+    return tuple(Aval(_with_dim(x.shape, axis, (s,)), x.dtype) for s in sizes)
+
+
+split_op = linear(
+    "split_op",
+    _split_kernel,
+    lambda cts, x, *, split, axis: concat_op(*cts, axis=axis),
+    _split_abstract,
+    axis_param,
+    type="SplitV",
+    args=("value",),
+    multi=True,
+    doc="Parts of a value along an axis: so many equal ones, or ones of the given sizes.",
+)
+
+
+@operands("value")
+def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None) -> Any:
+    """Parts of `value` along an axis.
+
+    Parameters
+    ----------
+    value : value
+    num_or_size_splits : int, or integer vector
+        The number of equal parts, or the sizes of the parts; one of them may be -1, what is left.
+    axis : int
+    num : int, optional
+        The number of parts, if `num_or_size_splits` is a vector of unknown length.
+
+    Returns
+    -------
+    list of value
+
+    Examples
+    --------
+    >>> split(np.arange(5), [2, -1])
+    [array([0, 1]), array([2, 3, 4])]
+    """
+    at = single_axis("split", value, axis)
+    sizes = num_or_size_splits
+    if not isinstance(sizes, (list, tuple)) and (known := constant_value(sizes)) is not None:
+        sizes = known.tolist()
+    if isinstance(sizes, int):
+        return list(split_op(value, split=sizes, axis=at))
+    if not isinstance(sizes, Value) and not any(isinstance(s, Value) for s in sizes):
+        return list(split_op(value, split=tuple(int(s) for s in sizes), axis=at))
+    return _split_dynamic(value, sizes, at, num)
+
+
+def _split_dynamic(value: Any, sizes: Any, axis: int, num: int | None) -> list[Any]:
+    """Split at sizes that a graph computes (none of which may be -1)."""
+    if isinstance(sizes, Value):
+        shape = shape_of(sizes)
+        count = num or (shape[0] if shape else None)
+        if not count:
+            raise ShapeError(f"split: the number of parts is not known from {sizes!r}; give it as `num`")
+        sizes = [getitem(sizes, i) for i in range(count)]
+    before = (...,) if axis < 0 else (slice(None),) * axis
+    behind = (slice(None),) * (-axis - 1 if axis < 0 else 0)
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(getitem(value, (*before, slice(start, start + size), *behind)))
+        start = start + size
+    return parts
+
+
+# ---- stack -----------------------------------------------------------------------------------------------------------
+
+
+def _stack_kernel(*values: Any, axis: int) -> Any:
+    return np.stack(values, axis) if values[0].ndim else np.asarray(values)
+
+
+def _stack_abstract(*values: Aval, axis: int) -> Aval:
+    dtype = same_dtype("stack", ("*values",), values)
+    shape: Shape = None
+    for v in values:
+        try:
+            shape = merge_shapes(shape, v.shape)
+        except ShapeError:
+            shown = ", ".join(format_shape(v.shape) for v in values)
+            raise ShapeError(f"stack: argument `values` must have one shape, got {shown}") from None
+    if shape is None:
+        return Aval(None, dtype)
+    at = normalize_axis("stack", axis, len(shape) + 1)
+    contents = tuple(v.value for v in values) if dtype.is_integer and not shape else None
+    return Aval((*shape[:at], len(values), *shape[at:]), dtype, contents)  # type: ignore[arg-type]
+
+
+def _entry(i: int, axis: int) -> tuple[Any, ...]:
+    """The spec of entry `i` along an axis."""
+    return (*(_FULL,) * axis, i) if axis >= 0 else (..., i, *(_FULL,) * (-axis - 1))
+
+
+stack_op = general(
+    "stack_op",
+    _stack_kernel,
+    _stack_abstract,
+    vjp=PerOperand(lambda i, ct, out, *values, axis: getitem_op(ct, spec=_entry(i, axis))),
+    jvp=PerOperand(lambda i, t, out, *values, axis: getitem_back_op(t, out, spec=_entry(i, axis))),
+    batch=axis_param,
+    type="Pack",
+    args=("*values",),
+    doc="Values joined along a new axis.",
+)
+
+
+@operands("*values")
+def stack(values: Any, axis: Any = 0) -> Any:
+    """Values of one shape and dtype joined along a new axis.
+
+    Parameters
+    ----------
+    values : list of value
+    axis : int
+        Position of the new axis in the result.
+
+    Examples
+    --------
+    >>> stack([np.array([1, 2]), np.array([3, 4])], axis=1)
+    array([[1, 3],
+           [2, 4]])
+    """
+    if not isinstance(values, (list, tuple)):
+        values = unstack(values)
+    if not values:
+        raise InvalidArgumentError("stack: argument `values` must not be empty")
+    shape = next((s for v in values if (s := shape_of(v)) is not None), None)
+    at = int(axis)
+    if shape is not None:
+        at = normalize_axis("stack", at, len(shape) + 1) - len(shape) - 1
+    return stack_op(*values, axis=at)
+
+
+# ---- unstack ---------------------------------------------------------------------------------------------------------
+
+
+def _unstack_kernel(x: Any, *, num: int, axis: int) -> Any:
+    if x.shape[axis] != num:
+        raise ShapeError(f"unstack: argument `num` is {num}, but the dimension is {x.shape[axis]}")
+    return tuple(np.moveaxis(x, axis, 0))
+
+
+def _unstack_abstract(x: Aval, *, num: int, axis: int) -> tuple[Aval, ...]:
+    if x.shape is None:
+        return (Aval(None, x.dtype),) * num
+    at = normalize_axis("unstack", axis, len(x.shape))
+    if x.shape[at] not in (num, None):
+        raise ShapeError(f"unstack: argument `num` is {num}, but dimension {at} of {x} is not")
+    contents = x.value if isinstance(x.value, tuple) else (None,) * num
+    return tuple(Aval(x.shape[:at] + x.shape[at + 1 :], x.dtype, value) for value in contents)
+
+
+unstack_op = linear(
+    "unstack_op",
+    _unstack_kernel,
+    lambda cts, x, *, num, axis: stack_op(*cts, axis=axis),
+    _unstack_abstract,
+    axis_param,
+    type="Unpack",
+    args=("value",),
+    multi=True,
+    doc="The entries along an axis.",
+)
+
+
+@operands("value")
+def unstack(value: Any, num: int | None = None, axis: Any = 0) -> Any:
+    """The entries of `value` along an axis.
+
+    Parameters
+    ----------
+    value : value
+    num : int, optional
+        Their number; needed if it is not known while a graph is built.
+    axis : int
+
+    Returns
+    -------
+    list of value
+
+    Examples
+    --------
+    >>> unstack(np.array([[1, 2], [3, 4]]), axis=1)
+    [array([1, 3]), array([2, 4])]
+    """
+    at = single_axis("unstack", value, axis)
+    shape = shape_of(value)
+    count = num if num is not None or shape is None else shape[at]
+    if count is None:
+        raise ShapeError(f"unstack: the dimension is not known for {value!r}; give it as `num`")
+    return list(unstack_op(value, num=int(count), axis=at))

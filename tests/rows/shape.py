@@ -1,0 +1,115 @@
+"""Rows of `engine.ops.shape`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine import axes
+from engine.dtypes import int32, int64
+from engine.ops import shape
+from tests.row import Row, fixed, real
+
+ALL = ("float32", "float64", "complex128")
+
+ROWS = (
+    Row(
+        shape.shape_op,
+        (real(3, 4),),
+        {"out_type": int64},
+        oracle=lambda x: np.array([3, 4]),
+        tf=lambda tf, x: tf.shape(x, tf.int64),
+    ),
+    Row(shape.size_op, (real(3, 4),), {"out_type": int32}, oracle=np.size, tf=lambda tf, x: tf.size(x)),
+    Row(shape.rank_op, (real(3, 4),), oracle=np.ndim, tf=lambda tf, x: tf.rank(x)),
+    Row(
+        shape.reshape_op,
+        (real(3, 4), fixed([2, -1, 2], np.int32)),
+        dtypes=ALL,
+        oracle=lambda x, s: x.reshape(2, 3, 2),
+        tf=lambda tf, x, s: tf.reshape(x, s),
+    ),
+    Row(
+        shape.reshape_op,
+        (real(3, 4),),
+        call=lambda x: shape.reshape(x, [shape.shape(x)[1], -1]),
+        oracle=lambda x: x.reshape(4, 3),
+        tf=lambda tf, x: tf.reshape(x, [tf.shape(x)[1], -1]),
+        label="computed",
+    ),
+    Row(
+        shape.reshape_op,
+        (real(1, 1), fixed(np.zeros(0), np.int32)),
+        oracle=lambda x, s: x[0, 0],
+        tf=lambda tf, x, s: tf.reshape(x, s),
+        label="scalar",
+    ),
+    Row(shape.reshape_op, (real(0, 4), fixed([0, 2], np.int64)), oracle=lambda x, s: x.reshape(0, 2), label="empty"),
+    Row(
+        axes.squeeze_op,
+        (real(1, 3, 1),),
+        call=lambda x: shape.squeeze(x),
+        oracle=np.squeeze,
+        tf=lambda tf, x: tf.squeeze(x),
+        static=True,
+        label="all",
+    ),
+    Row(
+        axes.squeeze_op,
+        (real(1, 3, 1),),
+        call=lambda x: shape.squeeze(x, [0, -1]),
+        oracle=np.squeeze,
+        tf=lambda tf, x: tf.squeeze(x, [0, -1]),
+        label="squeeze",
+    ),
+    Row(
+        axes.expand_dims_op,
+        (real(2, 3),),
+        call=lambda x: shape.expand_dims(x, 1),
+        oracle=lambda x: x[:, None],
+        tf=lambda tf, x: tf.expand_dims(x, 1),
+        label="expand_dims",
+    ),
+    Row(
+        shape.transpose_op,
+        (real(2, 3, 4),),
+        {"perm": (1, 2, 0)},
+        dtypes=ALL,
+        oracle=lambda x: x.transpose(1, 2, 0),
+        tf=lambda tf, x: tf.transpose(x, [1, 2, 0]),
+    ),
+    Row(
+        shape.transpose_op,
+        (real(2, 3, 4),),
+        call=lambda x: shape.matrix_transpose(x, conjugate=True),
+        dtypes=("float64", "complex128"),
+        oracle=lambda x: x.transpose(0, 2, 1).conj(),
+        tf=lambda tf, x: tf.linalg.matrix_transpose(x, conjugate=True),
+        static=True,
+        label="matrix",
+    ),
+    Row(shape.transpose_op, (real(),), {"perm": ()}, oracle=lambda x: x, label="scalar"),
+    Row(
+        shape.broadcast_to_op,
+        (real(2, 1), fixed([4, 2, 3], np.int32)),
+        dtypes=ALL,
+        oracle=lambda x, s: np.broadcast_to(x, (4, 2, 3)),
+        tf=lambda tf, x, s: tf.broadcast_to(x, s),
+    ),
+    Row(
+        shape.broadcast_to_op,
+        (real(), fixed([2, 0], np.int64)),
+        oracle=lambda x, s: np.zeros((2, 0)),
+        tf=lambda tf, x, s: tf.broadcast_to(x, s),
+        label="empty",
+    ),
+    Row(
+        shape.broadcast_dynamic_shape,
+        (fixed([3, 1], np.int32), fixed([2, 1, 4], np.int32)),
+        dtypes=("int32",),
+        oracle=lambda x, y: np.array([2, 3, 4]),
+        tf=lambda tf, x, y: tf.broadcast_dynamic_shape(x, y),
+        order=0,
+    ),
+    Row(shape.identity, (real(2, 3),), dtypes=ALL, oracle=lambda x: x, tf=lambda tf, x: tf.identity(x)),
+    Row(shape.stop_gradient, (real(2, 3),), oracle=lambda x: x, tf=lambda tf, x: tf.stop_gradient(x)),
+)
