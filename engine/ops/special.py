@@ -24,7 +24,7 @@ from engine.ops.explog import exp, log
 from engine.ops.reduce import reduce_sum
 
 
-def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
+def scipy_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """A SciPy function as a kernel: the result has the operands' dtype (SciPy widens half floats)."""
 
     def kernel(*arrays: Any) -> Any:
@@ -37,35 +37,35 @@ def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 erf = elementwise(
     "erf",
-    _typed(scipy.special.erf),
+    scipy_kernel(scipy.special.erf),
     (lambda out, x: 2 / math.sqrt(math.pi) * exp(-square(x)),),
     accepts=FLOATING,
     doc="Error function.",
 )
 erfc = elementwise(
     "erfc",
-    _typed(scipy.special.erfc),
+    scipy_kernel(scipy.special.erfc),
     (lambda out, x: -2 / math.sqrt(math.pi) * exp(-square(x)),),
     accepts=FLOATING,
     doc="``1 - erf(x)``, accurate for large x.",
 )
 erfinv = elementwise(
     "erfinv",
-    _typed(scipy.special.erfinv),
+    scipy_kernel(scipy.special.erfinv),
     (lambda out, x: math.sqrt(math.pi) / 2 * exp(square(out)),),
     accepts=FLOATING,
     doc="Inverse of the error function.",
 )
 ndtr = elementwise(
     "ndtr",
-    _typed(scipy.special.ndtr),
+    scipy_kernel(scipy.special.ndtr),
     (lambda out, x: 1 / math.sqrt(2 * math.pi) * exp(-0.5 * square(x)),),
     accepts=FLOATING,
     doc="Distribution function of the standard normal distribution.",
 )
 ndtri = elementwise(
     "ndtri",
-    _typed(scipy.special.ndtri),
+    scipy_kernel(scipy.special.ndtri),
     (lambda out, x: math.sqrt(2 * math.pi) * exp(0.5 * square(out)),),
     accepts=FLOATING,
     doc="Inverse of `ndtr`: the quantiles of the standard normal distribution.",
@@ -86,14 +86,14 @@ def erfcinv(x: Any) -> Any:
 
 dawsn = elementwise(
     "dawsn",
-    _typed(scipy.special.dawsn),
+    scipy_kernel(scipy.special.dawsn),
     (lambda out, x: 1 - 2 * x * out,),
     accepts=FLOATING,
     doc="Dawson's integral: ``exp(-x ** 2)`` times the integral of ``exp(t ** 2)`` from 0 to x.",
 )
 expint = elementwise(
     "expint",
-    _typed(scipy.special.expi),
+    scipy_kernel(scipy.special.expi),
     (lambda out, x: exp(x) / x,),
     accepts=FLOATING,
     doc="Exponential integral Ei: the principal value of the integral of ``exp(t) / t`` up to x.",
@@ -104,14 +104,14 @@ expint = elementwise(
 
 lgamma = elementwise(
     "lgamma",
-    _typed(scipy.special.gammaln),
+    scipy_kernel(scipy.special.gammaln),
     (lambda out, x: digamma(x),),
     accepts=FLOATING,
     doc="Logarithm of the absolute value of the gamma function.",
 )
 digamma = elementwise(
     "digamma",
-    _typed(scipy.special.psi),
+    scipy_kernel(scipy.special.psi),
     (lambda out, x: polygamma(ones_like(x), x),),
     accepts=FLOATING,
     doc="Derivative of `lgamma`.",
@@ -127,7 +127,7 @@ def _polygamma(a: Any, x: Any) -> Any:
 
 polygamma = elementwise(
     "polygamma",
-    _typed(_polygamma),
+    scipy_kernel(_polygamma),
     (None, lambda out, a, x: polygamma(a + 1, x)),
     args=("a", "x"),
     accepts=FLOATING,
@@ -135,7 +135,7 @@ polygamma = elementwise(
 )
 zeta = elementwise(
     "zeta",
-    _typed(scipy.special.zeta),
+    scipy_kernel(scipy.special.zeta),
     (None, lambda out, x, q: -x * zeta(x + 1, q)),
     args=("x", "q"),
     accepts=FLOATING,
@@ -162,7 +162,7 @@ def _gamma_density(a: Any, x: Any) -> Any:
 
 igamma = elementwise(
     "igamma",
-    _typed(scipy.special.gammainc),
+    scipy_kernel(scipy.special.gammainc),
     (lambda out, a, x: igamma_grad_a(a, x), lambda out, a, x: _gamma_density(a, x)),
     args=("a", "x"),
     accepts=FLOATING,
@@ -170,7 +170,7 @@ igamma = elementwise(
 )
 igammac = elementwise(
     "igammac",
-    _typed(scipy.special.gammaincc),
+    scipy_kernel(scipy.special.gammaincc),
     (lambda out, a, x: -igamma_grad_a(a, x), lambda out, a, x: -_gamma_density(a, x)),
     args=("a", "x"),
     accepts=FLOATING,
@@ -183,6 +183,7 @@ def _igamma_grad_a(a: Any, x: Any) -> Any:
     # Poisson density, positive and largest near n = x - a: all that count lie within a few deviations of it.
     a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
     inside = (x > 0) & np.isfinite(x) & (a > 0)
+    outside = np.where(np.isnan(x) | (x < 0) | ~(a > 0), np.nan, 0.0)
     shape, at, a = x.shape, np.where(inside, x, 1.0).ravel(), np.where(inside, a, 1.0).ravel()
     middle = np.maximum(at - a, 0.0)
     reach = 12.0 * np.sqrt(at + a) + 60.0
@@ -194,7 +195,6 @@ def _igamma_grad_a(a: Any, x: Any) -> Any:
         total += np.exp(order * logarithm - at - scipy.special.gammaln(order + 1)) * (
             logarithm - scipy.special.psi(order + 1)
         )
-    outside = np.where(np.isnan(x) | (x < 0) | ~(a.reshape(shape) > 0), np.nan, 0.0)
     return np.where(inside, total.reshape(shape), outside)
 
 
@@ -212,7 +212,7 @@ def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Any:
 
 igamma_grad_a = elementwise(
     "igamma_grad_a",
-    _typed(_igamma_grad_a),
+    scipy_kernel(_igamma_grad_a),
     (_no_second_derivative, _igamma_grad_a_dx),
     args=("a", "x"),
     accepts=FLOATING,
@@ -227,7 +227,7 @@ def _beta_density(a: Any, b: Any, x: Any) -> Any:
 
 betainc = elementwise(
     "betainc",
-    _typed(scipy.special.betainc),
+    scipy_kernel(scipy.special.betainc),
     (None, None, lambda out, a, b, x: _beta_density(a, b, x)),
     args=("a", "b", "x"),
     accepts=FLOATING,
@@ -246,84 +246,84 @@ def _over(y: Any, x: Any, limit: float) -> Any:
 
 bessel_i0 = elementwise(
     "bessel_i0",
-    _typed(scipy.special.i0),
+    scipy_kernel(scipy.special.i0),
     (lambda out, x: bessel_i1(x),),
     accepts=FLOATING,
     doc="Modified Bessel function of the first kind, order 0.",
 )
 bessel_i0e = elementwise(
     "bessel_i0e",
-    _typed(scipy.special.i0e),
+    scipy_kernel(scipy.special.i0e),
     (lambda out, x: bessel_i1e(x) - sign(x) * out,),
     accepts=FLOATING,
     doc="``exp(-abs(x)) * bessel_i0(x)``.",
 )
 bessel_i1 = elementwise(
     "bessel_i1",
-    _typed(scipy.special.i1),
+    scipy_kernel(scipy.special.i1),
     (lambda out, x: bessel_i0(x) - _over(out, x, 0.5),),
     accepts=FLOATING,
     doc="Modified Bessel function of the first kind, order 1.",
 )
 bessel_i1e = elementwise(
     "bessel_i1e",
-    _typed(scipy.special.i1e),
+    scipy_kernel(scipy.special.i1e),
     (lambda out, x: bessel_i0e(x) - _over(out, x, 0.5) - sign(x) * out,),
     accepts=FLOATING,
     doc="``exp(-abs(x)) * bessel_i1(x)``.",
 )
 bessel_k0 = elementwise(
     "bessel_k0",
-    _typed(scipy.special.k0),
+    scipy_kernel(scipy.special.k0),
     (lambda out, x: -bessel_k1(x),),
     accepts=FLOATING,
     doc="Modified Bessel function of the second kind, order 0.",
 )
 bessel_k0e = elementwise(
     "bessel_k0e",
-    _typed(scipy.special.k0e),
+    scipy_kernel(scipy.special.k0e),
     (lambda out, x: out - bessel_k1e(x),),
     accepts=FLOATING,
     doc="``exp(x) * bessel_k0(x)``.",
 )
 bessel_k1 = elementwise(
     "bessel_k1",
-    _typed(scipy.special.k1),
+    scipy_kernel(scipy.special.k1),
     (lambda out, x: -bessel_k0(x) - out / x,),
     accepts=FLOATING,
     doc="Modified Bessel function of the second kind, order 1.",
 )
 bessel_k1e = elementwise(
     "bessel_k1e",
-    _typed(scipy.special.k1e),
+    scipy_kernel(scipy.special.k1e),
     (lambda out, x: out - out / x - bessel_k0e(x),),
     accepts=FLOATING,
     doc="``exp(x) * bessel_k1(x)``.",
 )
 bessel_j0 = elementwise(
     "bessel_j0",
-    _typed(scipy.special.j0),
+    scipy_kernel(scipy.special.j0),
     (lambda out, x: -bessel_j1(x),),
     accepts=FLOATING,
     doc="Bessel function of the first kind, order 0.",
 )
 bessel_j1 = elementwise(
     "bessel_j1",
-    _typed(scipy.special.j1),
+    scipy_kernel(scipy.special.j1),
     (lambda out, x: bessel_j0(x) - _over(out, x, 0.5),),
     accepts=FLOATING,
     doc="Bessel function of the first kind, order 1.",
 )
 bessel_y0 = elementwise(
     "bessel_y0",
-    _typed(scipy.special.y0),
+    scipy_kernel(scipy.special.y0),
     (lambda out, x: -bessel_y1(x),),
     accepts=FLOATING,
     doc="Bessel function of the second kind, order 0.",
 )
 bessel_y1 = elementwise(
     "bessel_y1",
-    _typed(scipy.special.y1),
+    scipy_kernel(scipy.special.y1),
     (lambda out, x: bessel_y0(x) - out / x,),
     accepts=FLOATING,
     doc="Bessel function of the second kind, order 1.",
@@ -345,13 +345,13 @@ def _xdivy_kernel(x: Any, y: Any) -> Any:
 
 xlogy = elementwise(
     "xlogy",
-    _typed(scipy.special.xlogy),
+    scipy_kernel(scipy.special.xlogy),
     (lambda out, x, y: xlogy(_nonzero(x), y), lambda out, x, y: xdivy(x, y)),
     doc="``x * log(y)``, but 0 where x is 0 (and so are both derivatives).",
 )
 xlog1py = elementwise(
     "xlog1py",
-    _typed(scipy.special.xlog1py),
+    scipy_kernel(scipy.special.xlog1py),
     (lambda out, x, y: xlog1py(_nonzero(x), y), lambda out, x, y: xdivy(x, y + 1)),
     doc="``x * log(1 + y)``, accurate for small y, but 0 where x is 0 (and so are both derivatives).",
 )

@@ -14,7 +14,7 @@ from engine.dtypes import INEXACT
 from engine.errors import InvalidArgumentError, UnimplementedError
 from engine.kinds import check_dtype, linear
 from engine.ops.arithmetic import divide_no_nan
-from engine.ops.axis_args import Axes, reduction_axes
+from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.extrema import reduce_max_op
@@ -26,7 +26,8 @@ def _center_kernel(x: Any, *, axis: Axes) -> Any:
     if x.size == 0:
         return x
     # Deviations from an element first: equal values then give exact zeros, and large ones lose no digits.
-    first = x[tuple([slice(1) if axis is None or i - x.ndim in axis else slice(None) for i in range(x.ndim)])]
+    reduced = negative_axes("center", axis, x.ndim)
+    first = x[tuple([slice(1) if i - x.ndim in reduced else slice(None) for i in range(x.ndim)])]
     shifted = np.subtract(x, first)
     return np.subtract(shifted, mean_kernel(shifted, axis=axis, keepdims=True))
 

@@ -1,0 +1,212 @@
+"""What layers do around their activations: normalisation, biases; and two measures of what comes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval, compatible, format_shape
+from engine.axes import expand_dims
+from engine.batching import materialize
+from engine.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.kinds import check_dtype, nondifferentiable
+from engine.op import Op
+from engine.ops.arithmetic import add, maximum, square
+from engine.ops.compare import cast, equal
+from engine.ops.creation import zeros_like
+from engine.ops.explog import rsqrt
+from engine.ops.reduce import reduce_mean, reduce_sum
+from engine.ops.stats import reduce_variance
+from engine.value import as_array, dtype_of, shape_of
+
+
+@operands("t")
+def l2_loss(t: Any) -> Any:
+    """Half the sum of squares.
+
+    Examples
+    --------
+    >>> float(l2_loss(np.array([3.0, 4.0])))
+    12.5
+    """
+    return 0.5 * reduce_sum(square(t))
+
+
+@operands("x")
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12) -> Any:
+    """`x` scaled to Euclidean norm 1 along `axis` (all axes by default).
+
+    Squared norms below `epsilon` count as `epsilon`.
+
+    Examples
+    --------
+    >>> l2_normalize(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
+    """
+    total = reduce_sum(square(x), axis, keepdims=True)
+    return x * rsqrt(maximum(total, as_array(epsilon, dtype_of(x), "l2_normalize: argument `epsilon`")))
+
+
+@operands("x")
+def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False) -> tuple[Any, Any]:
+    """Mean and variance over `axes`.
+
+    Parameters
+    ----------
+    x : value, floating
+        Half floats are accumulated in single precision.
+    axes : int or sequence of int
+    shift : ignored
+        Kept for TensorFlow's signature, which ignores it too.
+    keepdims : bool
+
+    Returns
+    -------
+    mean, variance : value
+
+    Examples
+    --------
+    >>> moments(np.array([1.0, 3.0]), [0])
+    (np.float64(2.0), np.float64(1.0))
+    """
+    dtype = dtype_of(x)
+    wide = cast(x, float32) if dtype is float16 else x
+    mean, variance = reduce_mean(wide, axes, keepdims), reduce_variance(wide, axes, keepdims)
+    return cast(mean, dtype), cast(variance, dtype)
+
+
+@operands("x", "mean", "variance", "offset", "scale")
+def batch_normalization(
+    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: float = 0.001
+) -> Any:
+    """``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``, all broadcast together.
+
+    Parameters
+    ----------
+    x, mean, variance : value, floating
+    offset, scale : value or None
+        None leaves them out.
+    variance_epsilon : float
+    """
+    factor = rsqrt(variance + variance_epsilon)
+    if scale is not None:
+        factor = factor * scale
+    return x * factor + (-mean * factor if offset is None else offset - mean * factor)
+
+
+@operands("value", "bias")
+def bias_add(value: Any, bias: Any, data_format: str | None = None) -> Any:
+    """Add a bias per channel.
+
+    Parameters
+    ----------
+    value : value
+    bias : value of shape (channels,)
+    data_format : str, optional
+        "NHWC" and its like: channels last (the default). "NCHW" and its like: channels are axis 1.
+
+    Raises
+    ------
+    ShapeError
+        If the bias is not a vector with one entry per channel.
+
+    Examples
+    --------
+    >>> bias_add(np.zeros((2, 3)), np.array([1.0, 2.0, 3.0]))
+    array([[1., 2., 3.],
+           [1., 2., 3.]])
+    """
+    shape, width = shape_of(value), shape_of(bias)
+    channels_first = data_format is not None and data_format.startswith("NC")
+    if data_format is not None and not data_format.startswith("N"):
+        raise InvalidArgumentError(
+            f"bias_add: argument `data_format` must be like 'NHWC' or 'NCHW', got {data_format!r}"
+        )
+    if shape is None and channels_first:
+        raise ShapeError("bias_add: the rank of `value` must be known if channels are axis 1; set it with set_shape")
+    if shape is not None:
+        at = 1 if channels_first else len(shape) - 1
+        if len(shape) <= at or not compatible(shape[at : at + 1], width):
+            raise ShapeError(
+                f"bias_add: argument `bias` must be a vector with one entry per channel of `value`; "
+                f"got shapes {format_shape(width)} and {format_shape(shape)}"
+            )
+        bias = expand_dims(bias, range(at + 1 - len(shape), 0))
+    return add(value, bias)
+
+
+# ---- measures --------------------------------------------------------------------------------------------------------
+
+
+@operands("value")
+def zero_fraction(value: Any, dtype: Any = float32) -> Any:
+    """The fraction of elements that are 0, as `dtype`.
+
+    Examples
+    --------
+    >>> float(zero_fraction(np.array([0.0, 1.0, 2.0, 0.0])))
+    0.5
+    """
+    return reduce_mean(cast(equal(value, zeros_like(value)), as_dtype(dtype)))
+
+
+def _in_top_k_kernel(targets: Any, predictions: Any, *, k: int) -> Any:
+    classes = predictions.shape[-1]
+    valid = (targets >= 0) & (targets < classes)
+    index = np.where(valid, targets, 0)[..., None]
+    chosen = np.take_along_axis(predictions, index, -1) if classes else np.zeros(index.shape, predictions.dtype)
+    higher = np.add.reduce(predictions > chosen, axis=-1, dtype=np.int64)
+    # a row with an infinity or NaN has no ranking
+    return valid & np.isfinite(predictions).all(-1) & (higher < k)
+
+
+def _in_top_k_abstract(targets: Aval, predictions: Aval, *, k: int) -> Aval:
+    check_dtype("in_top_k", "targets", targets, INTEGER)
+    check_dtype("in_top_k", "predictions", predictions, FLOATING)
+    rows = None if predictions.shape is None else predictions.shape[:-1]
+    if predictions.shape == () or not compatible(targets.shape, rows):
+        raise ShapeError(
+            f"in_top_k: argument `targets` must have one entry per row of `predictions`; "
+            f"got {targets} and {predictions}"
+        )
+    return Aval(targets.shape if rows is None else rows, bool_)
+
+
+def both_batched(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Batch rule of ops that work on leading axes which all operands share."""
+    return op(*[x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)], **params)
+
+
+in_top_k_op = nondifferentiable(
+    "in_top_k_op",
+    _in_top_k_kernel,
+    abstract=_in_top_k_abstract,
+    batch=both_batched,
+    type="InTopKV2",
+    args=("targets", "predictions"),
+    doc="Whether each target is among the k highest predictions of its row.",
+)
+
+
+@operands("predictions", alone=("targets",))
+def in_top_k(targets: Any, predictions: Any, k: Any) -> Any:
+    """Whether each target is among the `k` highest predictions of its row.
+
+    A class outside the row never is, and none is in a row with an infinity or NaN.
+
+    Parameters
+    ----------
+    targets : integer value of shape (rows,)
+    predictions : floating value of shape (rows, classes)
+    k : int
+        Ties with the k-th highest count as being among them.
+
+    Examples
+    --------
+    >>> in_top_k(np.array([0, 1]), np.array([[0.1, 0.9], [0.2, 0.8]]), 1)
+    array([False,  True])
+    """
+    return in_top_k_op(targets, predictions, k=int(k))

@@ -1,0 +1,309 @@
+"""Activations and softmax.
+
+At kinks derivatives are TensorFlow's: relu 0, leaky_relu alpha, elu 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from engine.api import operands
+from engine.aval import Aval, normalize_axis
+from engine.batching import axis_param
+from engine.dtypes import FLOATING, REAL
+from engine.errors import ShapeError
+from engine.kinds import check_dtype, elementwise, general
+from engine.ops.arithmetic import reciprocal, square
+from engine.ops.axis_args import single_axis
+from engine.ops.compare import cast_like, where
+from engine.ops.creation import ones_like
+from engine.ops.explog import exp
+from engine.ops.joining import concat
+from engine.ops.reduce import reduce_sum_op
+from engine.ops.special import ndtr, scipy_kernel
+from engine.ops.trig import tanh
+
+# ---- rectifiers ------------------------------------------------------------------------------------------------------
+
+relu = elementwise(
+    "relu",
+    lambda features: np.maximum(features, 0),
+    (lambda out, x: cast_like(out > 0, x),),
+    args=("features",),
+    accepts=REAL,
+    doc="``max(features, 0)``; the derivative at 0 is 0.",
+)
+relu6 = elementwise(
+    "relu6",
+    lambda features: np.minimum(np.maximum(features, 0), 6),
+    (lambda out, x: cast_like((out > 0) & (out < 6), x),),
+    args=("features",),
+    accepts=REAL,
+    doc="``min(max(features, 0), 6)``; the derivative at 0 and 6 is 0.",
+)
+leaky_relu_op = elementwise(
+    "leaky_relu_op",
+    lambda features, *, alpha: np.where(features > 0, features, features * alpha),
+    (lambda out, x, *, alpha: where(x > 0, ones_like(x), alpha * ones_like(x)),),
+    type="LeakyRelu",
+    args=("features",),
+    accepts=FLOATING,
+    doc="features where positive, else alpha times features.",
+)
+
+
+@operands("features")
+def leaky_relu(features: Any, alpha: float = 0.2) -> Any:
+    """`features` where positive, else ``alpha * features``; the derivative at 0 is `alpha`.
+
+    Examples
+    --------
+    >>> leaky_relu(np.array([-1.0, 2.0]))
+    array([-0.2,  2. ])
+    """
+    return leaky_relu_op(features, alpha=float(alpha))
+
+
+elu = elementwise(
+    "elu",
+    lambda features: np.where(features > 0, features, np.expm1(np.minimum(features, 0))),
+    (lambda out, x: where(out < 0, out + 1, ones_like(out)),),
+    args=("features",),
+    doc="features where positive, else ``exp(features) - 1``.",
+    accepts=FLOATING,
+)
+
+# Klambauer et al., "Self-normalizing neural networks", 2017
+_SELU_SCALE = 1.0507009873554804934193349852946
+_SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
+
+
+def _selu_kernel(features: Any) -> Any:
+    return np.where(features > 0, _SELU_SCALE * features, _SELU_SCALE_ALPHA * np.expm1(np.minimum(features, 0)))
+
+
+selu = elementwise(
+    "selu",
+    _selu_kernel,
+    (lambda out, x: where(out < 0, out + _SELU_SCALE_ALPHA, _SELU_SCALE * ones_like(out)),),
+    args=("features",),
+    accepts=FLOATING,
+    doc="Scaled `elu`, whose output keeps mean 0 and variance 1 through many layers.",
+)
+
+
+@operands("features")
+def crelu(features: Any, axis: Any = -1) -> Any:
+    """`relu` of `features` and of ``-features``, joined along an axis.
+
+    Examples
+    --------
+    >>> crelu(np.array([-1.0, 2.0]))
+    array([0., 2., 1., 0.])
+    """
+    return concat([relu(features), relu(-features)], axis)
+
+
+# ---- smooth activations ----------------------------------------------------------------------------------------------
+
+
+_expit = scipy_kernel(scipy.special.expit)
+
+
+def _sigmoid_kernel(x: Any) -> Any:
+    return _expit(x) if x.dtype.kind == "f" else 1 / (1 + np.exp(-x))
+
+
+sigmoid = elementwise(
+    "sigmoid", _sigmoid_kernel, (lambda out, x: out * (1 - out),), doc="``1 / (1 + exp(-x))``, without overflow."
+)
+log_sigmoid = elementwise(
+    "log_sigmoid",
+    lambda x: -np.logaddexp(-x, np.zeros((), x.dtype)),
+    (lambda out, x: sigmoid(-x),),
+    accepts=FLOATING,
+    doc="Logarithm of `sigmoid`, without overflow.",
+)
+softplus = elementwise(
+    "softplus",
+    lambda features: np.logaddexp(features, np.zeros((), features.dtype)),
+    (lambda out, x: sigmoid(x),),
+    args=("features",),
+    accepts=FLOATING,
+    doc="``log(1 + exp(features))``, without overflow.",
+)
+softsign = elementwise(
+    "softsign",
+    lambda features: features / (1 + np.absolute(features)),
+    (lambda out, x: square(reciprocal(1 + abs(x))),),
+    args=("features",),
+    accepts=FLOATING,
+    doc="``features / (1 + abs(features))``.",
+)
+
+
+def _silu_partial(out: Any, x: Any) -> Any:
+    gate = sigmoid(x)
+    return gate * (1 + x * (1 - gate))
+
+
+silu_op = elementwise(
+    "silu_op",
+    lambda features: features * _expit(features),
+    (_silu_partial,),
+    type="Silu",
+    args=("features",),
+    accepts=FLOATING,
+    doc="``features * sigmoid(features)``.",
+)
+
+
+@operands("features", "beta")
+def silu(features: Any, beta: Any = 1.0) -> Any:
+    """``features * sigmoid(beta * features)``, also known as swish.
+
+    Examples
+    --------
+    >>> silu(np.array([0.0, 100.0]))
+    array([  0., 100.])
+    """
+    if isinstance(beta, float) and beta == 1:
+        return silu_op(features)
+    return features * sigmoid(beta * features)
+
+
+swish = silu
+
+
+def _tanh_argument(x: Any) -> Any:
+    return math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
+
+
+def _gelu_kernel(features: Any, *, approximate: bool) -> Any:
+    if approximate:
+        return 0.5 * features * (1 + np.tanh(_tanh_argument(features)))
+    return features * ndtr.kernel(features)
+
+
+def _gelu_partial(out: Any, x: Any, *, approximate: bool) -> Any:
+    if not approximate:
+        return ndtr(x) + x * exp(-0.5 * square(x)) * (1 / math.sqrt(2 * math.pi))
+    t = tanh(_tanh_argument(x))
+    slope = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * square(x))
+    return 0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * slope
+
+
+gelu_op = elementwise(
+    "gelu_op", _gelu_kernel, (_gelu_partial,), type="Gelu", args=("features",), accepts=FLOATING, doc="See `gelu`."
+)
+
+
+@operands("features")
+def gelu(features: Any, approximate: bool = False) -> Any:
+    """`features` times the normal distribution function of `features`.
+
+    Parameters
+    ----------
+    features : value, floating
+    approximate : bool
+        Use the approximation by tanh of Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+
+    Examples
+    --------
+    >>> gelu(np.array([0.0, 100.0]))
+    array([  0., 100.])
+    """
+    return gelu_op(features, approximate=bool(approximate))
+
+
+# ---- softmax ---------------------------------------------------------------------------------------------------------
+
+
+def _along_axis(name: str) -> Callable[..., Aval]:
+    """Abstract evaluation of an op that works along one axis and keeps shape and dtype."""
+
+    def abstract(logits: Aval, *, axis: int) -> Aval:
+        check_dtype(name, "logits", logits, FLOATING)
+        if logits.shape is not None:
+            if not logits.shape:
+                raise ShapeError(f"{name}: argument `logits` must have at least one dimension, got a scalar")
+            normalize_axis(name, axis, len(logits.shape))
+        return Aval(logits.shape, logits.dtype)
+
+    return abstract
+
+
+def _below_largest(logits: Any, axis: int) -> Any:
+    return np.subtract(logits, np.maximum.reduce(logits, axis=axis, keepdims=True, initial=-np.inf))
+
+
+def _softmax_kernel(logits: Any, *, axis: int) -> Any:
+    out = _below_largest(logits, axis)
+    np.exp(out, out=out)
+    out /= np.add.reduce(out, axis=axis, keepdims=True)
+    return out
+
+
+def _softmax_rule(d: Any, out: Any, logits: Any, *, axis: int) -> Any:
+    """Reverse and forward rule alike: the Jacobian ``diag(out) - out out'`` is symmetric."""
+    weighted = d * out
+    return weighted - out * reduce_sum_op(weighted, axis=(axis,), keepdims=True)
+
+
+def _log_softmax_kernel(logits: Any, *, axis: int) -> Any:
+    out = _below_largest(logits, axis)
+    out -= np.log(np.add.reduce(np.exp(out), axis=axis, keepdims=True))
+    return out
+
+
+softmax_op = general(
+    "softmax_op",
+    _softmax_kernel,
+    _along_axis("softmax"),
+    vjp=(_softmax_rule,),
+    jvp=(_softmax_rule,),
+    batch=axis_param,
+    type="Softmax",
+    args=("logits",),
+    doc="``exp(logits)``, scaled to the sum 1 along an axis.",
+)
+log_softmax_op = general(
+    "log_softmax_op",
+    _log_softmax_kernel,
+    _along_axis("log_softmax"),
+    vjp=(lambda ct, out, x, *, axis: ct - exp(out) * reduce_sum_op(ct, axis=(axis,), keepdims=True),),
+    jvp=(lambda t, out, x, *, axis: t - reduce_sum_op(t * exp(out), axis=(axis,), keepdims=True),),
+    batch=axis_param,
+    type="LogSoftmax",
+    args=("logits",),
+    doc="Logarithm of `softmax`.",
+)
+
+
+@operands("logits")
+def softmax(logits: Any, axis: Any = -1) -> Any:
+    """``exp(logits)``, scaled to the sum 1 along an axis, without overflow.
+
+    Examples
+    --------
+    >>> softmax(np.array([0.0, 0.0, 1000.0, 1000.0]))
+    array([0. , 0. , 0.5, 0.5])
+    """
+    return softmax_op(logits, axis=single_axis("softmax", logits, -1 if axis is None else axis))
+
+
+@operands("logits")
+def log_softmax(logits: Any, axis: Any = -1) -> Any:
+    """Logarithm of `softmax`, accurate where that is tiny.
+
+    Examples
+    --------
+    >>> log_softmax(np.array([0.0, 1000.0]))
+    array([-1000.,     0.])
+    """
+    return log_softmax_op(logits, axis=single_axis("log_softmax", logits, -1 if axis is None else axis))

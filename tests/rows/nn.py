@@ -1,0 +1,152 @@
+"""Rows of `engine.ops.nn`."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special as sp
+
+from engine.ops import nn
+from tests.row import Row, distinct, fixed, real
+
+HALF = ("float16", "float32", "float64")
+LARGE = fixed([-800.0, -1.0, 0.0, 1.0, 800.0], np.float64)
+
+ROWS = (
+    Row(nn.relu, (distinct(3, 4),), dtypes=HALF, oracle=lambda x: np.maximum(x, 0), tf=lambda tf, x: tf.nn.relu(x)),
+    Row(
+        nn.relu,
+        (fixed([-1, 2], np.int32),),
+        oracle=lambda x: np.array([0, 2]),
+        tf=lambda tf, x: tf.nn.relu(x),
+        order=0,
+        label="int32",
+    ),
+    Row(nn.relu, (fixed([0.0], np.float64),), tf=lambda tf, x: tf.nn.relu(x), order=0, label="kink"),
+    Row(nn.relu6, (real(3, 4, low=-8, high=8),), oracle=lambda x: x.clip(0, 6), tf=lambda tf, x: tf.nn.relu6(x)),
+    Row(
+        nn.leaky_relu_op,
+        (distinct(3, 4),),
+        {"alpha": 0.3},
+        dtypes=HALF,
+        oracle=lambda x: np.where(x > 0, x, 0.3 * x),
+        tf=lambda tf, x: tf.nn.leaky_relu(x, 0.3),
+    ),
+    Row(
+        nn.elu,
+        (distinct(3, 4),),
+        dtypes=HALF,
+        oracle=lambda x: np.where(x > 0, x, np.exp(x) - 1),
+        tf=lambda tf, x: tf.nn.elu(x),
+    ),
+    Row(nn.selu, (distinct(3, 4),), tf=lambda tf, x: tf.nn.selu(x)),
+    Row(
+        nn.relu,
+        (distinct(3, 4),),
+        call=nn.crelu,
+        oracle=lambda x: np.maximum(np.hstack([x, -x]), 0),
+        tf=lambda tf, x: tf.nn.crelu(x),
+        label="crelu",
+    ),
+    Row(
+        nn.sigmoid,
+        (real(3, 4),),
+        dtypes=(*HALF, "complex128"),
+        oracle=lambda x: 1 / (1 + np.exp(-x)),
+        tf=lambda tf, x: tf.sigmoid(x),
+    ),
+    Row(nn.sigmoid, (LARGE,), dtypes=("float64",), oracle=sp.expit, tf=lambda tf, x: tf.sigmoid(x), label="large"),
+    Row(nn.log_sigmoid, (real(3, 4),), oracle=sp.log_expit, tf=lambda tf, x: tf.math.log_sigmoid(x)),
+    Row(
+        nn.log_sigmoid,
+        (LARGE,),
+        dtypes=("float64",),
+        oracle=sp.log_expit,
+        tf=lambda tf, x: tf.math.log_sigmoid(x),
+        label="large",
+    ),
+    Row(
+        nn.softplus,
+        (real(3, 4),),
+        dtypes=HALF,
+        oracle=lambda x: np.log1p(np.exp(x)),
+        tf=lambda tf, x: tf.nn.softplus(x),
+    ),
+    Row(
+        nn.softplus,
+        (LARGE,),
+        dtypes=("float64",),
+        oracle=lambda x: -sp.log_expit(-x),
+        tf=lambda tf, x: tf.nn.softplus(x),
+        label="large",
+    ),
+    Row(nn.softsign, (distinct(3, 4),), oracle=lambda x: x / (1 + abs(x)), tf=lambda tf, x: tf.nn.softsign(x)),
+    Row(nn.silu_op, (real(3, 4),), dtypes=HALF, oracle=lambda x: x * sp.expit(x), tf=lambda tf, x: tf.nn.silu(x)),
+    Row(
+        nn.sigmoid,
+        (real(3, 4), real(4)),
+        call=nn.silu,
+        wrt=(0, 1),
+        oracle=lambda x, b: x * sp.expit(b * x),
+        tf=lambda tf, x, b: tf.nn.silu(x, b),
+        label="silu-beta",
+    ),
+    Row(
+        nn.gelu_op,
+        (real(3, 4),),
+        {"approximate": False},
+        dtypes=HALF,
+        oracle=lambda x: x * sp.ndtr(x),
+        tf=lambda tf, x: tf.nn.gelu(x),
+    ),
+    Row(
+        nn.gelu_op,
+        (real(3, 4),),
+        {"approximate": True},
+        tf=lambda tf, x: tf.nn.gelu(x, approximate=True),
+        label="approximate",
+    ),
+    Row(
+        nn.softmax_op,
+        (real(3, 4),),
+        {"axis": -1},
+        dtypes=HALF,
+        oracle=lambda x: sp.softmax(x, -1),
+        tf=lambda tf, x: tf.nn.softmax(x),
+    ),
+    Row(
+        nn.softmax_op,
+        (real(2, 3, 4),),
+        call=lambda x: nn.softmax(x, 1),
+        oracle=lambda x: sp.softmax(x, 1),
+        tf=lambda tf, x: tf.nn.softmax(x, 1),
+        label="axis",
+    ),
+    Row(
+        nn.softmax_op,
+        (fixed([[1000.0, 1001.0], [-np.inf, 0.0]], np.float64),),
+        {"axis": -1},
+        oracle=lambda x: sp.softmax(x, -1),
+        tf=lambda tf, x: tf.nn.softmax(x),
+        order=0,
+        label="large",
+    ),
+    Row(
+        nn.softmax_op, (real(0, 3),), {"axis": -1}, oracle=lambda x: x, tf=lambda tf, x: tf.nn.softmax(x), label="empty"
+    ),
+    Row(
+        nn.log_softmax_op,
+        (real(3, 4),),
+        {"axis": -1},
+        dtypes=HALF,
+        oracle=lambda x: sp.log_softmax(x, -1),
+        tf=lambda tf, x: tf.nn.log_softmax(x),
+    ),
+    Row(
+        nn.log_softmax_op,
+        (real(2, 3, 4),),
+        call=lambda x: nn.log_softmax(x, 0),
+        oracle=lambda x: sp.log_softmax(x, 0),
+        tf=lambda tf, x: tf.nn.log_softmax(x, 0),
+        label="axis",
+    ),
+)
