@@ -1,0 +1,441 @@
+"""Decompositions of matrices in the last two axes: Cholesky, eigenvalues, singular values, QR.
+
+Eigenvectors and singular vectors are defined up to sign (phase), and not at all within a space of equal eigenvalues.
+Derivatives are those of functions that do not depend on that choice; between equal values they are taken to be zero.
+
+References
+----------
+.. [1] M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008
+.. [2] I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, 2016
+.. [3] S. F. Walter, L. Lehmann, "Algorithmic differentiation of linear algebra functions...", arXiv:1001.1654, 2010
+.. [4] J. Townsend, "Differentiating the singular value decomposition", 2016
+.. [5] Z.-Q. Wan, S.-X. Zhang, "Automatic differentiation for complex valued SVD", arXiv:1909.02659, 2019
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval
+from engine.axes import expand_dims
+from engine.batching import leading
+from engine.errors import ShapeError, UnimplementedError
+from engine.kinds import FROM_VJP, general, linear
+from engine.ops.arithmetic import divide_no_nan, square
+from engine.ops.compare import cast_like
+from engine.ops.complexes import complex_op, imag, real
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.einsum import diagonal, embed_diagonal
+from engine.ops.linalg import adjoint, matmul
+from engine.ops.solve import check_matrix, square_abstract, triangle, triangular_solve_op
+from engine.value import dtype_of, shape_of
+
+
+def _half_lower(x: Any) -> Any:
+    """The lower triangle with half the diagonal: ``_half_lower(x) + adjoint(_half_lower(x))`` is x, if Hermitian."""
+    return triangle(x, lower=True, diagonal=0.5)
+
+
+def _hermitian(x: Any) -> Any:
+    return x + adjoint(x)
+
+
+def _solve_with(factor: Any, x: Any, *, lower: bool, adjoint: bool = False) -> Any:
+    return triangular_solve_op(factor, x, lower=lower, adjoint=adjoint)
+
+
+def _columns(x: Any, factors: Any) -> Any:
+    """Each column times its factor."""
+    return x * expand_dims(cast_like(factors, x), (-2,))
+
+
+def _gaps(x: Any) -> Any:
+    """``1 / (x[j] - x[i])``, zero where they are equal."""
+    gaps = expand_dims(x, (-2,)) - expand_dims(x, (-1,))
+    return divide_no_nan(ones_like(gaps), gaps)
+
+
+# ---- cholesky --------------------------------------------------------------------------------------------------------
+
+
+def _cholesky_vjp(ct: Any, out: Any, x: Any) -> Any:
+    """Equation (9) of [2]; the gradient of a symmetric matrix is symmetric."""
+    inner = _half_lower(matmul(out, ct, adjoint_a=True))
+    left = _solve_with(out, inner, lower=True, adjoint=True)
+    return 0.5 * _hermitian(_solve_with(out, adjoint(left), lower=True, adjoint=True))
+
+
+def _cholesky_jvp(t: Any, out: Any, x: Any) -> Any:
+    left = _solve_with(out, 0.5 * _hermitian(t), lower=True)
+    return matmul(out, _half_lower(_solve_with(out, adjoint(left), lower=True)))
+
+
+cholesky_op = general(
+    "cholesky_op",
+    np.linalg.cholesky,
+    square_abstract("cholesky"),
+    vjp=(_cholesky_vjp,),
+    jvp=(_cholesky_jvp,),
+    batch=leading(2),
+    type="Cholesky",
+    args=("input",),
+    doc="Lower triangular factor of positive definite matrices.",
+)
+
+
+@operands("input")
+def cholesky(input: Any) -> Any:
+    """Lower triangular L with ``L @ adjoint(L)`` equal to a positive definite matrix.
+
+    Parameters
+    ----------
+    input : value, shape (..., n, n)
+        Only the lower triangle is looked at. The gradient is symmetric.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a matrix is not positive definite.
+
+    Examples
+    --------
+    >>> cholesky(np.array([[4., 2.], [2., 2.]]))
+    array([[2., 0.],
+           [1., 1.]])
+    """
+    return cholesky_op(input)
+
+
+# ---- eigenvalues of Hermitian matrices -------------------------------------------------------------------------------
+
+
+def _eigh_kernel(x: Any) -> Any:
+    values, vectors = np.linalg.eigh(x)
+    return values.astype(x.dtype), vectors
+
+
+def _eigh_abstract(x: Aval) -> tuple[Aval, Aval]:
+    check_matrix("eigh", x, square=True)
+    return Aval(None if x.shape is None else x.shape[:-1], x.dtype), Aval(x.shape, x.dtype)
+
+
+def _eigh_vjp(ct: Any, out: Any, x: Any) -> Any:
+    """Section 3.1 of [1]. Only the lower triangle of x is looked at, so only it has a gradient."""
+    values, vectors = out
+    inner = _gaps(values) * matmul(vectors, ct[1], adjoint_a=True)
+    inner = inner + embed_diagonal(ct[0], inner)
+    return triangle(_hermitian(_from_basis(vectors, inner)), lower=True, diagonal=0.5)
+
+
+def _eigh_jvp(t: Any, out: Any, x: Any) -> Any:
+    values, vectors = out
+    inner = matmul(vectors, matmul(_hermitian(_half_lower(t)), vectors), adjoint_a=True)
+    return cast_like(real(diagonal(inner)), values), matmul(vectors, _gaps(values) * inner)
+
+
+def _from_basis(vectors: Any, inner: Any) -> Any:
+    return matmul(vectors, matmul(inner, vectors, adjoint_b=True))
+
+
+eigh_op = general(
+    "eigh_op",
+    _eigh_kernel,
+    _eigh_abstract,
+    vjp=(_eigh_vjp,),
+    jvp=(_eigh_jvp,),
+    batch=leading(2),
+    type="SelfAdjointEigV2",
+    args=("tensor",),
+    multi=True,
+    doc="Eigenvalues, ascending, and eigenvectors of Hermitian matrices.",
+)
+
+
+def _eigvalsh_vjp(ct: Any, out: Any, x: Any) -> Any:
+    vectors = eigh_op(x)[1]
+    return triangle(_hermitian(matmul(_columns(vectors, ct), vectors, adjoint_b=True)), lower=True, diagonal=0.5)
+
+
+eigvalsh_op = general(
+    "eigvalsh_op",
+    lambda x: np.linalg.eigvalsh(x).astype(x.dtype),
+    lambda x: _eigh_abstract(x)[0],
+    vjp=(_eigvalsh_vjp,),
+    jvp=(lambda t, out, x: _eigh_jvp(t, eigh_op(x), x)[0],),
+    batch=leading(2),
+    type="SelfAdjointEigV2",
+    args=("tensor",),
+    doc="Eigenvalues of Hermitian matrices, ascending.",
+)
+
+
+@operands("tensor")
+def eigh(tensor: Any) -> Any:
+    """Eigenvalues and eigenvectors of Hermitian matrices.
+
+    Parameters
+    ----------
+    tensor : value, shape (..., n, n)
+        Only the lower triangle is looked at, so only it has a gradient.
+
+    Returns
+    -------
+    eigenvalues : value, shape (..., n)
+        Ascending; of the dtype of `tensor`.
+    eigenvectors : value, shape (..., n, n)
+        In columns.
+
+    Examples
+    --------
+    >>> eigh(np.array([[2., 0.], [0., 1.]]))[0]
+    array([1., 2.])
+    """
+    return eigh_op(tensor)
+
+
+@operands("tensor")
+def eigvalsh(tensor: Any) -> Any:
+    """Eigenvalues of Hermitian matrices, ascending (see `eigh`).
+
+    Examples
+    --------
+    >>> eigvalsh(np.array([[2., 0.], [0., 1.]]))
+    array([1., 2.])
+    """
+    return eigvalsh_op(tensor)
+
+
+# ---- singular values -------------------------------------------------------------------------------------------------
+
+
+def _svd_kernel(x: Any, *, full_matrices: bool = False) -> Any:
+    u, s, vh = np.linalg.svd(x, full_matrices=full_matrices)
+    return s, u, np.conjugate(vh).swapaxes(-1, -2)
+
+
+def _svd_abstract(x: Aval, *, full_matrices: bool = False) -> tuple[Aval, Aval, Aval]:
+    check_matrix("svd", x, "tensor")
+    if x.shape is None:
+        return Aval(None, x.dtype.real_dtype), Aval(None, x.dtype), Aval(None, x.dtype)
+    *stack, n, m = x.shape
+    k = _smaller(n, m)
+    of_u, of_v = ((n, n), (m, m)) if full_matrices else ((n, k), (m, k))
+    return Aval((*stack, k), x.dtype.real_dtype), Aval((*stack, *of_u), x.dtype), Aval((*stack, *of_v), x.dtype)
+
+
+def _smaller(n: int | None, m: int | None) -> int | None:
+    return None if n is None or m is None else min(n, m)
+
+
+def _skew(x: Any) -> Any:
+    return x - adjoint(x)
+
+
+def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Any:
+    """The formula of [4], with the term of [5] for the phases of complex vectors."""
+    if full_matrices and (shape_of(x) or (None, 0))[-1] != (shape_of(x) or (None, 0))[-2]:
+        raise UnimplementedError(
+            f"svd: with full_matrices=True only square matrices have a gradient, got {shape_of(x)}"
+        )
+    s, u, v = out
+    of_s, of_u, of_v = ct
+    gaps = cast_like(_gaps(square(s)), u)
+    inverse = divide_no_nan(ones_like(s), s)
+    overlap = matmul(v, of_v, adjoint_a=True)
+    inner = _columns(gaps * _skew(matmul(u, of_u, adjoint_a=True)), s) + _rows(gaps * _skew(overlap), s)
+    center = cast_like(of_s, u)
+    if dtype_of(x).is_complex:
+        phase = -imag(diagonal(overlap)) * inverse
+        center = center + complex_op(zeros_like(phase), phase)
+    inner = inner + embed_diagonal(center, inner)
+    within = matmul(u, matmul(inner, v, adjoint_b=True))
+    left = matmul(_columns(_outside(u, of_u), inverse), v, adjoint_b=True)
+    right = matmul(u, _columns(_outside(v, of_v), inverse), adjoint_b=True)
+    return within + left + right
+
+
+def _rows(x: Any, factors: Any) -> Any:
+    """Each row times its factor."""
+    return x * expand_dims(cast_like(factors, x), (-1,))
+
+
+def _outside(basis: Any, x: Any) -> Any:
+    """The part of each column of `x` orthogonal to the columns of `basis`."""
+    return x - matmul(basis, matmul(basis, x, adjoint_a=True))
+
+
+svd_op = general(
+    "svd_op",
+    _svd_kernel,
+    _svd_abstract,
+    vjp=(_svd_vjp,),
+    jvp=FROM_VJP,
+    batch=leading(2),
+    type="Svd",
+    args=("tensor",),
+    multi=True,
+    doc="Singular values, left and right singular vectors.",
+)
+
+
+def _singular_values_vjp(ct: Any, out: Any, x: Any) -> Any:
+    _, u, v = svd_op(x, full_matrices=False)
+    return matmul(_columns(u, ct), v, adjoint_b=True)
+
+
+def _singular_values_jvp(t: Any, out: Any, x: Any) -> Any:
+    _, u, v = svd_op(x, full_matrices=False)
+    return real(diagonal(matmul(u, matmul(t, v), adjoint_a=True)))
+
+
+singular_values_op = general(
+    "singular_values_op",
+    lambda x: np.linalg.svd(x, compute_uv=False),
+    lambda x: _svd_abstract(x)[0],
+    vjp=(_singular_values_vjp,),
+    jvp=(_singular_values_jvp,),
+    batch=leading(2),
+    type="Svd",
+    args=("tensor",),
+    doc="Singular values of matrices, descending.",
+)
+
+
+@operands("tensor")
+def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """Singular value decomposition: ``tensor = u @ diag(s) @ adjoint(v)``.
+
+    Parameters
+    ----------
+    tensor : value, shape (..., n, m)
+    full_matrices : bool
+        Return square `u` and `v` (differentiable only if ``n == m``).
+    compute_uv : bool
+        Return the vectors too.
+
+    Returns
+    -------
+    s : value, shape (..., k)
+        Real, descending; ``k = min(n, m)``.
+    u : value, shape (..., n, k)
+        Only if `compute_uv`.
+    v : value, shape (..., m, k)
+        Only if `compute_uv`.
+
+    Examples
+    --------
+    >>> svd(np.array([[3., 0.], [0., -4.]]), compute_uv=False)
+    array([4., 3.])
+    """
+    return svd_op(tensor, full_matrices=bool(full_matrices)) if compute_uv else singular_values_op(tensor)
+
+
+# ---- qr --------------------------------------------------------------------------------------------------------------
+
+
+def _qr_kernel(x: Any, *, full_matrices: bool = False) -> Any:
+    q, r = np.linalg.qr(x, mode="complete" if full_matrices else "reduced")
+    return q, r
+
+
+def _qr_abstract(x: Aval, *, full_matrices: bool = False) -> tuple[Aval, Aval]:
+    check_matrix("qr", x)
+    if x.shape is None:
+        return x, x
+    *stack, n, m = x.shape
+    k = n if full_matrices else _smaller(n, m)
+    return Aval((*stack, n, k), x.dtype), Aval((*stack, k, m), x.dtype)
+
+
+leading_columns = linear(
+    "leading_columns",
+    lambda x: x[..., : x.shape[-2]],
+    lambda ct, x: embed_leading_columns(ct, x),
+    lambda x: Aval(None if x.shape is None else (*x.shape[:-1], _smaller(*x.shape[-2:])), x.dtype),
+    leading(2),
+    args=("input",),
+    doc="The first columns of matrices, at most as many as there are rows.",
+)
+
+
+def _embed_columns_kernel(x: Any, ref: Any) -> Any:
+    out = np.zeros((*x.shape[:-1], ref.shape[-1]), x.dtype)
+    out[..., : x.shape[-1]] = x
+    return out
+
+
+embed_leading_columns = linear(
+    "embed_leading_columns",
+    _embed_columns_kernel,
+    lambda ct, x, ref: leading_columns(ct),
+    lambda x, ref: Aval(None if x.shape is None or ref.shape is None else (*x.shape[:-1], ref.shape[-1]), x.dtype),
+    embed_diagonal.batch,
+    args=("x", "ref"),
+    doc="Matrices with zero columns appended, as many columns as `ref` has: the transpose of `leading_columns`.",
+)
+
+
+def _qr_deep_vjp(of_q: Any, of_r: Any, q: Any, r: Any) -> Any:
+    """Section 3.2 of [3], for at least as many rows as columns. The diagonal of r is real."""
+    inner = _hermitian(_half_lower(matmul(r, of_r, adjoint_b=True) - matmul(of_q, q, adjoint_a=True)))
+    return adjoint(_solve_with(r, adjoint(of_q + matmul(q, inner)), lower=False))
+
+
+def _qr_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Any:
+    """A wide matrix is ``[x1, x2]`` with x1 square: ``q, r1 = qr(x1)`` and ``r2 = adjoint(q) @ x2``."""
+    (of_q, of_r), (q, r) = ct, out
+    rows, columns = (shape_of(x) or (None, None))[-2:]
+    if rows is None or columns is None:
+        raise ShapeError("qr: the shape of the matrices must be known to differentiate; give it with set_shape")
+    if rows > columns and full_matrices:
+        raise UnimplementedError(f"qr: with full_matrices=True tall matrices have no gradient, got {shape_of(x)}")
+    if rows >= columns:
+        return _qr_deep_vjp(of_q, of_r, q, r)
+    from_r = matmul(q, of_r)
+    square_r, of_square_r = leading_columns(r), leading_columns(of_r)
+    of_q = of_q + matmul(x, of_r, adjoint_b=True) - matmul(leading_columns(x), of_square_r, adjoint_b=True)
+    first = _qr_deep_vjp(of_q, of_square_r, q, square_r) - leading_columns(from_r)
+    return from_r + embed_leading_columns(first, x)
+
+
+qr_op = general(
+    "qr_op",
+    _qr_kernel,
+    _qr_abstract,
+    vjp=(_qr_vjp,),
+    jvp=FROM_VJP,
+    batch=leading(2),
+    type="Qr",
+    args=("input",),
+    multi=True,
+    doc="Orthogonal (unitary) q and upper triangular r with ``q @ r`` equal to a matrix.",
+)
+
+
+@operands("input")
+def qr(input: Any, full_matrices: bool = False) -> Any:
+    """QR decomposition: ``input = q @ r`` with orthonormal columns in q, and r upper triangular.
+
+    Parameters
+    ----------
+    input : value, shape (..., n, m)
+        Its first ``k = min(n, m)`` columns must be independent for a gradient.
+    full_matrices : bool
+        Return a square `q` (then tall matrices have no gradient).
+
+    Returns
+    -------
+    q : value, shape (..., n, k)
+    r : value, shape (..., k, m)
+
+    Examples
+    --------
+    >>> q, r = qr(np.array([[0., 2.], [3., 0.]]))
+    >>> np.abs(r)
+    array([[3., 0.],
+           [0., 2.]])
+    """
+    return qr_op(input, full_matrices=bool(full_matrices))
