@@ -1,0 +1,88 @@
+"""Adadelta: steps in the units of the variable, from running averages of squared gradients and squared steps."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from engine.ops.arithmetic import square
+from engine.ops.explog import sqrt
+from optim.keras_optimizer import KerasOptimizer
+from optim.optimizer import Optimizer
+
+
+def adadelta(
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Adadelta; the paper has no learning rate η (it is 1 there).
+
+    ::
+
+        a ← ρ a + (1 - ρ) g²
+        s = g √(d + ε) / √(a + ε)
+        d ← ρ d + (1 - ρ) s²
+        value ← value - η s
+
+    References
+    ----------
+    Zeiler (2012), *ADADELTA: An Adaptive Learning Rate Method*, arXiv:1212.5701.
+    """
+    rho, epsilon = hyper.rho, hyper.epsilon
+    accum = slots["accum"] * rho + square(gradient) * (1 - rho)
+    move = sqrt(slots["accum_update"] + epsilon) / sqrt(accum + epsilon) * gradient
+    accum_update = slots["accum_update"] * rho + square(move) * (1 - rho)
+    return value - move * hyper.learning_rate, {"accum": accum, "accum_update": accum_update}
+
+
+class AdadeltaOptimizer(Optimizer):
+    """Adadelta, see `adadelta`.
+
+    Parameters
+    ----------
+    learning_rate, rho, epsilon : float, tensor, or callable returning one
+    use_locking : bool
+        Accepted for compatibility.
+    name : str
+    """
+
+    hyperparameters = ("learning_rate", "rho", "epsilon")
+    update = staticmethod(adadelta)
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self.learning_rate = learning_rate
+        self.rho, self.epsilon = rho, epsilon
+
+    def initial_slots(self) -> dict[str, float]:
+        """The running averages of the squared gradients and of the squared steps."""
+        return {"accum": 0.0, "accum_update": 0.0}
+
+
+class Adadelta(KerasOptimizer):
+    """Adadelta, see `adadelta`.
+
+    Parameters
+    ----------
+    learning_rate : float, tensor, callable or LearningRateSchedule
+    rho, epsilon : float
+    **common
+        See `KerasOptimizer`.
+    """
+
+    hyperparameters = ("learning_rate", "rho", "epsilon")
+    update = staticmethod(adadelta)
+
+    def __init__(self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-7, **common: Any) -> None:
+        super().__init__(learning_rate, **common)
+        self.rho, self.epsilon = rho, epsilon
+
+    def initial_slots(self) -> dict[str, float]:
+        """The running averages of the squared gradients and of the squared steps."""
+        return {"accum": 0.0, "accum_update": 0.0}

@@ -1,0 +1,290 @@
+"""Learning rates that depend on the step.
+
+A schedule is a callable of the step, made of ops, so that it works on numbers, eager tensors and graph tensors alike.
+TensorFlow 2 hands the object to an optimizer, which applies it to its own count of steps. TensorFlow 1's functions
+apply the same object to a ``global_step``: of a graph they give a tensor; of an eager one a callable without arguments,
+to be evaluated anew at each step.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from engine.dtypes import float64
+from engine.eager import EagerTensor
+from engine.ops.arithmetic import ceil, floor, minimum
+from engine.ops.compare import cast, cast_like, equal, less, less_equal, where
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.explog import exp, pow
+from engine.ops.trig import cos
+from engine.trace import Symbol
+from engine.value import Value, as_array
+from engine.variable import Variable, tracked_value
+
+
+def as_tensor(x: Any, name: str = "value") -> Any:
+    """A number, array, tensor or variable as a tensor."""
+    if isinstance(x, Variable):
+        return x.read_value()
+    return x if isinstance(x, Value) else EagerTensor(as_array(x, None, name))
+
+
+def _like_first(first: Any, *others: Any) -> list[Any]:
+    """Numbers as tensors of the dtype of the first."""
+    start = as_tensor(first)
+    return [start, *[cast_like(as_tensor(x), start) for x in others]]
+
+
+class LearningRateSchedule:
+    """Base of the schedules. Derive from it and define ``__call__(step)`` for one of your own."""
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at a step, of which 0 is the first."""
+        raise NotImplementedError(
+            f"Learning rate schedule '{type(self).__name__}' must override `__call__(self, step)`."
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal schedule."""
+        raise NotImplementedError(
+            f"Learning rate schedule '{type(self).__name__}' must override `get_config()` in order to be serializable."
+        )
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LearningRateSchedule:
+        """The schedule that `get_config` came from."""
+        return cls(**config)
+
+
+class _Configured(LearningRateSchedule):
+    """A schedule whose arguments are the fields of a dataclass."""
+
+    def get_config(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+
+@dataclass(eq=False)
+class ExponentialDecay(_Configured):
+    """``initial_learning_rate * decay_rate ** (step / decay_steps)``.
+
+    With `staircase` the exponent is rounded down, so that the rate falls at every multiple of `decay_steps`.
+
+    Examples
+    --------
+    >>> ExponentialDecay(1.0, decay_steps=10, decay_rate=0.5)(20).numpy()
+    np.float32(0.25)
+    """
+
+    initial_learning_rate: Any
+    decay_steps: Any
+    decay_rate: Any
+    staircase: bool = False
+    name: str | None = "ExponentialDecay"
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at a step."""
+        rate, at, steps, decay = _like_first(self.initial_learning_rate, step, self.decay_steps, self.decay_rate)
+        periods = at / steps
+        return rate * pow(decay, floor(periods) if self.staircase else periods)
+
+
+@dataclass(eq=False)
+class InverseTimeDecay(_Configured):
+    """``initial_learning_rate / (1 + decay_rate * step / decay_steps)``; with `staircase` the fraction is rounded down.
+
+    Examples
+    --------
+    >>> InverseTimeDecay(1.0, decay_steps=1, decay_rate=0.5)(2).numpy()
+    np.float32(0.5)
+    """
+
+    initial_learning_rate: Any
+    decay_steps: Any
+    decay_rate: Any
+    staircase: bool = False
+    name: str | None = "InverseTimeDecay"
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at a step."""
+        rate, at, steps, decay = _like_first(self.initial_learning_rate, step, self.decay_steps, self.decay_rate)
+        periods = at / steps
+        return rate / (decay * (floor(periods) if self.staircase else periods) + 1)
+
+
+@dataclass(eq=False)
+class PolynomialDecay(_Configured):
+    """From `initial_learning_rate` to `end_learning_rate` along ``(1 - step / decay_steps) ** power``.
+
+    After `decay_steps` the rate stays; with `cycle` it starts again, each time with a period longer by `decay_steps`.
+
+    Examples
+    --------
+    >>> PolynomialDecay(1.0, decay_steps=10, end_learning_rate=0.0)(5).numpy()
+    np.float32(0.5)
+    """
+
+    initial_learning_rate: Any
+    decay_steps: Any
+    end_learning_rate: Any = 0.0001
+    power: Any = 1.0
+    cycle: bool = False
+    name: str | None = "PolynomialDecay"
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at a step."""
+        rate, at, steps, end, power = _like_first(
+            self.initial_learning_rate, step, self.decay_steps, self.end_learning_rate, self.power
+        )
+        if self.cycle:
+            steps = steps * where(equal(at, zeros_like(at)), ones_like(at), ceil(at / steps))
+        else:
+            at = minimum(at, steps)
+        return (rate - end) * pow(1 - at / steps, power) + end
+
+
+@dataclass(eq=False)
+class CosineDecay(_Configured):
+    """Half a cosine wave from the initial rate down to `alpha` times it, in `decay_steps` steps.
+
+    With `warmup_target` the rate first rises linearly to that, in `warmup_steps` steps, and decays from there.
+
+    References
+    ----------
+    Loshchilov and Hutter (2016), *SGDR: Stochastic Gradient Descent with Warm Restarts*, arXiv:1608.03983.
+
+    Examples
+    --------
+    >>> CosineDecay(1.0, decay_steps=10)(5).numpy()
+    np.float32(0.5)
+    """
+
+    initial_learning_rate: Any
+    decay_steps: Any
+    alpha: Any = 0.0
+    name: str | None = "CosineDecay"
+    warmup_target: Any = None
+    warmup_steps: Any = 0
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at a step."""
+        rate, at, warmup = _like_first(self.initial_learning_rate, step, self.warmup_steps)
+        if self.warmup_target is None:
+            return self._decayed(rate, at)
+        _, target = _like_first(rate, self.warmup_target)
+        return where(less(at, warmup), rate + (target - rate) * (at / warmup), self._decayed(target, at - warmup))
+
+    def _decayed(self, rate: Any, at: Any) -> Any:
+        _, steps, alpha = _like_first(rate, self.decay_steps, self.alpha)
+        wave = (cos(minimum(at, steps) / steps * math.pi) + 1) * 0.5
+        return rate * ((1 - alpha) * wave + alpha)
+
+
+@dataclass(eq=False)
+class PiecewiseConstantDecay(_Configured):
+    """``values[0]`` up to and including step ``boundaries[0]``, ``values[1]`` up to ``boundaries[1]``, and so on.
+
+    Examples
+    --------
+    >>> schedule = PiecewiseConstantDecay([10, 20], [1.0, 0.5, 0.25])
+    >>> [float(schedule(step)) for step in (10, 11, 21)]
+    [1.0, 0.5, 0.25]
+    """
+
+    boundaries: Sequence[Any]
+    values: Sequence[Any]
+    name: str | None = "PiecewiseConstant"
+
+    def __post_init__(self) -> None:
+        if len(self.boundaries) != len(self.values) - 1:
+            raise ValueError(
+                f"The length of boundaries should be 1 less than the length of values. Received: "
+                f"boundaries={self.boundaries} of length {len(self.boundaries)}, and values={self.values} of length "
+                f"{len(self.values)}."
+            )
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at a step."""
+        at = cast(as_tensor(step), float64)
+        *values, rate = [as_tensor(v) for v in self.values]
+        for boundary, value in zip(reversed(self.boundaries), reversed(values), strict=True):
+            rate = where(less_equal(at, cast(as_tensor(boundary), float64)), value, rate)
+        return rate
+
+
+# ---- TensorFlow 1's functions ----------------------------------------------------------------------------------------
+
+
+def _at(schedule: LearningRateSchedule, global_step: Any, function: str) -> Any:
+    """The schedule at a step of a graph; what evaluates it, if the step is eager."""
+    if global_step is None:
+        raise ValueError(f"global_step is required for {function}.")
+    if isinstance(tracked_value(global_step), Symbol):
+        return schedule(global_step)
+    return functools.partial(schedule, global_step)
+
+
+def exponential_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`ExponentialDecay` at `global_step`."""
+    return _at(ExponentialDecay(learning_rate, decay_steps, decay_rate, staircase), global_step, "exponential_decay")
+
+
+def natural_exp_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Any:
+    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``: `ExponentialDecay` by ``exp(-decay_rate)``."""
+    factor = exp(-as_tensor(decay_rate))
+    return _at(ExponentialDecay(learning_rate, decay_steps, factor, staircase), global_step, "natural_exp_decay")
+
+
+def inverse_time_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`InverseTimeDecay` at `global_step`."""
+    return _at(InverseTimeDecay(learning_rate, decay_steps, decay_rate, staircase), global_step, "inverse_time_decay")
+
+
+def polynomial_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
+    cycle: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`PolynomialDecay` at `global_step`."""
+    schedule = PolynomialDecay(learning_rate, decay_steps, end_learning_rate, power, cycle)
+    return _at(schedule, global_step, "polynomial_decay")
+
+
+def cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
+) -> Any:
+    """`CosineDecay` at `global_step`."""
+    return _at(CosineDecay(learning_rate, decay_steps, alpha), global_step, "cosine_decay")
+
+
+def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Any:
+    """`PiecewiseConstantDecay` at step `x`."""
+    return _at(PiecewiseConstantDecay(boundaries, values), x, "piecewise_constant")

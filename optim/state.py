@@ -1,0 +1,85 @@
+"""What optimizers and averages keep between steps, and how their results take effect.
+
+An update is computed as a whole before anything is assigned. On eager variables the assignments then happen; in a
+graph they become operations, joined into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from engine.errors import InvalidArgumentError
+from engine.trace import Symbol, Trace
+from engine.variable import Variable
+
+
+def graph_of(variables: Iterable[Variable]) -> Trace | None:
+    """The graph that all of `variables` live in; None if they are eager.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they do not all live in the same place.
+    """
+    places = [v.handle.trace if isinstance(v.handle, Symbol) else None for v in variables]
+    if any(place is not places[0] for place in places):
+        raise InvalidArgumentError("all variables must be eager or belong to one graph; handle each group on its own")
+    return places[0] if places else None
+
+
+def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Any:
+    """Give each variable its new value.
+
+    Returns
+    -------
+    operation or None
+        In a graph the operation, called `name`, that makes all the assignments; None if they have been made.
+    """
+    graph = graph_of(variable for variable, _ in changes)
+    done = [variable.assign(value) for variable, value in changes]
+    return None if graph is None else graph.group(done, name)
+
+
+class Slots:
+    """Variables that accompany variables, by name.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> slots, w = Slots(), tf.Variable([1.0, 2.0], name="w")
+    >>> slots.create(w, "momentum", lambda _: [0.0, 0.0])
+    <tf.Variable 'w/momentum:0' shape=(2,) dtype=float32, numpy=array([0., 0.], dtype=float32)>
+    >>> slots.get(w, "momentum") is slots.create(w, "momentum", lambda _: [9.0, 9.0])
+    True
+    """
+
+    def __init__(self) -> None:
+        # A handle stays what it is as long as the variable lives, and the entry keeps the variable alive.
+        self._slots: dict[tuple[int, str], tuple[Variable, Variable]] = {}
+
+    def get(self, variable: Variable, name: str) -> Variable | None:
+        """The slot of that name, or None if there is none."""
+        found = self._slots.get((id(variable.handle), name))
+        return None if found is None else found[1]
+
+    def create(
+        self, variable: Variable, name: str, initial_value: Callable[[Variable], Any], label: str = ""
+    ) -> Variable:
+        """The slot of that name; if there is none, a new one holding ``initial_value(variable)``.
+
+        `label` is what the new variable's own name ends in, by default `name`.
+        """
+        slot = self.get(variable, name)
+        if slot is None:
+            slot = variable.new_slot(label or name, initial_value(variable))
+            self._slots[id(variable.handle), name] = (variable, slot)
+        return slot
+
+    def names(self) -> list[str]:
+        """The names in use, sorted."""
+        return sorted({name for _, name in self._slots})
+
+    def all(self) -> list[Variable]:
+        """All slots, in the order in which they were made."""
+        return [slot for _, slot in self._slots.values()]
