@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from engine.api import operands
 from engine.aval import Aval, broadcast_shapes
 from engine.batching import elementwise_rule
-from engine.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_
+from engine.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64
+from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.op import Op
 from engine.ops.creation import zeros_like
 from engine.structural import sum_to_like
 from engine.value import dtype_of
-
 
 
 def _comparison(doc: str, accepts: Any = REAL) -> dict[str, Any]:
@@ -81,8 +83,55 @@ select = general(
 )
 
 
-def where(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition holds, else y (broadcast together)."""
+def _true_abstract(condition: Aval) -> Aval:
+    return Aval((None, condition.ndim), int64)
+
+
+def _true_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    raise ShapeError(
+        "where: without `x` and `y` the condition must not differ between batch elements, whose results would differ in "
+        "shape; give `x` and `y` to choose between values"
+    )
+
+
+true_indices = nondifferentiable(
+    "true_indices",
+    lambda condition: np.argwhere(condition).astype(np.int64),
+    abstract=_true_abstract,
+    batch=_true_batch,
+    type="Where",
+    args=("condition",),
+    doc="The indices of the entries that are true (or not zero), one row each.",
+)
+
+
+@operands("x", "y", alone=("condition",))
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """`x` where the condition holds, else `y`; without these, where it holds.
+
+    Parameters
+    ----------
+    condition : bool value
+    x, y : value, optional
+        Broadcast together with the condition. The branch not taken gets a zero gradient, even where its derivative
+        is infinite.
+
+    Returns
+    -------
+    value
+        The choice; or the indices of the true entries, int64 of shape (entries, rank of the condition).
+
+    Examples
+    --------
+    >>> where(np.array([True, False]), np.array([1, 2]), np.array([3, 4]))
+    array([1, 4])
+    >>> where(np.array([True, False, True]))
+    array([[0], [2]])
+    """
+    if x is None and y is None:
+        return true_indices(condition)
+    if x is None or y is None:
+        raise InvalidArgumentError("where: x and y must both be non-None or both be None.")
     return select(condition, x, y)
 
 
@@ -118,6 +167,7 @@ truncate = nondifferentiable(
 )
 
 
+@operands("x")
 def cast(x: Any, dtype: Any) -> Any:
     """Convert `x` to another dtype.
 

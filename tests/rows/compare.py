@@ -111,6 +111,13 @@ ROWS = (
         oracle=np.where,
         tf=lambda tf, c, x, y: tf.where(c, x, y),
     ),
+    Row(
+        compare.true_indices,
+        (booleans(3, 4),),
+        order=0,
+        oracle=np.argwhere,
+        tf=lambda tf, c: tf.where(c),
+    ),
     Row(compare.select, (booleans(0, 3), real(3), real(1, 3)), label="empty", oracle=np.where),
     # conversion
     _cast(compare.cast_op, real(3, 4), "float32", dtypes.float64),
