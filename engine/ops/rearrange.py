@@ -1,0 +1,429 @@
+"""Repeating, padding and reordering: tile, repeat, pad, reverse, roll, meshgrid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval, format_shape
+from engine.axes import expand_dims
+from engine.batching import NotBatched, axis_param, lead_param, shift_axes
+from engine.dtypes import INTEGER, int64
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.kinds import check_dtype, general, linear, nondifferentiable
+from engine.op import Op
+from engine.ops.arithmetic import negative
+from engine.ops.axis_args import reduction_axes, single_axis
+from engine.ops.gather import gather
+from engine.ops.indexing import placed_shape, placing_rule
+from engine.ops.joining import stack
+from engine.ops.shape import as_dims, broadcast_to, known_dims, reshape, shape_operand, size
+from engine.trace import constant_value
+from engine.value import as_array, dtype_of
+
+# ---- tile ------------------------------------------------------------------------------------------------------------
+
+
+def _check_entries(name: str, argument: str, given: int, rank: int) -> None:
+    if given != rank:
+        raise ShapeError(f"{name}: argument `{argument}` must have one entry per dimension ({rank}), got {given}")
+
+
+def _interleaved(shape: Sequence[int], multiples: Sequence[int]) -> tuple[int, ...]:
+    """The dimensions with the multiple of each in front of it."""
+    return tuple([d for pair in zip(multiples, shape, strict=True) for d in pair])
+
+
+def _tile_kernel(x: Any, multiples: Any, *, lead: int = 0) -> Any:
+    counts = as_dims(multiples)
+    kept, inner = x.shape[:lead], x.shape[lead:]
+    _check_entries("tile", "multiples", len(counts), len(inner))
+    if counts and min(counts) < 0:
+        raise InvalidArgumentError(f"tile: argument `multiples` must not be negative, got {counts}")
+    spread = x.reshape(kept + _interleaved(inner, (1,) * len(inner)))
+    repeated = np.broadcast_to(spread, kept + _interleaved(inner, counts))
+    return repeated.reshape(kept + tuple([d * m for d, m in zip(inner, counts, strict=True)]))
+
+
+def _tile_abstract(x: Aval, multiples: Aval, *, lead: int = 0) -> Aval:
+    check_dtype("tile", "multiples", multiples, INTEGER)
+    counts = known_dims(multiples)
+    if x.shape is None:
+        return Aval(None if counts is None else (None,) * (lead + len(counts)), x.dtype)
+    kept, inner = x.shape[:lead], x.shape[lead:]
+    if counts is None:
+        return Aval((*kept, *[None] * len(inner)), x.dtype)
+    _check_entries("tile", "multiples", len(counts), len(inner))
+    return Aval((*kept, *map(_times, inner, counts)), x.dtype)
+
+
+def _times(dim: int | None, count: int | None) -> int | None:
+    return None if dim is None or count is None else dim * count
+
+
+def _tile_back_kernel(ct: Any, like: Any, multiples: Any, *, lead: int = 0, like_lead: int = 0) -> Any:
+    kept, inner = ct.shape[:lead], like.shape[like_lead:]
+    parts = ct.reshape(kept + _interleaved(inner, as_dims(multiples)))
+    return np.add.reduce(parts, axis=tuple(range(lead, parts.ndim, 2)))
+
+
+tile_op = linear(
+    "tile_op",
+    _tile_kernel,
+    lambda ct, x, multiples, *, lead=0: tile_back_op(ct, x, multiples, lead=lead, like_lead=lead),
+    _tile_abstract,
+    lead_param,
+    type="Tile",
+    args=("input", "multiples"),
+    doc="Copies of a value side by side.",
+)
+tile_back_op = linear(
+    "tile_back_op",
+    _tile_back_kernel,
+    lambda ct, x, like, multiples, *, lead=0, like_lead=0: tile_op(ct, multiples, lead=lead),
+    placed_shape,
+    placing_rule,
+    args=("ct", "like", "multiples"),
+    doc="The sum of the copies that `tile_op` made of a value of the shape of `like`: its transpose.",
+)
+
+
+@operands("input")
+def tile(input: Any, multiples: Any) -> Any:
+    """``multiples[i]`` copies of `input` side by side, along each dimension i.
+
+    Examples
+    --------
+    >>> tile(np.array([[1, 2]]), [2, 2])
+    array([[1, 2, 1, 2],
+           [1, 2, 1, 2]])
+    """
+    return tile_op(input, shape_operand(multiples))
+
+
+# ---- repeat ----------------------------------------------------------------------------------------------------------
+
+
+def _repeat_indices_kernel(repeats: Any, like: Any, *, axis: int) -> Any:
+    if repeats.size and repeats.min() < 0:
+        raise InvalidArgumentError(f"repeat: argument `repeats` must not be negative, got {repeats}")
+    return np.repeat(np.arange(like.shape[axis]), repeats)
+
+
+def _repeat_indices_abstract(repeats: Aval, like: Aval, *, axis: int) -> Aval:
+    check_dtype("repeat", "repeats", repeats, INTEGER)
+    dim = None if like.shape is None else like.shape[axis]
+    counts = known_dims(repeats)
+    if counts is None:
+        return Aval((None,), int64)
+    if len(counts) == 1:
+        return Aval((_times(dim, counts[0]),), int64)
+    if dim not in (None, len(counts)):
+        raise ShapeError(f"repeat: argument `repeats` must be a scalar or have {dim} entries, got {len(counts)}")
+    return Aval((_sum(counts),), int64)
+
+
+def _sum(dims: Sequence[int | None]) -> int | None:
+    return None if None in dims else sum(dims)  # type: ignore[arg-type]
+
+
+def _repeat_indices_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Any:
+    if flags[0]:
+        raise ShapeError("repeat: argument `repeats` must not differ between batch elements")
+    return NotBatched(op(*inputs, axis=shift_axes(params["axis"])))
+
+
+repeat_indices = nondifferentiable(
+    "repeat_indices",
+    _repeat_indices_kernel,
+    abstract=_repeat_indices_abstract,
+    batch=_repeat_indices_batch,
+    args=("repeats", "like"),
+    doc="Which entry of an axis of `like` each entry of a repeat along it is.",
+)
+
+
+@operands("input", alone=("repeats",))
+def repeat(input: Any, repeats: Any, axis: Any = None) -> Any:
+    """Each entry of `input` along an axis, so many times in a row.
+
+    Parameters
+    ----------
+    input : value
+    repeats : integer scalar, or vector of one entry per entry along the axis
+    axis : int, optional
+        By default, `input` is flattened first.
+
+    Examples
+    --------
+    >>> repeat(np.array([3, 4]), np.array([1, 2]))
+    array([3, 4, 4])
+    """
+    if axis is None:
+        input, axis = reshape(input, [-1]), 0
+    at = single_axis("repeat", input, axis)
+    return gather(input, repeat_indices(repeats, input, axis=at), axis=at)
+
+
+# ---- pad -------------------------------------------------------------------------------------------------------------
+
+MODES = ("CONSTANT", "REFLECT", "SYMMETRIC")
+
+
+def _pairs(paddings: Any, rank: int) -> list[tuple[int, int]]:
+    """The numbers of entries before and behind each dimension."""
+    flat = as_dims(paddings)
+    _check_entries("pad", "paddings", len(flat) // 2, rank)
+    if flat and min(flat) < 0:
+        raise InvalidArgumentError(f"pad: argument `paddings` must not be negative, got {flat}")
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _check_mirror(mode: str, before: int, behind: int, dim: int) -> None:
+    most = dim - (mode == "REFLECT")
+    if max(before, behind) > most:
+        raise InvalidArgumentError(
+            f"pad: with mode {mode} at most {most} entries can be added at each end of a dimension of {dim}, "
+            f"got `paddings` {(before, behind)}"
+        )
+
+
+def _pad_kernel(x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Any:
+    pairs = _pairs(paddings, x.ndim - lead)
+    inner = x.shape[lead:]
+    if mode == "CONSTANT":
+        shape = [d + a + b for d, (a, b) in zip(inner, pairs, strict=True)]
+        out = np.full((*x.shape[:lead], *shape), value, x.dtype)
+        out[_core(pairs, inner)] = x
+        return out
+    for d, (a, b) in zip(inner, pairs, strict=True):
+        _check_mirror(mode, a, b, d)
+    return np.pad(x, [(0, 0)] * lead + pairs, mode.lower())  # type: ignore[call-overload]
+
+
+def _core(pairs: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[Any, ...]:
+    """Where in the padded value the value itself lies."""
+    return (..., *[slice(a, a + d) for d, (a, _) in zip(shape, pairs, strict=True)])
+
+
+def _pad_abstract(x: Aval, paddings: Aval, *, mode: str, value: Any, lead: int = 0) -> Aval:
+    check_dtype("pad", "paddings", paddings, INTEGER)
+    flat = known_dims(paddings)
+    if x.shape is None:
+        return Aval(None if flat is None else (None,) * (lead + len(flat) // 2), x.dtype)
+    inner = x.shape[lead:]
+    if flat is None or paddings.ndim == 2:
+        return Aval((*x.shape[:lead], *(None,) * len(inner)), x.dtype)
+    _check_entries("pad", "paddings", len(flat) // 2, len(inner))
+    dims = [_sum(parts) for parts in zip(inner, flat[::2], flat[1::2], strict=True)]
+    return Aval((*x.shape[:lead], *dims), x.dtype)
+
+
+def _pad_vjp(ct: Any, out: Any, x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Any:
+    return pad_back_op(ct, x, paddings, mode=mode, lead=lead, like_lead=lead)
+
+
+pad_op = general(
+    "pad_op",
+    _pad_kernel,
+    _pad_abstract,
+    vjp=(_pad_vjp, None),
+    jvp=(lambda t, out, x, paddings, *, mode, value, lead=0: pad_op(t, paddings, mode=mode, value=0, lead=lead), None),
+    batch=lead_param,
+    type="PadV2",
+    args=("tensor", "paddings"),
+    doc="A value with entries added around it: a constant, or its own ones mirrored.",
+)
+
+
+def _fold(ct: Any, axis: int, mode: str, before: int, size: int) -> Any:
+    """Add the mirrored entries along an axis to those they came from."""
+    x = np.moveaxis(ct, axis, 0)
+    core = x[before : before + size].copy()
+    # REFLECT leaves out the entry at the edge
+    skip = int(mode == "REFLECT")
+    behind = len(x) - before - size
+    core[skip : before + skip] += x[:before][::-1]
+    core[size - behind - skip : size - skip] += x[before + size :][::-1]
+    return np.moveaxis(core, 0, axis)
+
+
+def _pad_back_kernel(ct: Any, like: Any, paddings: Any, *, mode: str, lead: int = 0, like_lead: int = 0) -> Any:
+    inner = like.shape[like_lead:]
+    pairs = _pairs(paddings, len(inner))
+    if mode == "CONSTANT":
+        return ct[_core(pairs, inner)]
+    for i, (d, (before, behind)) in enumerate(zip(inner, pairs, strict=True)):
+        if before or behind:
+            ct = _fold(ct, lead + i, mode, before, d)
+    return ct
+
+
+pad_back_op = linear(
+    "pad_back_op",
+    _pad_back_kernel,
+    lambda ct, x, like, paddings, *, mode, lead=0, like_lead=0: pad_op(ct, paddings, mode=mode, value=0, lead=lead),
+    placed_shape,
+    placing_rule,
+    args=("ct", "like", "paddings"),
+    doc="`ct` without what `pad_op` added to a value like `like`, or with it folded back: its transpose.",
+)
+
+
+@operands("tensor")
+def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0) -> Any:
+    """`tensor` with entries added around it.
+
+    Parameters
+    ----------
+    tensor : value
+    paddings : integer matrix, shape (rank, 2)
+        How many entries to add before and behind each dimension.
+    mode : str
+        ``"CONSTANT"``, ``"REFLECT"`` (mirrored, without repeating the edge) or ``"SYMMETRIC"`` (with the edge).
+    constant_values : number
+        What to add in CONSTANT mode. No derivative flows to it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If more entries are to be mirrored than there are.
+
+    Examples
+    --------
+    >>> pad(np.array([1, 2, 3]), [[2, 1]], "REFLECT")
+    array([3, 2, 1, 2, 3, 2])
+    """
+    upper = mode.upper()
+    if upper not in MODES:
+        raise InvalidArgumentError(f"pad: argument `mode` must be one of {', '.join(MODES)}, got {mode!r}")
+    known = constant_value(constant_values)
+    if known is None:
+        raise InvalidArgumentError(
+            f"pad: `constant_values` must be known while the graph is built: {constant_values!r}"
+        )
+    value = as_array(known.item(), dtype_of(tensor), "pad: argument `constant_values`").item()
+    return pad_op(tensor, _flat_paddings(paddings), mode=upper, value=value)
+
+
+def _flat_paddings(paddings: Any) -> Any:
+    """Paddings as a vector, whose contents abstract evaluation can see."""
+    if isinstance(paddings, (list, tuple)):
+        return shape_operand([n for pair in paddings for n in pair])
+    known = constant_value(paddings)
+    return paddings if known is None else np.ravel(known)
+
+
+# ---- reverse, roll ---------------------------------------------------------------------------------------------------
+
+
+def _axis_abstract(name: str) -> Any:
+    def abstract(x: Aval, *_: Aval, axis: tuple[int, ...]) -> Aval:
+        if x.shape is not None and not all(-len(x.shape) <= a < len(x.shape) for a in axis):
+            raise ShapeError(f"{name}: argument `axis` {axis} is out of range for shape {format_shape(x.shape)}")
+        return Aval(x.shape, x.dtype)
+
+    return abstract
+
+
+reverse_op = linear(
+    "reverse_op",
+    lambda x, *, axis: np.flip(x, axis),
+    lambda ct, x, *, axis: reverse_op(ct, axis=axis),
+    _axis_abstract("reverse"),
+    axis_param,
+    type="ReverseV2",
+    args=("tensor",),
+    doc="The entries along some axes in opposite order.",
+)
+
+
+@operands("tensor")
+def reverse(tensor: Any, axis: Any) -> Any:
+    """`tensor` with the entries along each of the given axes in opposite order.
+
+    Examples
+    --------
+    >>> reverse(np.array([[1, 2], [3, 4]]), [1])
+    array([[2, 1],
+           [4, 3]])
+    """
+    return reverse_op(tensor, axis=reduction_axes("reverse", tensor, axis))
+
+
+def _roll_kernel(x: Any, shift: Any, *, axis: tuple[int, ...]) -> Any:
+    return np.roll(x, as_dims(shift), axis)
+
+
+def _roll_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    if flags[1]:
+        raise ShapeError("roll: argument `shift` must not differ between batch elements")
+    return op(*inputs, axis=shift_axes(params["axis"]))
+
+
+roll_op = linear(
+    "roll_op",
+    _roll_kernel,
+    lambda ct, x, shift, *, axis: roll_op(ct, negative(shift), axis=axis),
+    _axis_abstract("roll"),
+    _roll_batch,
+    type="Roll",
+    args=("input", "shift"),
+    doc="The entries moved along some axes; those moved out at one end come in at the other.",
+)
+
+
+@operands("input")
+def roll(input: Any, shift: Any, axis: Any) -> Any:
+    """`input` with its entries moved by ``shift[i]`` along ``axis[i]``; those moved out come in at the other end.
+
+    Examples
+    --------
+    >>> roll(np.arange(5), 2, 0)
+    array([3, 4, 0, 1, 2])
+    """
+    given = axis if isinstance(axis, (list, tuple)) else np.ravel(axis).tolist()
+    at = tuple(single_axis("roll", input, a) for a in given)
+    return roll_op(input, shape_operand(shift), axis=at)
+
+
+# ---- meshgrid --------------------------------------------------------------------------------------------------------
+
+
+@operands("*args")
+def meshgrid(*args: Any, indexing: str = "xy") -> list[Any]:
+    """Coordinates of the points of a grid.
+
+    Parameters
+    ----------
+    *args : value
+        The coordinates along each axis of the grid, flattened if they are not vectors.
+    indexing : {"xy", "ij"}
+        With ``"xy"``, the first two dimensions of the results are exchanged, as in NumPy.
+
+    Returns
+    -------
+    list of value
+        One per argument, all of the shape of the grid.
+
+    Examples
+    --------
+    >>> meshgrid(np.array([1, 2]), np.array([3, 4, 5]))[1]
+    array([[3, 3],
+           [4, 4],
+           [5, 5]])
+    """
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"meshgrid: argument `indexing` must be 'xy' or 'ij', got {indexing!r}")
+    order = list(range(len(args)))
+    if indexing == "xy" and len(args) > 1:
+        order[:2] = [1, 0]
+    vectors = [reshape(x, [-1]) for x in args]
+    grid = stack([size(vectors[i]) for i in order]) if args else []
+    along = [expand_dims(v, [a for a in order if a != order[i]]) for i, v in enumerate(vectors)]
+    return [broadcast_to(x, grid) for x in along]

@@ -1,0 +1,155 @@
+"""Rows of `engine.ops.rearrange`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.ops import gather, rearrange, shape
+from tests.row import Row, fixed, real
+
+ALL = ("float32", "float64", "complex128")
+CONSTANT = {"mode": "CONSTANT", "value": 0}
+PADDINGS = fixed([1, 0, 2, 1], np.int32)
+
+
+def _folded(ct, like, paddings):
+    out = np.zeros(like.shape)
+    np.add.at(out, np.ix_([1, 0, 1], [2, 1, 0, 1, 2, 3, 2]), ct)
+    return out
+
+
+ROWS = (
+    Row(
+        rearrange.tile_op,
+        (real(2, 3), fixed([2, 3], np.int32)),
+        dtypes=ALL,
+        oracle=lambda x, m: np.tile(x, m),
+        tf=lambda tf, x, m: tf.tile(x, m),
+    ),
+    Row(
+        rearrange.tile_op,
+        (real(2, 3), fixed([0, 1], np.int32)),
+        call=rearrange.tile,
+        oracle=lambda x, m: np.tile(x, m),
+        tf=lambda tf, x, m: tf.tile(x, m),
+        label="none",
+    ),
+    Row(
+        rearrange.tile_back_op,
+        (real(4, 9), real(2, 3), fixed([2, 3], np.int32)),
+        wrt=(0,),
+        dtypes=ALL,
+        oracle=lambda ct, like, m: ct.reshape(2, 2, 3, 3).sum((0, 2)),
+    ),
+    Row(
+        rearrange.repeat_indices,
+        (fixed([2, 0, 1], np.int32), real(4, 3)),
+        {"axis": -1},
+        oracle=lambda r, x: np.array([0, 0, 2]),
+        order=0,
+    ),
+    Row(
+        gather.gather_op,
+        (real(3, 2), fixed([2, 0, 1], np.int32)),
+        call=lambda x, r: rearrange.repeat(x, r, 0),
+        oracle=lambda x, r: np.repeat(x, r, 0),
+        tf=lambda tf, x, r: tf.repeat(x, r, 0),
+        label="repeat",
+    ),
+    Row(
+        gather.gather_op,
+        (real(2, 2), fixed(2, np.int32)),
+        call=rearrange.repeat,
+        oracle=np.repeat,
+        tf=lambda tf, x, r: tf.repeat(x, r),
+        label="repeat-flat",
+    ),
+    Row(
+        rearrange.pad_op,
+        (real(2, 4), PADDINGS),
+        CONSTANT,
+        dtypes=ALL,
+        oracle=lambda x, p: np.pad(x, ((1, 0), (2, 1))),
+        tf=lambda tf, x, p: tf.pad(x, tf.reshape(p, [2, 2])),
+    ),
+    Row(
+        rearrange.pad_op,
+        (real(2, 4),),
+        call=lambda x: rearrange.pad(x, [[1, 0], [2, 1]], constant_values=3),
+        oracle=lambda x: np.pad(x, ((1, 0), (2, 1)), constant_values=3),
+        tf=lambda tf, x: tf.pad(x, [[1, 0], [2, 1]], constant_values=3),
+        label="value",
+    ),
+    Row(
+        rearrange.pad_op,
+        (real(2, 4), fixed([[1, 0], [2, 2]], np.int32)),
+        call=lambda x, p: rearrange.pad(x, p, "reflect"),
+        dtypes=ALL,
+        oracle=lambda x, p: np.pad(x, p, "reflect"),
+        tf=lambda tf, x, p: tf.pad(x, p, "REFLECT"),
+        label="reflect",
+    ),
+    Row(
+        rearrange.pad_op,
+        (real(2, 4), fixed([[2, 1], [0, 4]], np.int32)),
+        call=lambda x, p: rearrange.pad(x, p, "SYMMETRIC"),
+        oracle=lambda x, p: np.pad(x, p, "symmetric"),
+        tf=lambda tf, x, p: tf.pad(x, p, "SYMMETRIC"),
+        label="symmetric",
+    ),
+    Row(
+        rearrange.pad_back_op,
+        (real(3, 7), real(2, 4), fixed([1, 0, 2, 1], np.int32)),
+        {"mode": "CONSTANT"},
+        wrt=(0,),
+        oracle=lambda ct, like, p: ct[1:, 2:6],
+    ),
+    Row(
+        rearrange.pad_back_op,
+        (real(3, 7), real(2, 4), fixed([1, 0, 2, 1], np.int32)),
+        {"mode": "REFLECT"},
+        wrt=(0,),
+        oracle=_folded,
+        label="reflect",
+    ),
+    Row(
+        rearrange.reverse_op,
+        (real(2, 3, 2),),
+        {"axis": (-3, -2)},
+        dtypes=ALL,
+        oracle=lambda x: x[::-1, ::-1],
+        tf=lambda tf, x: tf.reverse(x, [0, 1]),
+    ),
+    Row(
+        rearrange.roll_op,
+        (real(2, 3, 4), fixed([1, -2], np.int32)),
+        {"axis": (-3, -1)},
+        dtypes=ALL,
+        oracle=lambda x, s: np.roll(x, (1, -2), (0, 2)),
+        tf=lambda tf, x, s: tf.roll(x, s, [0, 2]),
+    ),
+    Row(
+        rearrange.roll_op,
+        (real(3, 4),),
+        call=lambda x: rearrange.roll(x, 1, 0),
+        oracle=lambda x: np.roll(x, 1, 0),
+        tf=lambda tf, x: tf.roll(x, 1, 0),
+        label="roll",
+    ),
+    Row(
+        shape.broadcast_to_op,
+        (real(2), real(3), real()),
+        call=lambda *v: rearrange.meshgrid(*v),
+        oracle=lambda *v: np.meshgrid(*v),
+        tf=lambda tf, *v: tf.meshgrid(*v),
+        label="meshgrid",
+    ),
+    Row(
+        shape.broadcast_to_op,
+        (real(2), real(3)),
+        call=lambda *v: rearrange.meshgrid(*v, indexing="ij"),
+        oracle=lambda *v: np.meshgrid(*v, indexing="ij"),
+        tf=lambda tf, *v: tf.meshgrid(*v, indexing="ij"),
+        label="meshgrid-ij",
+    ),
+)
