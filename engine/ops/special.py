@@ -24,7 +24,7 @@ from engine.ops.explog import exp, log
 from engine.ops.reduce import reduce_sum
 
 
-def scipy_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
     """A SciPy function as a kernel: the result has the operands' dtype (SciPy widens half floats)."""
 
     def kernel(*arrays: Any) -> Any:
@@ -37,35 +37,35 @@ def scipy_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 erf = elementwise(
     "erf",
-    scipy_kernel(scipy.special.erf),
+    _typed(scipy.special.erf),
     (lambda out, x: 2 / math.sqrt(math.pi) * exp(-square(x)),),
     accepts=FLOATING,
     doc="Error function.",
 )
 erfc = elementwise(
     "erfc",
-    scipy_kernel(scipy.special.erfc),
+    _typed(scipy.special.erfc),
     (lambda out, x: -2 / math.sqrt(math.pi) * exp(-square(x)),),
     accepts=FLOATING,
     doc="``1 - erf(x)``, accurate for large x.",
 )
 erfinv = elementwise(
     "erfinv",
-    scipy_kernel(scipy.special.erfinv),
+    _typed(scipy.special.erfinv),
     (lambda out, x: math.sqrt(math.pi) / 2 * exp(square(out)),),
     accepts=FLOATING,
     doc="Inverse of the error function.",
 )
 ndtr = elementwise(
     "ndtr",
-    scipy_kernel(scipy.special.ndtr),
+    _typed(scipy.special.ndtr),
     (lambda out, x: 1 / math.sqrt(2 * math.pi) * exp(-0.5 * square(x)),),
     accepts=FLOATING,
     doc="Distribution function of the standard normal distribution.",
 )
 ndtri = elementwise(
     "ndtri",
-    scipy_kernel(scipy.special.ndtri),
+    _typed(scipy.special.ndtri),
     (lambda out, x: math.sqrt(2 * math.pi) * exp(0.5 * square(out)),),
     accepts=FLOATING,
     doc="Inverse of `ndtr`: the quantiles of the standard normal distribution.",
@@ -86,14 +86,14 @@ def erfcinv(x: Any) -> Any:
 
 dawsn = elementwise(
     "dawsn",
-    scipy_kernel(scipy.special.dawsn),
+    _typed(scipy.special.dawsn),
     (lambda out, x: 1 - 2 * x * out,),
     accepts=FLOATING,
     doc="Dawson's integral: ``exp(-x ** 2)`` times the integral of ``exp(t ** 2)`` from 0 to x.",
 )
 expint = elementwise(
     "expint",
-    scipy_kernel(scipy.special.expi),
+    _typed(scipy.special.expi),
     (lambda out, x: exp(x) / x,),
     accepts=FLOATING,
     doc="Exponential integral Ei: the principal value of the integral of ``exp(t) / t`` up to x.",
@@ -104,14 +104,14 @@ expint = elementwise(
 
 lgamma = elementwise(
     "lgamma",
-    scipy_kernel(scipy.special.gammaln),
+    _typed(scipy.special.gammaln),
     (lambda out, x: digamma(x),),
     accepts=FLOATING,
     doc="Logarithm of the absolute value of the gamma function.",
 )
 digamma = elementwise(
     "digamma",
-    scipy_kernel(scipy.special.psi),
+    _typed(scipy.special.psi),
     (lambda out, x: polygamma(ones_like(x), x),),
     accepts=FLOATING,
     doc="Derivative of `lgamma`.",
@@ -127,7 +127,7 @@ def _polygamma(a: Any, x: Any) -> Any:
 
 polygamma = elementwise(
     "polygamma",
-    scipy_kernel(_polygamma),
+    _typed(_polygamma),
     (None, lambda out, a, x: polygamma(a + 1, x)),
     args=("a", "x"),
     accepts=FLOATING,
@@ -135,7 +135,7 @@ polygamma = elementwise(
 )
 zeta = elementwise(
     "zeta",
-    scipy_kernel(scipy.special.zeta),
+    _typed(scipy.special.zeta),
     (None, lambda out, x, q: -x * zeta(x + 1, q)),
     args=("x", "q"),
     accepts=FLOATING,
@@ -162,7 +162,7 @@ def _gamma_density(a: Any, x: Any) -> Any:
 
 igamma = elementwise(
     "igamma",
-    scipy_kernel(scipy.special.gammainc),
+    _typed(scipy.special.gammainc),
     (lambda out, a, x: igamma_grad_a(a, x), lambda out, a, x: _gamma_density(a, x)),
     args=("a", "x"),
     accepts=FLOATING,
@@ -170,7 +170,7 @@ igamma = elementwise(
 )
 igammac = elementwise(
     "igammac",
-    scipy_kernel(scipy.special.gammaincc),
+    _typed(scipy.special.gammaincc),
     (lambda out, a, x: -igamma_grad_a(a, x), lambda out, a, x: -_gamma_density(a, x)),
     args=("a", "x"),
     accepts=FLOATING,
@@ -212,7 +212,7 @@ def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Any:
 
 igamma_grad_a = elementwise(
     "igamma_grad_a",
-    scipy_kernel(_igamma_grad_a),
+    _typed(_igamma_grad_a),
     (_no_second_derivative, _igamma_grad_a_dx),
     args=("a", "x"),
     accepts=FLOATING,
@@ -227,7 +227,7 @@ def _beta_density(a: Any, b: Any, x: Any) -> Any:
 
 betainc = elementwise(
     "betainc",
-    scipy_kernel(scipy.special.betainc),
+    _typed(scipy.special.betainc),
     (None, None, lambda out, a, b, x: _beta_density(a, b, x)),
     args=("a", "b", "x"),
     accepts=FLOATING,
@@ -246,84 +246,84 @@ def _over(y: Any, x: Any, limit: float) -> Any:
 
 bessel_i0 = elementwise(
     "bessel_i0",
-    scipy_kernel(scipy.special.i0),
+    _typed(scipy.special.i0),
     (lambda out, x: bessel_i1(x),),
     accepts=FLOATING,
     doc="Modified Bessel function of the first kind, order 0.",
 )
 bessel_i0e = elementwise(
     "bessel_i0e",
-    scipy_kernel(scipy.special.i0e),
+    _typed(scipy.special.i0e),
     (lambda out, x: bessel_i1e(x) - sign(x) * out,),
     accepts=FLOATING,
     doc="``exp(-abs(x)) * bessel_i0(x)``.",
 )
 bessel_i1 = elementwise(
     "bessel_i1",
-    scipy_kernel(scipy.special.i1),
+    _typed(scipy.special.i1),
     (lambda out, x: bessel_i0(x) - _over(out, x, 0.5),),
     accepts=FLOATING,
     doc="Modified Bessel function of the first kind, order 1.",
 )
 bessel_i1e = elementwise(
     "bessel_i1e",
-    scipy_kernel(scipy.special.i1e),
+    _typed(scipy.special.i1e),
     (lambda out, x: bessel_i0e(x) - _over(out, x, 0.5) - sign(x) * out,),
     accepts=FLOATING,
     doc="``exp(-abs(x)) * bessel_i1(x)``.",
 )
 bessel_k0 = elementwise(
     "bessel_k0",
-    scipy_kernel(scipy.special.k0),
+    _typed(scipy.special.k0),
     (lambda out, x: -bessel_k1(x),),
     accepts=FLOATING,
     doc="Modified Bessel function of the second kind, order 0.",
 )
 bessel_k0e = elementwise(
     "bessel_k0e",
-    scipy_kernel(scipy.special.k0e),
+    _typed(scipy.special.k0e),
     (lambda out, x: out - bessel_k1e(x),),
     accepts=FLOATING,
     doc="``exp(x) * bessel_k0(x)``.",
 )
 bessel_k1 = elementwise(
     "bessel_k1",
-    scipy_kernel(scipy.special.k1),
+    _typed(scipy.special.k1),
     (lambda out, x: -bessel_k0(x) - out / x,),
     accepts=FLOATING,
     doc="Modified Bessel function of the second kind, order 1.",
 )
 bessel_k1e = elementwise(
     "bessel_k1e",
-    scipy_kernel(scipy.special.k1e),
+    _typed(scipy.special.k1e),
     (lambda out, x: out - out / x - bessel_k0e(x),),
     accepts=FLOATING,
     doc="``exp(x) * bessel_k1(x)``.",
 )
 bessel_j0 = elementwise(
     "bessel_j0",
-    scipy_kernel(scipy.special.j0),
+    _typed(scipy.special.j0),
     (lambda out, x: -bessel_j1(x),),
     accepts=FLOATING,
     doc="Bessel function of the first kind, order 0.",
 )
 bessel_j1 = elementwise(
     "bessel_j1",
-    scipy_kernel(scipy.special.j1),
+    _typed(scipy.special.j1),
     (lambda out, x: bessel_j0(x) - _over(out, x, 0.5),),
     accepts=FLOATING,
     doc="Bessel function of the first kind, order 1.",
 )
 bessel_y0 = elementwise(
     "bessel_y0",
-    scipy_kernel(scipy.special.y0),
+    _typed(scipy.special.y0),
     (lambda out, x: -bessel_y1(x),),
     accepts=FLOATING,
     doc="Bessel function of the second kind, order 0.",
 )
 bessel_y1 = elementwise(
     "bessel_y1",
-    scipy_kernel(scipy.special.y1),
+    _typed(scipy.special.y1),
     (lambda out, x: bessel_y0(x) - out / x,),
     accepts=FLOATING,
     doc="Bessel function of the second kind, order 1.",
@@ -345,13 +345,13 @@ def _xdivy_kernel(x: Any, y: Any) -> Any:
 
 xlogy = elementwise(
     "xlogy",
-    scipy_kernel(scipy.special.xlogy),
+    _typed(scipy.special.xlogy),
     (lambda out, x, y: xlogy(_nonzero(x), y), lambda out, x, y: xdivy(x, y)),
     doc="``x * log(y)``, but 0 where x is 0 (and so are both derivatives).",
 )
 xlog1py = elementwise(
     "xlog1py",
-    scipy_kernel(scipy.special.xlog1py),
+    _typed(scipy.special.xlog1py),
     (lambda out, x, y: xlog1py(_nonzero(x), y), lambda out, x, y: xdivy(x, y + 1)),
     doc="``x * log(1 + y)``, accurate for small y, but 0 where x is 0 (and so are both derivatives).",
 )
