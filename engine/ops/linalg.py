@@ -47,18 +47,6 @@ matrix_transpose_op = linear(
 )
 
 
-@operands("a")
-def matrix_transpose(a: Any, conjugate: bool = False) -> Any:
-    """`a` with its last two dimensions exchanged, and conjugated if `conjugate` says so.
-
-    Examples
-    --------
-    >>> matrix_transpose(np.ones((5, 2, 3))).shape
-    (5, 3, 2)
-    """
-    return matrix_transpose_op(conj(a) if conjugate else a)
-
-
 @operands("matrix")
 def adjoint(matrix: Any) -> Any:
     """The conjugate transpose of matrices.
@@ -71,7 +59,7 @@ def adjoint(matrix: Any) -> Any:
     -------
     value, shape (..., m, n)
     """
-    return matrix_transpose(matrix, conjugate=True)
+    return matrix_transpose_op(conj(matrix))
 
 
 # ---- matmul ----------------------------------------------------------------------------------------------------------

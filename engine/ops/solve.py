@@ -19,8 +19,9 @@ from engine.batching import leading
 from engine.dtypes import complex64, complex128, float32, float64
 from engine.errors import ShapeError
 from engine.kinds import check_dtype, general, linear, same_dtype
+from engine.ops import linalg
 from engine.ops.complexes import complex_op, imag, real
-from engine.ops.linalg import adjoint, matmul, matrix_transpose, trace
+from engine.ops.linalg import matmul, trace
 from engine.ops.reduce import reduce_sum
 from engine.structural import conj, sum_to_like
 from engine.value import dtype_of
@@ -147,7 +148,7 @@ def inv(input: Any, adjoint: bool = False) -> Any:
     array([[0.5 , 0.  ],
            [0.  , 0.25]])
     """
-    return inverse_op(matrix_transpose(input, conjugate=True) if adjoint else input)
+    return inverse_op(linalg.adjoint(input) if adjoint else input)
 
 
 def _one_factorisation(solve: Callable[[Any, Any], Any], matrix: Any, rhs: Any) -> Any:
@@ -405,7 +406,7 @@ def _slogdet_vjp(ct: Any, out: Any, x: Any) -> Any:
     if dtype_of(x).is_complex:
         # The logarithm moves with the real part of tr(x^-1 dx), the sign turns with its imaginary part.
         factor = complex_op(real(ct[1]), imag(ct[0] * conj(out[0])))
-    return scale_matrix(factor, adjoint(inverse_op(x)))
+    return scale_matrix(factor, linalg.adjoint(inverse_op(x)))
 
 
 def _slogdet_jvp(t: Any, out: Any, x: Any) -> Any:

@@ -1,0 +1,499 @@
+"""Random numbers that depend on nothing but a seed and a counter.
+
+Every op here takes a *draw*: two operands, a seed (two integers) and a counter. The same draw gives the same numbers,
+whoever asks, in whatever order: NumPy's Philox generator is started at the place that the draw names. So a program with
+random ops stays a pure function of its operands. What makes numbers differ from one call to the next is the counter,
+which the front ends advance: the tape keeps it in Python, a graph in a hidden variable.
+
+Shapes are operands too, as everywhere. The numbers carry no derivative, except those of `gamma` (in its parameters) and
+`shuffle`, `dropout` (in the values they act on). Parameters such as a mean are applied by arithmetic outside, which is
+differentiable by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from engine.api import as_operand
+from engine.aval import Aval, broadcast_shapes
+from engine.batching import NotBatched, insert_axes, lead_param, materialize
+from engine.dtypes import FLOATING, INTEGER, REAL, DType, as_dtype, float32, int32, int64
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.op import Op
+from engine.ops.arithmetic import maximum
+from engine.ops.compare import greater_equal, where
+from engine.ops.creation import zeros_like
+from engine.ops.shape import as_dims, broadcast_to, known_dims, shape_operand
+from engine.ops.shape import shape as shape_of_value
+from engine.structural import sum_to_like
+from engine.value import Value, as_array, dtype_of, shape_of
+
+Draw = tuple[Any, Any]
+"""A seed (integer vector of two) and a counter (integer scalar)."""
+
+_NDTR_2 = float(scipy.special.ndtr(2.0))
+
+
+def generator(seed: Any, counter: Any) -> np.random.Generator:
+    """The stream of random numbers that a draw names."""
+    key = np.asarray(seed, np.int64).ravel().view(np.uint64)
+    # The lower words of Philox's counter are the position within the stream.
+    start = np.array([0, 0, np.asarray(counter, np.int64).astype(np.uint64), 0], np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=start))
+
+
+# ---- making ops of samplers ------------------------------------------------------------------------------------------
+
+Sampler = Callable[..., Any]
+"""``sampler(generator, shape, *parameters, dtype) -> array`` of shape ``shape + parameters' shape``."""
+
+
+def _kernel(sampler: Sampler) -> Callable[..., Any]:
+    """The kernel of a sampling op. Its operands have `lead` leading axes, and each element is a draw of its own."""
+
+    def kernel(shape: Any, seed: Any, counter: Any, *parameters: Any, dtype: DType, lead: int = 0) -> Any:
+        if lead:
+            rows = zip(seed, counter, *parameters, strict=True)
+            return np.array([kernel(shape, *row, dtype=dtype, lead=lead - 1) for row in rows], dtype.numpy)
+        return np.asarray(
+            sampler(generator(seed, counter), as_dims(shape), *parameters, dtype=dtype.numpy), dtype.numpy
+        )
+
+    return kernel
+
+
+def _abstract(name: str, accepts: frozenset[DType]) -> Callable[..., Aval]:
+    """Abstract evaluation of a sampling op: the result has the shape asked for, then that of the parameters."""
+
+    def abstract(shape: Aval, seed: Aval, counter: Aval, *parameters: Aval, dtype: DType, lead: int = 0) -> Aval:
+        check_dtype(name, "shape", shape, INTEGER)
+        check_dtype(name, "seed", seed, INTEGER)
+        check_dtype(name, "counter", counter, INTEGER)
+        if dtype not in accepts:
+            raise InvalidArgumentError(f"{name}: argument `dtype` may not be {dtype.name}")
+        if seed.shape is not None and seed.shape[lead:] not in ((2,), (None,)):
+            raise ShapeError(f"{name}: argument `seed` must hold two integers, got {seed}")
+        wanted = known_dims(shape)
+        own = broadcast_shapes(name, *[p.shape for p in parameters]) if parameters else (None,) * lead
+        if wanted is None or own is None or seed.shape is None:
+            return Aval(None, dtype)
+        return Aval((*seed.shape[:lead], *wanted, *own[lead:]), dtype)
+
+    return abstract
+
+
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """All elements of a batch see the same draw, unless the draw itself differs between them."""
+    if not any(flags):
+        return NotBatched(op(*inputs, **params))
+    if flags[0]:
+        raise ShapeError(f"{op.name}: the shape must not differ between batch elements")
+    full = [x if flag else materialize(x, size) for x, flag in zip(inputs[1:], flags[1:], strict=True)]
+    return op(inputs[0], *full, **{**params, "lead": params.get("lead", 0) + 1})
+
+
+def _sampling(
+    name: str, sampler: Sampler, type: str, doc: str, accepts: frozenset[DType] = FLOATING, args: tuple[str, ...] = ()
+) -> Op:
+    return nondifferentiable(
+        name,
+        _kernel(sampler),
+        abstract=_abstract(name, accepts),
+        batch=_batch,
+        type=type,
+        args=("shape", "seed", "counter", *args),
+        doc=doc,
+    )
+
+
+def _uniform_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> Any:
+    if dtype == np.float16:
+        # 11 bits: the nearest half float of more could be 1
+        return rng.integers(0, 2048, shape) / 2048
+    return rng.random(shape, dtype)
+
+
+def _normal_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> Any:
+    return rng.standard_normal(shape, np.float32 if dtype == np.float16 else dtype)
+
+
+def _truncated_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> Any:
+    """By inversion: the quantiles of uniform numbers between those of -2 and 2."""
+    uniform = rng.random(shape)
+    return np.clip(scipy.special.ndtri((1 - _NDTR_2) + (2 * _NDTR_2 - 1) * uniform), -2, 2)
+
+
+def _integer_sampler(rng: np.random.Generator, shape: tuple[int, ...], low: Any, high: Any, *, dtype: np.dtype) -> Any:
+    if np.ndim(low) or np.ndim(high):
+        raise ValueError("the limits must be scalars")
+    if not low < high:
+        raise ValueError(f"argument `minval` must be below `maxval`, got {low} and {high}")
+    return rng.integers(low, high, shape, dtype)
+
+
+def _gamma_sampler(rng: np.random.Generator, shape: tuple[int, ...], alpha: Any, *, dtype: np.dtype) -> Any:
+    return rng.standard_gamma(alpha, shape + alpha.shape)
+
+
+def _poisson_sampler(rng: np.random.Generator, shape: tuple[int, ...], rate: Any, *, dtype: np.dtype) -> Any:
+    return rng.poisson(rate, shape + rate.shape)
+
+
+random_uniform_op = _sampling("random_uniform_op", _uniform_sampler, "RandomUniform", "Uniform numbers in [0, 1).")
+random_normal_op = _sampling(
+    "random_normal_op", _normal_sampler, "RandomStandardNormal", "Numbers of the standard normal distribution."
+)
+truncated_normal_op = _sampling(
+    "truncated_normal_op", _truncated_sampler, "TruncatedNormal", "Standard normal numbers limited to [-2, 2]."
+)
+random_integers_op = _sampling(
+    "random_integers_op",
+    _integer_sampler,
+    "RandomUniformInt",
+    "Uniform integers, the upper limit excluded.",
+    INTEGER,
+    ("minval", "maxval"),
+)
+random_poisson_op = _sampling(
+    "random_poisson_op", _poisson_sampler, "RandomPoissonV2", "Counts of the Poisson distribution.", REAL, ("rate",)
+)
+
+# ---- gamma, which is differentiable in its parameter -----------------------------------------------------------------
+
+
+def _gamma_slope_kernel(sample: Any, alpha: Any) -> Any:
+    """``-(dF/dalpha) / f``, F the distribution (its nearer tail, by five-point differences), f its density."""
+    x, a = np.asarray(sample, np.float64), np.asarray(alpha, np.float64)
+    upper = x > a
+    step = 1e-3 * np.maximum(a, 1e-3) / (1 + a) ** 0.5
+
+    def tail(k: int) -> Any:
+        shifted = a + k * step
+        return np.where(upper, -scipy.special.gammaincc(shifted, x), scipy.special.gammainc(shifted, x))
+
+    change = (8 * (tail(1) - tail(-1)) - (tail(2) - tail(-2))) / (12 * step)
+    density = np.exp((a - 1) * np.log(x) - x - scipy.special.gammaln(a))
+    return np.asarray(-change / density, alpha.dtype)
+
+
+gamma_slope = nondifferentiable(
+    "gamma_slope",
+    _gamma_slope_kernel,
+    args=("sample", "alpha"),
+    accepts=FLOATING,
+    doc="How a gamma-distributed sample moves with alpha, at a fixed quantile.",
+)
+
+
+def _gamma_abstract(shape: Aval, seed: Aval, counter: Aval, alpha: Aval, *, dtype: DType, lead: int = 0) -> Aval:
+    same_dtype("gamma", ("dtype", "alpha"), (Aval((), dtype), alpha))
+    return _abstract("gamma", FLOATING)(shape, seed, counter, alpha, dtype=dtype, lead=lead)
+
+
+def _aligned(x: Any, out: Any, lead: int) -> Any:
+    """`x` with axes of size one behind its `lead` leading ones, so that it broadcasts against `out`."""
+    if not lead:
+        return x
+    rank, full = shape_of(x), shape_of(out)
+    assert rank is not None and full is not None, "a batch has a known rank"
+    return insert_axes(x, lead, len(full) - len(rank))
+
+
+def _gamma_vjp(ct: Any, out: Any, shape: Any, seed: Any, counter: Any, alpha: Any, *, lead: int = 0, **_: Any) -> Any:
+    return sum_to_like(ct * gamma_slope(out, _aligned(alpha, out, lead)), alpha, lead=lead, ref_lead=lead)
+
+
+def _gamma_jvp(t: Any, out: Any, shape: Any, seed: Any, counter: Any, alpha: Any, *, lead: int = 0, **_: Any) -> Any:
+    return _aligned(t, out, lead) * gamma_slope(out, _aligned(alpha, out, lead))
+
+
+random_gamma_op = general(
+    "random_gamma_op",
+    _kernel(_gamma_sampler),
+    _gamma_abstract,
+    vjp=(None, None, None, _gamma_vjp),
+    jvp=(None, None, None, _gamma_jvp),
+    batch=_batch,
+    type="RandomGamma",
+    args=("shape", "seed", "counter", "alpha"),
+    doc="Gamma-distributed numbers of unit scale, differentiable in the shape parameter (implicit reparameterization).",
+)
+
+# ---- categorical, shuffle --------------------------------------------------------------------------------------------
+
+
+def _categorical_kernel(count: Any, seed: Any, counter: Any, logits: Any, *, dtype: DType, lead: int = 0) -> Any:
+    if lead:
+        rows = zip(seed, counter, logits, strict=True)
+        return np.array([_categorical_kernel(count, *row, dtype=dtype, lead=lead - 1) for row in rows], dtype.numpy)
+    if logits.ndim != 2 or not logits.shape[1]:
+        raise ValueError("`logits` must have the shape (rows, classes), with at least one class")
+    (number,) = as_dims(count)
+    weights = np.exp(logits.astype(np.float64) - np.max(logits, axis=1, keepdims=True))
+    edges = np.cumsum(weights, axis=1)
+    points = generator(seed, counter).random((len(logits), number)) * edges[:, -1:]
+    found = [np.searchsorted(row, p, side="right") for row, p in zip(edges, points, strict=True)]
+    return np.minimum(np.array(found).reshape(points.shape), logits.shape[1] - 1).astype(dtype.numpy)
+
+
+def _categorical_abstract(count: Aval, seed: Aval, counter: Aval, logits: Aval, *, dtype: DType, lead: int = 0) -> Aval:
+    check_dtype("categorical", "logits", logits, FLOATING)
+    check_dtype("categorical", "num_samples", count, INTEGER)
+    if logits.shape is None:
+        return Aval((None,) * (lead + 2), dtype)
+    if len(logits.shape) != lead + 2:
+        raise ShapeError(f"categorical: argument `logits` must have the shape (rows, classes), got {logits}")
+    return Aval((*logits.shape[:-1], *(known_dims(count) or (None,))), dtype)
+
+
+categorical_op = nondifferentiable(
+    "categorical_op",
+    _categorical_kernel,
+    abstract=_categorical_abstract,
+    batch=_batch,
+    type="Multinomial",
+    args=("num_samples", "seed", "counter", "logits"),
+    doc="Classes drawn with the probabilities that each row of logits gives.",
+)
+
+
+def _shuffle_kernel(value: Any, seed: Any, counter: Any, *, inverse: bool = False, lead: int = 0) -> Any:
+    if value.ndim <= lead:
+        raise ValueError("a scalar cannot be shuffled")
+    order = generator(seed, counter).permutation(value.shape[lead])
+    return np.take(value, np.argsort(order) if inverse else order, axis=lead)
+
+
+shuffle_op = linear(
+    "shuffle_op",
+    _shuffle_kernel,
+    lambda ct, value, seed, counter, *, inverse=False, lead=0: shuffle_op(
+        ct, seed, counter, inverse=not inverse, lead=lead
+    ),
+    lambda value, seed, counter, **_: Aval(value.shape, value.dtype),
+    lead_param,
+    type="RandomShuffle",
+    args=("value", "seed", "counter"),
+    doc="The rows of a value in random order.",
+)
+
+# ---- public functions, given a draw ----------------------------------------------------------------------------------
+
+
+def _floating(name: str, dtype: Any) -> DType:
+    wanted = as_dtype(dtype)
+    if not wanted.is_floating:
+        raise InvalidArgumentError(f"{name}: argument `dtype` must be floating, got {wanted.name}")
+    return wanted
+
+
+def _parameter(name: str, x: Any, dtype: DType) -> Any:
+    """A distribution parameter: a value as it is, other data in the given dtype."""
+    x = as_operand(x, dtype, name)
+    return x if isinstance(x, Value) else as_array(x, dtype, name)
+
+
+def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, *, draw: Draw) -> Any:
+    """Uniform random numbers in [minval, maxval).
+
+    Parameters
+    ----------
+    shape : sequence of int, or integer vector
+    minval, maxval : number or value
+        By default 0 and 1. Integers need a `maxval`, and scalars for both. Floating numbers are differentiable in them.
+    dtype : DType
+        Floating, int32 or int64.
+    draw : (seed, counter)
+    """
+    wanted = as_dtype(dtype)
+    if wanted.is_integer:
+        if maxval is None:
+            raise InvalidArgumentError(f"uniform: argument `maxval` must be given for integer dtype {wanted.name}")
+        limits = (_parameter("uniform", limit, wanted) for limit in (minval, maxval))
+        return random_integers_op(shape_operand(shape), *draw, *limits, dtype=wanted)
+    unit = random_uniform_op(shape_operand(shape), *draw, dtype=_floating("uniform", wanted))
+    if maxval is None and isinstance(minval, (int, float)) and minval == 0:
+        return unit
+    low, high = (_parameter("uniform", limit, wanted) for limit in (minval, 1 if maxval is None else maxval))
+    return unit * (high - low) + low
+
+
+def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, *, draw: Draw) -> Any:
+    """Normally distributed random numbers.
+
+    Parameters
+    ----------
+    shape : sequence of int, or integer vector
+    mean, stddev : number or value
+        Broadcast against `shape`; the result is differentiable in them.
+    dtype : DType
+        Floating.
+    draw : (seed, counter)
+    """
+    wanted = _floating("normal", dtype)
+    standard = random_normal_op(shape_operand(shape), *draw, dtype=wanted)
+    return standard * _parameter("normal", stddev, wanted) + _parameter("normal", mean, wanted)
+
+
+def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, *, draw: Draw) -> Any:
+    """Normally distributed random numbers no further than two standard deviations from the mean (see `normal`)."""
+    wanted = _floating("truncated_normal", dtype)
+    standard = truncated_normal_op(shape_operand(shape), *draw, dtype=wanted)
+    return standard * _parameter("truncated_normal", stddev, wanted) + _parameter("truncated_normal", mean, wanted)
+
+
+def gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, *, draw: Draw) -> Any:
+    """Gamma-distributed random numbers, differentiable in both parameters.
+
+    Parameters
+    ----------
+    shape : sequence of int, or integer vector
+        How many for each pair of parameters.
+    alpha : number or value
+        Shape parameter.
+    beta : number or value, optional
+        Inverse scale, broadcast with `alpha`; by default 1.
+    dtype : DType
+        Floating.
+    draw : (seed, counter)
+
+    Returns
+    -------
+    value, shape ``shape + (alpha + beta).shape``
+    """
+    wanted = _floating("gamma", dtype)
+    alpha = _parameter("gamma", alpha, wanted)
+    rate = _parameter("gamma", 1 if beta is None else beta, wanted)
+    standard = random_gamma_op(shape_operand(shape), *draw, alpha + zeros_like(rate), dtype=wanted)
+    return maximum(standard / rate, np.finfo(wanted.numpy).tiny)
+
+
+def poisson(shape: Any, lam: Any, dtype: Any = float32, *, draw: Draw) -> Any:
+    """Counts of the Poisson distribution.
+
+    Parameters
+    ----------
+    shape : sequence of int, or integer vector
+        How many for each rate.
+    lam : number or value
+        Floating rates.
+    dtype : DType
+        Of the result: floating or integer.
+    draw : (seed, counter)
+
+    Returns
+    -------
+    value, shape ``shape + lam.shape``
+    """
+    return random_poisson_op(shape_operand(shape), *draw, as_operand(lam, None, "poisson"), dtype=as_dtype(dtype))
+
+
+def categorical(logits: Any, num_samples: Any, dtype: Any = None, *, draw: Draw) -> Any:
+    """Classes drawn at random.
+
+    Parameters
+    ----------
+    logits : value, shape (rows, classes)
+        Unnormalised logarithms of the probabilities.
+    num_samples : int or integer scalar
+        How many for each row.
+    dtype : DType, optional
+        int64 (the default) or int32.
+    draw : (seed, counter)
+
+    Returns
+    -------
+    value, shape (rows, num_samples)
+    """
+    wanted = int64 if dtype is None else as_dtype(dtype)
+    return categorical_op(shape_operand([num_samples]), *draw, as_operand(logits, None, "categorical"), dtype=wanted)
+
+
+def shuffle(value: Any, *, draw: Draw) -> Any:
+    """The rows of `value` (along axis 0) in random order; differentiable."""
+    return shuffle_op(as_operand(value, None, "shuffle"), *draw)
+
+
+def dropout(x: Any, rate: Any, noise_shape: Any = None, *, draw: Draw) -> Any:
+    """Each element set to 0 with probability `rate`, the others scaled up so that the expected sum stays.
+
+    Parameters
+    ----------
+    x : value, floating
+    rate : float or scalar value
+        In [0, 1). With a rate of 0, `x` is returned as it is.
+    noise_shape : sequence of int, or integer vector, optional
+        Shape of the random choices, broadcast against x; by default x's shape.
+    draw : (seed, counter)
+    """
+    x = as_operand(x, None, "dropout")
+    check_dtype("dropout", "x", Aval(None, dtype_of(x)), FLOATING)
+    if isinstance(rate, (int, float)):
+        if not 0 <= rate < 1:
+            raise InvalidArgumentError(f"dropout: argument `rate` must be in [0, 1), got {rate}")
+        if rate == 0:
+            return x
+    shape = shape_of_value(x) if noise_shape is None else shape_operand(noise_shape)
+    rate = _parameter("dropout", rate, dtype_of(x))
+    kept = greater_equal(random_uniform_op(shape, *draw, dtype=dtype_of(x)), rate)
+    return where(kept, x / (1 - rate), zeros_like(x))
+
+
+# ---- the same with a seed instead of a draw --------------------------------------------------------------------------
+
+
+def _draw(seed: Any) -> Draw:
+    return as_operand(seed, None, "seed"), np.int64(0)
+
+
+def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32) -> Any:
+    """`uniform` as a pure function of a seed, which is two integers.
+
+    Examples
+    --------
+    >>> a, b = stateless_uniform([2], seed=[1, 2]), stateless_uniform([2], seed=[1, 2])
+    >>> bool(np.all(a == b))
+    True
+    """
+    return uniform(shape, minval, maxval, dtype, draw=_draw(seed))
+
+
+def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Any:
+    """`normal` as a pure function of a seed, which is two integers."""
+    return normal(shape, mean, stddev, dtype, draw=_draw(seed))
+
+
+def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Any:
+    """`truncated_normal` as a pure function of a seed, which is two integers."""
+    return truncated_normal(shape, mean, stddev, dtype, draw=_draw(seed))
+
+
+def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Any:
+    """`gamma` as a pure function of a seed, which is two integers; the parameters are broadcast to `shape`."""
+    wanted = _floating("gamma", dtype)
+    return gamma([], broadcast_to(_parameter("gamma", alpha, wanted), shape), beta, wanted, draw=_draw(seed))
+
+
+def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32) -> Any:
+    """`poisson` as a pure function of a seed, which is two integers; `lam` is broadcast to `shape`."""
+    return poisson([], broadcast_to(as_operand(lam, None, "poisson"), shape), dtype, draw=_draw(seed))
+
+
+def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = int64) -> Any:
+    """`categorical` as a pure function of a seed, which is two integers."""
+    return categorical(logits, num_samples, dtype, draw=_draw(seed))
+
+
+def stateless_shuffle(value: Any, seed: Any) -> Any:
+    """`shuffle` as a pure function of a seed, which is two integers."""
+    return shuffle(value, draw=_draw(seed))
+
+
+def stateless_dropout(x: Any, rate: Any, seed: Any, noise_shape: Any = None) -> Any:
+    """`dropout` as a pure function of a seed, which is two integers."""
+    return dropout(x, rate, noise_shape, draw=_draw(seed))
