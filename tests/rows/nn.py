@@ -26,10 +26,10 @@ ROWS = (
     Row(
         nn.leaky_relu_op,
         (distinct(3, 4),),
-        {"alpha": 0.3},
+        {"alpha": 0.25},
         dtypes=HALF,
-        oracle=lambda x: np.where(x > 0, x, 0.3 * x),
-        tf=lambda tf, x: tf.nn.leaky_relu(x, 0.3),
+        oracle=lambda x: np.where(x > 0, x, 0.25 * x),
+        tf=lambda tf, x: tf.nn.leaky_relu(x, 0.25),
     ),
     Row(
         nn.elu,
@@ -83,7 +83,7 @@ ROWS = (
     Row(nn.silu_op, (real(3, 4),), dtypes=HALF, oracle=lambda x: x * sp.expit(x), tf=lambda tf, x: tf.nn.silu(x)),
     Row(
         nn.sigmoid,
-        (real(3, 4), real(4)),
+        (real(3, 4), real()),
         call=nn.silu,
         wrt=(0, 1),
         oracle=lambda x, b: x * sp.expit(b * x),
@@ -94,16 +94,33 @@ ROWS = (
         nn.gelu_op,
         (real(3, 4),),
         {"approximate": False},
-        dtypes=HALF,
-        oracle=lambda x: x * sp.ndtr(x),
+        dtypes=("float16", "float32"),
         tf=lambda tf, x: tf.nn.gelu(x),
     ),
     Row(
         nn.gelu_op,
         (real(3, 4),),
         {"approximate": True},
+        dtypes=("float16", "float32"),
         tf=lambda tf, x: tf.nn.gelu(x, approximate=True),
         label="approximate",
+    ),
+    # TensorFlow's constants are of single precision
+    Row(
+        nn.gelu_op,
+        (real(3, 4),),
+        {"approximate": False},
+        dtypes=("float64",),
+        oracle=lambda x: x * sp.ndtr(x),
+        label="double",
+    ),
+    Row(
+        nn.gelu_op,
+        (real(3, 4),),
+        {"approximate": True},
+        dtypes=("float64",),
+        oracle=lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+        label="approximate-double",
     ),
     Row(
         nn.softmax_op,
