@@ -256,9 +256,9 @@ def symbolic_derivatives(
         return [], [], []
     outputs = differentiable(out)
     seeds = [trace.placeholder(o.aval) for o in outputs]
-    first = reverse(list(trace.nodes), zip(outputs, seeds, strict=True), sources)
+    first = reverse(trace.nodes, zip(outputs, seeds, strict=True), sources)
     seeds2 = [trace.placeholder(x.aval) for x in sources]
-    second = reverse(list(trace.nodes), connected(first, seeds2), [*sources, *seeds]) if row.order > 1 else []
+    second = reverse(trace.nodes, connected(first, seeds2), [*sources, *seeds]) if row.order > 1 else []
     return first, second, [*zip(seeds, cts, strict=True), *zip(seeds2, cts2, strict=True)]
 
 
@@ -349,7 +349,7 @@ def test_batched_seeds(row: Row, dtype: str) -> None:
     seeds = placeholders(trace, cts)
     with batch_level() as level:
         in_graph = reverse(
-            list(trace.nodes),
+            trace.nodes,
             [(o, Batched(s, level)) for o, s in zip(symbolic, seeds, strict=True)],
             [symbols[i] for i in wrt],
         )
@@ -370,7 +370,7 @@ def test_batched_gradient(row: Row, dtype: str) -> None:
     rng = np.random.default_rng(6)
     cts = [random_like(rng, o) for o in differentiable(row.apply(*inputs))]
     seeds = placeholders(trace, cts)
-    pulled = reverse(list(trace.nodes), zip(outputs, seeds, strict=True), [symbols[i] for i in wrt])
+    pulled = reverse(trace.nodes, zip(outputs, seeds, strict=True), [symbols[i] for i in wrt])
     fetches = [p for p in pulled if p is not None]
     for which, elements in batches(row, dtype):
         with batch_level() as level:

@@ -1,0 +1,494 @@
+"""The core: conversion, dispatch, dtypes, tapes, traces, batches, the two walks."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.aval import Aval
+from engine.batching import Batched, batch_level, unbatch
+from engine.dtypes import ALL, INEXACT, DType, as_dtype, float32, float64, int32
+from engine.eager import EagerTensor
+from engine.errors import (
+    DTypeError,
+    InvalidArgumentError,
+    OperatorNotAllowedInGraphError,
+    RuleError,
+    ShapeError,
+)
+from engine.forward import forward
+from engine.kinds import elementwise_abstract, elementwise_rule, general
+from engine.op import Op
+from engine.ops.arithmetic import add, floor, maximum, multiply, sign
+from engine.ops.compare import cast
+from engine.ops.linalg import matmul
+from engine.ops.trig import cos, sin
+from engine.reverse import reverse
+from engine.tape import Tape, active, paused
+from engine.trace import Symbol, Trace, constant_value
+from engine.value import Zero, as_array
+from tests.support import array, assert_same_bits, interpret
+
+F32 = EagerTensor(np.array([1.0, 2.0], np.float32))
+F64 = EagerTensor(np.array([1.0, 2.0]))
+I32 = EagerTensor(np.array([1, 2], np.int32))
+
+
+def tensor(*values: float) -> EagerTensor:
+    return EagerTensor(np.array(values))
+
+
+# ---- conversion: SEMANTICS.md, "Sessions, shapes, dtypes" ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (1.0, "float32"),
+        (1, "int32"),
+        (2**40, "int64"),
+        (True, "bool"),
+        (1j, "complex128"),
+        ([1, 2.5], "float32"),
+        ([[1, 2], [3, 4]], "int32"),
+        ([], "float32"),
+        (np.ones(1), "float64"),
+        (np.float64(1.0), "float64"),
+        (np.int8(1), "int8"),
+        ([np.float64(1.0), np.float64(2.0)], "float64"),
+        (EagerTensor(np.ones(2, np.float16)), "float16"),
+    ],
+    ids=str,
+)
+def test_as_array_chooses_tensorflows_dtype(value: Any, dtype: str) -> None:
+    assert as_array(value).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1, "float64"), (1.5, "float16"), (1.5, "complex64"), (np.arange(2), "float32"), (np.ones(2), "float32")],
+    ids=str,
+)
+def test_as_array_with_a_dtype_given(value: Any, dtype: str) -> None:
+    assert as_array(value, dtype).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1.5, "int32"), (1j, "float64"), (True, "float32"), (1, "bool"), (300, "int8"), (-1, "uint8"), ("a", "float32")],
+    ids=str,
+)
+def test_as_array_changes_no_kind_of_number(value: Any, dtype: str) -> None:
+    with pytest.raises(DTypeError, match=f"scale: cannot convert .* to a tensor of dtype {dtype}"):
+        as_array(value, dtype, "scale")
+
+
+def test_as_array_refuses_none_and_ragged_lists() -> None:
+    with pytest.raises(ValueError, match="None values not supported"):
+        as_array(None)
+    with pytest.raises(ValueError, match="cannot make one array"):
+        as_array([[1.0], [1.0, 2.0]])
+    with pytest.raises(DTypeError, match="cannot convert"):
+        as_array("text")
+
+
+def test_dtypes_have_one_object_each() -> None:
+    for dtype in ALL:
+        assert as_dtype(dtype.name) is as_dtype(dtype.numpy) is as_dtype(dtype.as_numpy_dtype) is dtype
+        assert pickle.loads(pickle.dumps(dtype)) is dtype
+        assert dtype == dtype.name and dtype == dtype.numpy and hash(dtype) == hash(as_dtype(dtype.name))
+    assert as_dtype(float) is float32 and as_dtype(int) is int32 and as_dtype("double") is float64
+    with pytest.raises(DTypeError, match="not a supported dtype"):
+        as_dtype("S3")
+
+
+# ---- operators and their dtypes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", [1.5, 1, np.float64(1.5), np.array([1.0, 2.0]), np.arange(2), [1, 2.5]], ids=repr)
+def test_the_other_operand_takes_the_tensors_dtype(other: Any) -> None:
+    for result in (F32 + other, other + F32, F32 * other, other - F32):
+        assert isinstance(result, EagerTensor)
+        assert result.dtype is float32
+
+
+def test_integers_do_not_become_floats() -> None:
+    with pytest.raises(DTypeError, match=r"cannot convert .*1\.5.* to a tensor of dtype int32"):
+        I32 + 1.5
+    with pytest.raises(DTypeError, match=r"add: .*tf\.cast"):
+        add(I32, 1.5)
+    assert (I32 / I32).dtype is float64
+    assert (I32 / 2).dtype is float64
+    assert (I32 + 1).dtype is int32
+
+
+def test_nothing_is_promoted_silently() -> None:
+    for first, second in ((F32, F64), (F64, F32), (I32, F32)):
+        with pytest.raises(
+            DTypeError, match=f"add: .*`x` has {first.dtype.name} and `y` has {second.dtype.name}.*tf.cast"
+        ):
+            first + second
+        with pytest.raises((TypeError, ValueError)):
+            Trace().capture(first) + second
+    with pytest.raises(DTypeError, match=r"sin: argument `x` must have one of the dtypes .*; got int32"):
+        sin(I32)
+
+
+def test_python_numbers_in_ops_take_the_tensors_dtype() -> None:
+    assert maximum(F32, 0.5).dtype is float32
+    assert array(maximum(1.5, F32)).tolist() == [1.5, 2.0]
+
+
+def test_errors_of_kernels_are_explained_by_the_op() -> None:
+    with pytest.raises(ShapeError, match=r"add: shapes \(2,\) and \(3,\) do not broadcast together"):
+        F32 + np.ones(3, np.float32)
+    with pytest.raises(InvalidArgumentError, match="matmul: argument `a` must have rank 2 or more, got float32"):
+        matmul(F32, F32)
+
+
+# ---- dispatch --------------------------------------------------------------------------------------------------------
+
+
+def test_an_op_on_raw_values_is_its_kernel() -> None:
+    out = multiply(np.ones(2), 3.0)
+    assert type(out) is np.ndarray
+
+
+def test_the_most_abstract_operand_decides() -> None:
+    trace = Trace()
+    symbol = trace.placeholder(Aval((2,), float64))
+    with batch_level() as level:
+        batch = Batched(np.ones((3, 2)), level)
+        assert type(F64 * symbol) is Symbol
+        assert type(symbol * F64.numpy()) is Symbol
+        assert type(batch * F64) is Batched
+        both = batch * symbol
+        assert type(both) is Batched and type(both.inner) is Symbol
+
+
+def test_a_trace_holds_an_eager_value_once() -> None:
+    trace = Trace()
+    symbol = trace.placeholder(Aval((2,), float64))
+    symbol * F64 + F64
+    assert [node.op.name for node in trace.nodes] == ["placeholder", "constant", "multiply", "add"]
+    assert constant_value(trace.nodes[1].outputs[0]).tolist() == [1.0, 2.0]
+
+
+def test_symbols_of_two_traces_do_not_mix() -> None:
+    one, other = (Trace().placeholder(Aval((2,), float64)) for _ in range(2))
+    with pytest.raises(InvalidArgumentError, match="belongs to another graph"):
+        one + other
+
+
+def test_symbols_have_no_truth_value_and_no_array() -> None:
+    symbol = Trace().placeholder(Aval((2,), float64))
+    with pytest.raises(OperatorNotAllowedInGraphError, match=r"tf\.cond"):
+        bool(symbol)
+    with pytest.raises(OperatorNotAllowedInGraphError, match=r"tf\.unstack"):
+        list(symbol)
+    with pytest.raises(NotImplementedError, match="NumPy function was called on it"):
+        np.asarray(symbol)
+
+
+def test_tensors_do_not_change() -> None:
+    with pytest.raises(TypeError, match="tensor_scatter_nd_update"):
+        F64[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(F64)[0] = 1.0
+    copy = F64.numpy()
+    copy[0] = 7.0
+    assert array(F64)[0] == 1.0
+
+
+# ---- tapes -----------------------------------------------------------------------------------------------------------
+
+
+def slope(y: Any, x: Any, tape: Tape) -> Any:
+    return reverse(tape.nodes, [(y, np.ones(y.shape))], [x])[0]
+
+
+def test_a_tape_records_what_depends_on_what_it_watches() -> None:
+    tape, x, other = Tape(), tensor(2.0), tensor(3.0)
+    tape.watch(x)
+    tape.start()
+    other * other
+    y = x * other
+    floor(x)
+    tape.stop()
+    y * y
+    assert [node.op for node in tape.nodes] == [multiply]
+    assert slope(y, x, tape).tolist() == [3.0]
+
+
+def test_stop_and_start_again() -> None:
+    tape, x = Tape(), tensor(2.0)
+    tape.watch(x)
+    tape.start()
+    y = x * x
+    assert tape.is_recording
+    tape.stop()
+    assert not tape.is_recording
+    z = y * x
+    tape.start()
+    w = y * 5.0 + z
+    tape.stop()
+    # z was made while nothing was recorded: a constant
+    assert slope(w, x, tape).tolist() == [20.0]
+
+
+def test_nested_tapes_differentiate_twice() -> None:
+    """SEMANTICS.md: d²(x³) = 12 at 2."""
+    outer, inner, x = Tape(), Tape(), tensor(2.0)
+    for tape in (outer, inner):
+        tape.watch(x)
+        tape.start()
+    y = x * x * x
+    inner.stop()
+    dy = reverse(inner.nodes, [(y, EagerTensor(np.ones(1)))], [x])[0]
+    outer.stop()
+    assert isinstance(dy, EagerTensor)
+    assert array(dy).tolist() == [12.0]
+    assert slope(dy, x, outer).tolist() == [12.0]
+
+
+def test_pausing() -> None:
+    outer, inner = Tape(), Tape()
+    outer.start()
+    inner.start()
+    with paused(inner):
+        assert active.tapes == (outer,)
+    with paused():
+        assert active.tapes == ()
+    with pytest.raises(KeyError), paused():
+        raise KeyError
+    assert active.tapes == (outer, inner)
+    outer.stop()
+    inner.stop()
+
+
+def test_a_tape_records_its_own_thread_only() -> None:
+    tape, x = Tape(), tensor(2.0)
+    tape.watch(x)
+    tape.start()
+    thread = threading.Thread(target=lambda: x * x)
+    thread.start()
+    thread.join()
+    tape.stop()
+    assert tape.nodes == []
+
+
+def test_a_tape_records_symbols_too() -> None:
+    trace, tape = Trace(), Tape()
+    x = trace.placeholder(Aval((1,), float64))
+    tape.watch(x)
+    tape.start()
+    y = x * x
+    tape.stop()
+    dy = reverse(tape.nodes, [(y, trace.capture(np.ones(1)))], [x])
+    assert interpret(trace, [(x, np.array([3.0]))], dy)[0].tolist() == [6.0]
+
+
+def test_sources_and_targets_may_coincide() -> None:
+    tape, x = Tape(), tensor(2.0)
+    tape.watch(x)
+    tape.start()
+    y = x * x
+    z = y * y
+    tape.stop()
+    seeds = [(z, np.array([1.0])), (y, np.array([10.0])), (x, np.array([100.0]))]
+    assert [g.tolist() for g in reverse(tape.nodes, seeds, [x, y, z])] == [[172.0], [18.0], [1.0]]
+
+
+def test_stops_count_as_constants() -> None:
+    """SEMANTICS.md: gradients(a + 2a, [a, b]) with b = 2a is [1, 1] with stop_gradients=[a, b], else [3, 1]."""
+    tape, a = Tape(), tensor(1.0)
+    tape.watch(a)
+    tape.start()
+    b = 2.0 * a
+    y = a + b
+    tape.stop()
+    seeds = [(y, np.ones(1))]
+    assert [g.tolist() for g in reverse(tape.nodes, seeds, [a, b])] == [[3.0], [1.0]]
+    assert [g.tolist() for g in reverse(tape.nodes, seeds, [a, b], stop=[a, b])] == [[1.0], [1.0]]
+
+
+def test_not_connected_is_none_but_a_flat_function_is_zero() -> None:
+    tape, x, other = Tape(), tensor(2.0), tensor(3.0)
+    tape.watch(x)
+    tape.start()
+    through_floor, through_sign = floor(x) * 2.0, sign(x) * 2.0
+    tape.stop()
+    assert reverse(tape.nodes, [(through_floor, np.ones(1))], [x]) == [None]
+    assert reverse(tape.nodes, [(through_sign, np.ones(1))], [x])[0].tolist() == [0.0]
+    assert reverse(tape.nodes, [(through_sign, np.ones(1))], [other]) == [None]
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+
+
+def identity_with(vjp: Any, jvp: Any) -> Op:
+    return general(
+        "odd_identity",
+        np.positive,
+        elementwise_abstract("odd_identity", ("x",), INEXACT, None),
+        vjp=(vjp,),
+        jvp=(jvp,),
+        batch=elementwise_rule,
+    )
+
+
+def derivatives(op: Op, x: EagerTensor) -> tuple[Any, Any]:
+    tape = Tape()
+    tape.watch(x)
+    tape.start()
+    y = op(x)
+    tape.stop()
+    ones = np.ones_like(array(x))
+    return reverse(tape.nodes, [(y, ones)], [x])[0], forward(tape.nodes, [(x, ones)], [y])[0]
+
+
+def test_a_rule_may_answer_zero() -> None:
+    zero = Zero(Aval((2,), float64))
+    assert repr(zero) == "Zero(float64(2,))"
+    op = identity_with(lambda ct, out, x: zero, lambda t, out, x: zero)
+    assert derivatives(op, F64) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "got"),
+    [
+        (lambda ct, out, x: add.kernel(ct, np.ones((2, 1))), r"float64\(2, 2\)"),
+        (lambda ct, out, x: cast(ct, float32), r"float32\(2,\)"),
+    ],
+)
+def test_a_wrong_rule_is_named(wrong: Any, got: str) -> None:
+    right = lambda ct, out, x: ct  # noqa: E731
+    with pytest.raises(
+        RuleError, match=rf"vjp rule of odd_identity for operand 0 returned {got}, but .* float64\(2,\)"
+    ):
+        derivatives(identity_with(wrong, right), F64)
+    with pytest.raises(RuleError, match=rf"jvp rule of odd_identity returned {got}, but the output is float64\(2,\)"):
+        derivatives(identity_with(right, wrong), F64)
+
+
+# ---- long programs ---------------------------------------------------------------------------------------------------
+
+
+def chain(length: int) -> tuple[Tape, Any, Any]:
+    tape, x = Tape(), tensor(1.0)
+    tape.watch(x)
+    tape.start()
+    y = x
+    for _ in range(length):
+        y = y + 1e-5
+    tape.stop()
+    return tape, x, y
+
+
+def peak_memory(length: int) -> int:
+    tracemalloc.start()
+    try:
+        tape, x, y = chain(length)
+        assert slope(y, x, tape).tolist() == [1.0]
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_chain_of_100_000_ops() -> None:
+    tape, x, y = chain(100_000)
+    assert len(tape.nodes) == 100_000
+    assert slope(y, x, tape).tolist() == [1.0]
+    assert [t.tolist() for t in forward(tape.nodes, [(x, np.ones(1))], [y])] == [[1.0]]
+
+
+def test_memory_grows_linearly() -> None:
+    assert peak_memory(20_000) / 20_000 < 1.5 * peak_memory(2_000) / 2_000
+
+
+def test_a_long_graph_needs_no_recursion() -> None:
+    trace = Trace()
+    x = trace.placeholder(Aval((1,), float64))
+    y = x
+    for _ in range(10_000):
+        y = sin(y)
+    dx = reverse(trace.nodes, [(y, trace.capture(np.ones(1)))], [x])[0]
+    assert isinstance(dx, Symbol)
+    # and is let go of without one
+    del y, dx, trace, x
+
+
+# ---- batches ---------------------------------------------------------------------------------------------------------
+
+
+def test_batches_nest() -> None:
+    """An outer product, twice vectorised, of operands whose ranks differ."""
+    rng = np.random.default_rng(0)
+    x, y, z = rng.normal(size=(2, 3)), rng.normal(size=(4, 5, 3)), rng.normal(size=3)
+    with batch_level() as outer:
+        a = Batched(x, outer)
+        with batch_level() as inner:
+            b = Batched(y, inner)
+            assert inner > outer
+            assert (a.aval.shape, b.aval.shape, a.size, b.size) == ((3,), (5, 3), 2, 4)
+            out = sin(a) * b + z
+            assert out.level == inner and out.inner.level == outer
+            assert out.aval.shape == (5, 3)
+            inside = unbatch(out, inner, 4)
+        result = unbatch(inside, outer, 2)
+    expected = np.sin(x)[:, None, None, :] * y[None] + z
+    np.testing.assert_allclose(result, expected, rtol=1e-15)
+
+
+def test_a_value_that_does_not_depend_on_the_batch_is_repeated() -> None:
+    with batch_level() as level:
+        assert unbatch(np.array([1.0, 2.0]), level, 3).tolist() == [[1.0, 2.0]] * 3
+
+
+def test_a_batch_has_no_array() -> None:
+    with (
+        batch_level() as level,
+        pytest.raises(TypeError, match="NumPy was called inside a function that is being vectorised"),
+    ):
+        np.sin(np.asarray(Batched(np.ones((3, 2)), level)))
+
+
+# ---- traces ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_runs_like_the_tape() -> None:
+    trace = Trace()
+    x = trace.placeholder(Aval((None,), float64))
+    y = cos(x) * 2.0 + F64
+    assert y.aval == Aval((2,), float64)
+    got = interpret(trace, [(x, np.array([0.1, 0.2]))], [y])
+    assert_same_bits(got, [cos(tensor(0.1, 0.2)) * 2.0 + F64])
+
+
+def test_known_contents_are_carried_along() -> None:
+    """Small integers computed from known ones are known, so that shapes stay known."""
+    trace = Trace()
+    n = trace.constant(np.array([2, 3], np.int32))
+    assert (n * 2 + 1).aval.value == (5, 7)
+    assert constant_value(n * 2).tolist() == [4, 6]
+    assert constant_value(trace.placeholder(Aval((2,), int32))) is None
+
+
+def test_a_gradient_of_a_graph_stays_in_the_graph() -> None:
+    """Trap: the constant gradient of x + x + x must not come back as an eager value."""
+    trace = Trace()
+    x = trace.placeholder(Aval((2,), float64))
+    y = x + x + x
+    dx = reverse(trace.nodes, [(y, trace.capture(np.ones(2)))], [x])[0]
+    assert isinstance(dx, Symbol) and dx.trace is trace
+    assert interpret(trace, [(x, np.zeros(2))], [dx])[0].tolist() == [3.0, 3.0]
+
+
+def test_dtype_objects_print_as_tensorflows() -> None:
+    assert (repr(float32), str(float32)) == ("tf.float32", "<dtype: 'float32'>")
+    assert isinstance(F32.dtype, DType)
