@@ -39,7 +39,7 @@ ROWS = (
         (real(3, 4, 5), ONE, TWO),
         {"spec": (OPERAND, (None, OPERAND, None))},
         oracle=lambda x, i, j: x[1, :-2],
-        tf=lambda tf, x, i, j: x[i, :j],
+        tf=lambda tf, x, i, j: x[i, : tf.cast(j, tf.int32)],
         label="operands",
     ),
     Row(

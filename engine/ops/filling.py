@@ -1,0 +1,270 @@
+"""Values made from shapes and counts: zeros, ones, fill, range, linspace, eye, one_hot.
+
+What depends on no value is a plain array; what a graph computes (a shape, a limit) makes it an op.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval, normalize_axis
+from engine.axes import expand_dims
+from engine.dtypes import DType, as_dtype, float32, float64, int32, int64
+from engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.kinds import nondifferentiable, same_dtype
+from engine.ops.arithmetic import add, divide, multiply, subtract
+from engine.ops.compare import cast, equal, where
+from engine.ops.joining import concat
+from engine.ops.shape import as_dims, broadcast_to, reshape, same_for_all, shape_operand
+from engine.ops.slicing import static_int
+from engine.structural import broadcast_like
+from engine.value import Value, as_array, dtype_of, shape_of
+
+
+def _filled(name: str, shape: Any, value: Any) -> Any:
+    """A scalar repeated in a shape: a plain array if both are plain."""
+    dims = shape_operand(shape)
+    if isinstance(dims, Value) or isinstance(value, Value):
+        return broadcast_to(value, dims)
+    if any(d < 0 for d in as_dims(dims)):
+        raise InvalidArgumentError(f"{name}: dimensions must be >= 0, got {as_dims(dims)}")
+    return np.full(as_dims(dims), value)
+
+
+def zeros(shape: Any, dtype: Any = float32) -> Any:
+    """Zeros of a shape: a list of ints and scalar values, or an integer vector.
+
+    Examples
+    --------
+    >>> zeros([2])
+    array([0., 0.], dtype=float32)
+    """
+    return _filled("zeros", shape, np.zeros((), as_dtype(dtype).numpy))
+
+
+def ones(shape: Any, dtype: Any = float32) -> Any:
+    """Ones of a shape: a list of ints and scalar values, or an integer vector.
+
+    Examples
+    --------
+    >>> ones([2])
+    array([1., 1.], dtype=float32)
+    """
+    return _filled("ones", shape, np.ones((), as_dtype(dtype).numpy))
+
+
+@operands("value")
+def fill(dims: Any, value: Any) -> Any:
+    """A scalar repeated in a shape.
+
+    Parameters
+    ----------
+    dims : sequence of int and scalar values, or integer vector
+    value : value, scalar
+
+    Examples
+    --------
+    >>> fill([2], np.float32(3))
+    array([3., 3.], dtype=float32)
+    """
+    if shape_of(value) not in ((), None):
+        raise ShapeError(f"fill: argument `value` must be a scalar, got shape {shape_of(value)}")
+    return _filled("fill", dims, value)
+
+
+# ---- range, linspace -------------------------------------------------------------------------------------------------
+
+
+def _count(start: Any, limit: Any, delta: Any) -> int:
+    """How many numbers a range has."""
+    if delta == 0:
+        raise InvalidArgumentError("range: argument `delta` must not be 0")
+    if (start > limit) if delta > 0 else (start < limit):
+        relation = "<=" if delta > 0 else ">="
+        raise InvalidArgumentError(
+            f"range: argument `start` must be {relation} `limit` for `delta` {delta}, got {start} and {limit}"
+        )
+    if isinstance(start, (int, np.integer)):
+        return -((int(start) - int(limit)) // int(delta))
+    return math.ceil(abs((limit - start) / delta))
+
+
+def _range_kernel(start: Any, limit: Any, delta: Any) -> Any:
+    start, limit, delta = start[()], limit[()], delta[()]
+    return start + np.arange(_count(start, limit, delta)).astype(start.dtype) * delta
+
+
+def _range_abstract(start: Aval, limit: Aval, delta: Aval) -> Aval:
+    dtype = same_dtype("range", ("start", "limit", "delta"), (start, limit, delta))
+    known = [a.value for a in (start, limit, delta)]
+    count = _count(*known) if dtype.is_integer and all(isinstance(k, int) for k in known) else None
+    return Aval((count,), dtype)
+
+
+range_op = nondifferentiable(
+    "range_op",
+    _range_kernel,
+    abstract=_range_abstract,
+    batch=same_for_all,
+    type="Range",
+    args=("start", "limit", "delta"),
+    doc="Equally spaced numbers below (or above) a limit.",
+)
+
+_RANGE_DTYPES = (int32, int64, float32, float64)
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> Any:
+    """The numbers from `start` on in steps of `delta`, without `limit`.
+
+    Parameters
+    ----------
+    start : number or scalar value
+        The limit, if that is not given; the range then starts at 0.
+    limit, delta : number or scalar value, optional
+    dtype : DType, optional
+        By default the widest among those of the arguments.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the limit cannot be reached in steps of `delta`.
+
+    Examples
+    --------
+    >>> range(3)
+    array([0, 1, 2], dtype=int32)
+    >>> range(1, 2, 0.25)
+    array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
+    """
+    if limit is None:
+        start, limit = 0, start
+    given = (start, limit, delta)
+    wanted = _range_dtype(given) if dtype is None else as_dtype(dtype)
+    return range_op(*[cast(x, wanted) if isinstance(x, Value) else as_array(x, wanted, "range") for x in given])
+
+
+def _range_dtype(given: Any) -> DType:
+    found = [dtype_of(as_array(x)) if not isinstance(x, Value) else x.dtype for x in given]
+    for dtype in found:
+        if dtype not in _RANGE_DTYPES:
+            raise DTypeError(
+                f"range: arguments must be int32, int64, float32 or float64, got {dtype.name}; give `dtype`"
+            )
+    return max(found, key=_RANGE_DTYPES.index)
+
+
+@operands("start", "stop")
+def linspace(start: Any, stop: Any, num: Any, axis: Any = 0) -> Any:
+    """`num` equally spaced numbers from `start` to `stop`, both included.
+
+    Parameters
+    ----------
+    start, stop : value
+        Broadcast together. Integers count as float64.
+    num : int
+    axis : int
+        Position of the new axis in the result.
+
+    Examples
+    --------
+    >>> linspace(np.float32(0), np.float32(1), 5)
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    if dtype_of(start).is_integer:
+        start, stop = cast(start, float64), cast(stop, float64)
+    dtype = dtype_of(start).numpy
+    count = static_int("linspace", "num", num)
+    span = subtract(stop, start)
+    shape = shape_of(span)
+    if shape is None:
+        raise ShapeError("linspace: the ranks of `start` and `stop` must be known")
+    at = normalize_axis("linspace", axis, len(shape) + 1) - len(shape) - 1
+    first, last, span = (expand_dims(x, (at,)) for x in (broadcast_like(start, span), broadcast_like(stop, span), span))
+    intervals = max(count - 1, 1)
+    steps = np.arange(count).astype(dtype).reshape((count,) + (1,) * (-at - 1))
+    inner = add(first, multiply(divide(span, np.asarray(intervals, dtype)), steps))
+    # the last number is `stop` itself, without rounding
+    return where(steps == intervals, last, inner)
+
+
+# ---- eye, one_hot ----------------------------------------------------------------------------------------------------
+
+
+def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = float32) -> Any:
+    """Ones on the diagonal of matrices of zeros.
+
+    Parameters
+    ----------
+    num_rows, num_columns : int or scalar value
+        As many columns as rows by default.
+    batch_shape : sequence of int and scalar values, or integer vector, optional
+        Leading dimensions of the result.
+    dtype : DType
+
+    Examples
+    --------
+    >>> eye(2, 3)
+    array([[1., 0., 0.],
+           [0., 1., 0.]], dtype=float32)
+    """
+    columns = num_rows if num_columns is None else num_columns
+    rows = cast(range(num_rows), int64)
+    matrix = cast(equal(expand_dims(rows, (-1,)), cast(range(columns), int64)), dtype)
+    if batch_shape is None:
+        return matrix
+    return broadcast_to(matrix, concat([_vector(batch_shape), _vector([num_rows, columns])], 0))
+
+
+def _vector(shape: Any) -> Any:
+    return cast(shape_operand(shape), int64)
+
+
+@operands("on_value", "off_value", alone=("indices",))
+def one_hot(
+    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: Any = None, dtype: Any = None
+) -> Any:
+    """Vectors with `on_value` at an index and `off_value` elsewhere.
+
+    Parameters
+    ----------
+    indices : integer value
+        One that is not in [0, depth) gives a vector of `off_value` only.
+    depth : int or scalar value
+        Length of the vectors.
+    on_value, off_value : scalar value, optional
+        1 and 0 by default.
+    axis : int, optional
+        Position of the new axis in the result, the last by default.
+    dtype : DType, optional
+        By default that of the values, or float32.
+
+    Examples
+    --------
+    >>> one_hot(np.array([1, -1]), 2)
+    array([[0., 1.],
+           [0., 0.]], dtype=float32)
+    """
+    mask = _one_hot_mask(indices, depth, -1 if axis is None else int(axis))
+    given = next((v for v in (on_value, off_value) if v is not None), None)
+    wanted = as_dtype(dtype) if dtype is not None else float32 if given is None else dtype_of(given)
+    if given is None:
+        return cast(mask, wanted)
+    on = np.ones((), wanted.numpy) if on_value is None else on_value
+    off = np.zeros((), wanted.numpy) if off_value is None else off_value
+    return where(mask, cast(on, wanted), cast(off, wanted))
+
+
+def _one_hot_mask(indices: Any, depth: Any, axis: int) -> Any:
+    wide = indices if dtype_of(indices).size >= 4 else cast(indices, int32)
+    shape = shape_of(indices)
+    if axis != -1:
+        if shape is None:
+            raise ShapeError("one_hot: with an `axis` other than -1, the rank of `indices` must be known")
+        axis = normalize_axis("one_hot", axis, len(shape) + 1) - len(shape) - 1
+    positions = cast(range(depth), dtype_of(wide))
+    return equal(expand_dims(wide, (axis,)), reshape(positions, [-1] + [1] * (-axis - 1)))

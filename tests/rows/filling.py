@@ -1,0 +1,106 @@
+"""Rows of `engine.ops.filling`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.ops import compare, filling, shape
+from tests.row import Row, fixed, real
+
+INDICES = fixed([[0, -1, 2], [1, 3, 2]], np.int32)
+
+
+def _one_hot(indices, depth=3):
+    return (indices[..., None] == np.arange(depth)).astype(np.float32)
+
+
+ROWS = (
+    Row(
+        filling.range_op,
+        (fixed(7, np.int32), fixed(-2, np.int32), fixed(-3, np.int32)),
+        dtypes=("int32",),
+        oracle=lambda a, b, c: np.arange(7, -2, -3),
+        tf=lambda tf, a, b, c: tf.range(a, b, c),
+        order=0,
+    ),
+    Row(
+        filling.range_op,
+        (fixed(0.5), fixed(2.0), fixed(0.25)),
+        oracle=lambda a, b, c: np.arange(0.5, 2, 0.25),
+        tf=lambda tf, a, b, c: tf.range(a, b, c),
+        order=0,
+        label="float",
+    ),
+    Row(
+        shape.broadcast_to_op,
+        (fixed([2, 3], np.int32), real()),
+        call=filling.fill,
+        oracle=lambda d, v: np.full((2, 3), v),
+        tf=lambda tf, d, v: tf.fill(d, v),
+        label="fill",
+    ),
+    Row(
+        shape.broadcast_to_op,
+        (real(2, 3),),
+        call=lambda x: x * filling.ones([2, 1], x.dtype) + filling.zeros(shape.shape(x), x.dtype),
+        oracle=lambda x: x,
+        tf=lambda tf, x: x * tf.ones([2, 1], x.dtype) + tf.zeros(tf.shape(x), x.dtype),
+        label="zeros",
+    ),
+    Row(
+        compare.select,
+        (real(2, 1), real(3)),
+        call=lambda a, b: filling.linspace(a, b, 4),
+        oracle=lambda a, b: np.linspace(*np.broadcast_arrays(a, b), 4),
+        tf=lambda tf, a, b: tf.linspace(a, b, 4),
+        static=True,
+        tol=2,
+        label="linspace",
+    ),
+    Row(
+        compare.select,
+        (real(2), real(2)),
+        call=lambda a, b: filling.linspace(a, b, 3, axis=-1),
+        oracle=lambda a, b: np.linspace(a, b, 3, axis=-1),
+        tf=lambda tf, a, b: tf.linspace(a, b, 3, axis=-1),
+        static=True,
+        label="linspace-axis",
+    ),
+    Row(
+        compare.truncate,
+        (fixed(2, np.int32), fixed(3, np.int32)),
+        call=lambda n, m: filling.eye(n, m, batch_shape=[2]),
+        dtypes=("int32",),
+        oracle=lambda n, m: np.stack([np.eye(2, 3, dtype=np.float32)] * 2),
+        tf=lambda tf, n, m: tf.eye(n, m, batch_shape=[2]),
+        order=0,
+        label="eye",
+    ),
+    Row(
+        compare.truncate,
+        (INDICES,),
+        call=lambda i: filling.one_hot(i, 3),
+        dtypes=("int32",),
+        oracle=_one_hot,
+        tf=lambda tf, i: tf.one_hot(i, 3),
+        order=0,
+        label="one_hot",
+    ),
+    Row(
+        compare.truncate,
+        (INDICES, fixed(3, np.int32)),
+        call=lambda i, depth: filling.one_hot(i, depth, axis=1, dtype="int64"),
+        dtypes=("int32",),
+        oracle=lambda i, depth: np.swapaxes(_one_hot(i), 1, 2).astype(np.int64),
+        tf=lambda tf, i, depth: tf.one_hot(i, depth, axis=1, dtype=tf.int64),
+        order=0,
+        label="one_hot-axis",
+    ),
+    Row(
+        compare.select,
+        (INDICES, real(), real()),
+        call=lambda i, on, off: filling.one_hot(i, 3, on, off),
+        oracle=lambda i, on, off: np.where(_one_hot(i) > 0, on, off),
+        label="one_hot",
+    ),
+)
