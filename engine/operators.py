@@ -32,6 +32,8 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
             other = as_operand(other, self.dtype, name)
             if type(self) is EagerTensor and not isinstance(other, Value):
                 other = EagerTensor(other)
+        if isinstance(self, Symbol):
+            return self.trace.operator(op, (other, self) if reflected else (self, other), name)
         return op(other, self) if reflected else op(self, other)
 
     return operator

@@ -6,7 +6,7 @@ a node; operands that are not symbols yet (arrays, eager tensors, Python numbers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,6 +153,10 @@ class Trace:
     def placeholder(self, aval: Aval, **node_info: Any) -> Symbol:
         """A node whose value is given from outside."""
         return self.append(placeholder, (), {"dtype": aval.dtype, "shape": aval.shape}, (aval,), **node_info)[0]
+
+    def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Any:
+        """Apply a Python operator. A trace with names may name the result after it."""
+        return function(*operands)
 
     def trainable_variables(self) -> list[Any]:
         """The trainable variables that live here. A plain trace has none."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from engine.aval import Aval, compatible, format_shape, merge_shapes, normalize_shape
 from engine.eager import EagerTensor
 from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import general
+from engine.kinds import nondifferentiable
 from engine.op import Node, Op
 from engine.tensor_shape import TensorShape
 from engine.trace import Symbol, Trace
+from engine.value import Value
 
 _HOUSE = tuple(
     str(Path(__file__).resolve().parent.parent / name) for name in ("engine", "graph_api", "tape_api", "optim")
@@ -213,12 +214,10 @@ class Tensor(Symbol):
         return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
 
 
-no_op = general(
+no_op = nondifferentiable(
     "no_op",
     lambda *_: (),
-    lambda *_: (),
-    vjp=(),
-    jvp=(),
+    abstract=lambda *_: (),
     batch=lambda op, size, flags, inputs, params: (),
     args=(),
     multi=True,
@@ -298,10 +297,16 @@ class Graph(Trace):
             return super().capture(x, dtype, name)
 
     def rename(self, operation: Operation, name: str) -> None:
-        """Give an operation made just now the name that the user asked for."""
+        """Give an operation made just now another name, which must be free; the old one is free again."""
         del self._by_name[operation.name]
         operation.name = name
         self._by_name[name] = operation
+
+    def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Any:
+        """Apply a Python operator; its operation is named after the operator (``mul``), not the op (``Mul``)."""
+        if isinstance(function, Op) and not any(isinstance(x, Value) and x.level > Symbol.level for x in operands):
+            return self.apply(function, operands, {}, name=name)
+        return function(*operands)
 
     def group(self, operations: Sequence[Any], name: str | None = None) -> Operation:
         """An operation that runs all the given ones."""
@@ -519,6 +524,36 @@ def get_default_graph() -> Graph:
     if not _root:
         _root.append(Graph())
     return _root[0]
+
+
+def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
+    """What is made in the default graph inside the `with` block runs after all of `control_inputs`."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def device(device_name_or_function: Any) -> AbstractContextManager[None]:
+    """Note a device on what is made inside. All computation happens on this machine's CPU nevertheless."""
+    return get_default_graph().device(device_name_or_function)
+
+
+def add_to_collection(name: str, value: Any) -> None:
+    """Append `value` to a collection of the default graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    """Append `value` to one or several collections of the default graph."""
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: str, scope: str | None = None) -> list[Any]:
+    """A copy of a collection of the default graph."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: str) -> list[Any]:
+    """A collection of the default graph itself."""
+    return get_default_graph().get_collection_ref(key)
 
 
 def reset_default_graph() -> None:

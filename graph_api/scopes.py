@@ -250,7 +250,8 @@ def get_variable(
             f"Did you mean to set reuse=tf.AUTO_REUSE in variable_scope?"
         )
     wanted = as_dtype(dtype) if dtype is not None else as_dtype(scope.dtype)  # type: ignore[attr-defined]
-    initial = _initial(initializer or scope.initializer, shape, wanted, full)  # type: ignore[attr-defined]
+    chosen = initializer if initializer is not None else scope.initializer  # type: ignore[attr-defined]
+    initial = _initial(chosen, shape, wanted, full)
     with graph.name_scope(None):
         variable = Variable(
             initial,

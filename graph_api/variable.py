@@ -130,7 +130,7 @@ class Variable(EngineVariable):
         """The value at this point: after assignments made before it was asked for, and after control dependencies."""
         graph = self.graph
         if self._snapshot_at != self._assignments or graph.current_control_inputs():
-            out = graph.apply(read_variable, (self._handle,), {}, name=f"{self.op.name}/read/")
+            out = self._fresh()
             if not graph.current_control_inputs():
                 self._snapshot, self._snapshot_at = out, self._assignments
         else:
@@ -197,7 +197,7 @@ class Variable(EngineVariable):
             value = as_array(value, self.dtype, f"assign to variable {self.name!r}")
         elif isinstance(value, EngineVariable):
             value = value.read_value()
-        with graph.name_scope(self.op.name.rpartition("/")[2] or None):
+        with graph.name_scope(f"{self.op.name}/"):
             written = graph.apply(assign_variable, (self._handle, graph.operand(value)), {}, name=name)
             self._assignments += 1
             with graph.control_dependencies([written.op]):
@@ -223,7 +223,8 @@ class Variable(EngineVariable):
 
     def _fresh(self) -> Tensor:
         """The value at this point, whatever happened before."""
-        return self.graph.apply(read_variable, (self._handle,), {}, name=f"{self.op.name}/read_now")  # type: ignore[no-any-return]
+        with self.graph.name_scope(f"{self.op.name}/"):
+            return self.graph.apply(read_variable, (self._handle,), {}, name="read")  # type: ignore[no-any-return]
 
     def eval(self, session: Any = None) -> Any:
         """The value in `session` or in the default session."""

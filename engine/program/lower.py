@@ -24,7 +24,7 @@ import numpy as np
 from engine.aval import Aval
 from engine.eager import abstract_operand
 from engine.op import Node, Op
-from engine.program.program import Instruction, Program
+from engine.program.program import Instruction, Program, located
 from engine.trace import constant
 from engine.variable import assign_variable, read_variable, variable_handle
 
@@ -121,9 +121,13 @@ class Lowering:
 
     def instruction(self, node: Node, inputs: tuple[int, ...], avals: Sequence[Aval]) -> tuple[int, ...]:
         """Append the kernel call."""
-        results = node.op.abstract(*avals, **node.params)
+        where = self.describe(node)
+        try:
+            results = node.op.abstract(*avals, **node.params)
+        except Exception as error:
+            raise located(error, where) from error
         outputs = tuple([self.new_slot(a) for a in (results if node.op.multi else (results,))])
-        self.instructions.append(Instruction(node.op, inputs, node.params, outputs, self.describe(node)))
+        self.instructions.append(Instruction(node.op, inputs, node.params, outputs, where))
         return outputs
 
     def constant_slot(self, array: Any) -> int:

@@ -15,7 +15,6 @@ from typing import Any
 
 from engine.aval import Aval
 from engine.eager import explained
-from engine.errors import OpError
 from engine.op import Op
 
 
@@ -111,7 +110,7 @@ class Program:
         arguments = [f"v{s}" for s in instruction.inputs] + [f"{name}=p{i}_{name}" for name in instruction.params]
         results = ", ".join(f"v{s}" for s in instruction.outputs)
         if instruction.op.multi:
-            results += ","
+            results += "," if results else "_"
         return f"{results} = k{i}({', '.join(arguments)})"
 
     def _generate(self) -> Callable[..., Any]:
@@ -131,10 +130,7 @@ class Program:
         instruction = self.instructions[line - 2]
         operands = self._operands_of(line - 2, arguments)
         better = error if operands is None else explained(error, instruction.op, operands, instruction.params)
-        message = f"{better}{instruction.where}"
-        if isinstance(better, OpError):
-            return type(better)(message)
-        return better if not instruction.where else _with_message(better, message)
+        return located(better, instruction.where)
 
     def _operands_of(self, index: int, arguments: Sequence[Any]) -> list[Any] | None:
         """Run again up to the failing instruction, to see what it was given."""
@@ -174,8 +170,12 @@ def _line_of(traceback: TracebackType | None) -> int | None:
     return None
 
 
-def _with_message(error: Exception, message: str) -> Exception:
+def located(error: Exception, where: str) -> Exception:
+    """The error with the place in the user's program appended to its message."""
+    if not where:
+        return error
     try:
-        return type(error)(message)
+        return type(error)(f"{error}{where}")
     except TypeError:
+        # an exception class of the user's own that wants other arguments
         return error

@@ -1,0 +1,46 @@
+"""TensorFlow-1 style: ``import graph_api as tf``."""
+
+import runpy as _runpy
+from pathlib import Path as _Path
+
+_runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
+
+import sys as _sys  # noqa: E402
+
+import engine.operators  # noqa: E402, F401  (installs the operators)
+from engine import errors, nest  # noqa: E402
+from engine.dtypes import (  # noqa: E402
+    DType, as_dtype, bool_ as bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64,
+    uint8, uint16, uint32, uint64,
+)  # fmt: skip
+from engine.gradient_tape import GradientTape, UnconnectedGradients  # noqa: E402
+from engine.namespace import missing as _missing  # noqa: E402
+from graph_api.convert import constant, convert_to_tensor, placeholder, placeholder_with_default  # noqa: E402
+from graph_api.flow import (  # noqa: E402
+    Assert, Print, assert_equal, assert_greater, assert_greater_equal, assert_less, assert_less_equal, group, no_op,
+    py_func, tuple, with_dependencies,
+)  # fmt: skip
+from graph_api.gradients import AggregationMethod, gradients, hessians  # noqa: E402
+from graph_api.graph import (  # noqa: E402
+    Graph, GraphKeys, Operation, Tensor, add_to_collection, add_to_collections, control_dependencies, device,
+    get_collection, get_collection_ref, get_default_graph, reset_default_graph,
+)  # fmt: skip
+from graph_api.graph import GraphShape as TensorShape  # noqa: E402
+from graph_api.library import root as _root  # noqa: E402
+from graph_api.scopes import (  # noqa: E402
+    AUTO_REUSE, VariableScope, get_variable, get_variable_scope, name_scope, variable_scope,
+)  # fmt: skip
+from graph_api.session import (  # noqa: E402
+    ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session,
+)  # fmt: skip
+from graph_api.variable import (  # noqa: E402
+    Variable, assign, assign_add, assign_sub, global_variables, global_variables_initializer, local_variables,
+    local_variables_initializer, model_variables, trainable_variables, variables_initializer,
+)  # fmt: skip
+
+globals().update({k: v for k, v in vars(_root).items() if not k.startswith("_")})
+newaxis = None
+
+
+def __getattr__(name: str) -> object:
+    raise _missing("graph_api", name)

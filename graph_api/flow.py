@@ -1,0 +1,201 @@
+"""Operations that are run for their effect or their order: no_op, group, tuple, Print, assertions, Python functions."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import nest
+from engine.aval import Aval
+from engine.dtypes import DType, as_dtype
+from engine.errors import InvalidArgumentError, UnimplementedError
+from engine.kinds import linear, nondifferentiable
+from engine.op import Op
+from engine.ops import compare, reduce
+from engine.ops import shape as shapes
+from graph_api.convert import convert_to_tensor
+from graph_api.graph import Operation, Tensor, get_default_graph
+from graph_api.graph import no_op as no_op_op
+
+
+def no_op(name: str | None = None) -> Operation:
+    """An operation that does nothing; it can wait for control dependencies."""
+    graph = get_default_graph()
+    graph.apply(no_op_op, (), {}, name=name or "NoOp")
+    return graph.nodes[-1]  # type: ignore[return-value]
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """An operation that runs all of `inputs` (operations, tensors, variables, or lists of these)."""
+    flat = [x for x in nest.flatten(list(inputs)) if x is not None]
+    return get_default_graph().group(flat, name or "group_deps")
+
+
+def tuple(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
+    """The same tensors, each available only when all of them are computed (and `control_inputs` have run)."""
+    graph = get_default_graph()
+    waited = [t for t in tensors if t is not None] + list(control_inputs or [])
+    with graph.name_scope(name or "tuple"), graph.control_dependencies([graph.group(waited)]):
+        return [None if t is None else shapes.identity(convert_to_tensor(t)) for t in tensors]
+
+
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:
+    """`output_tensor`, available only when all of `dependencies` have run."""
+    graph = get_default_graph()
+    with graph.control_dependencies(dependencies):
+        return shapes.identity(convert_to_tensor(output_tensor))  # type: ignore[no-any-return]
+
+
+def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+    raise UnimplementedError(f"{op.name}: a Python function cannot be vectorised; write it with this package's functions")
+
+
+# ---- Print -----------------------------------------------------------------------------------------------------------
+
+
+def _print_kernel(x: Any, *data: Any, message: str, summarize: int) -> Any:
+    shown = "".join("[" + " ".join(str(v) for v in np.ravel(d)[:summarize]) + "]" for d in data)
+    print(message + shown, file=sys.stderr)
+    return x
+
+
+print_op = linear(
+    "print_op",
+    _print_kernel,
+    lambda ct, x, *data, message, summarize: ct,
+    lambda x, *data, message, summarize: Aval(x.shape, x.dtype),
+    _one_by_one,
+    type="Print",
+    args=("input", "*data"),
+    stateful=True,
+    doc="The identity, with a message on standard error.",
+)
+
+
+def Print(
+    input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
+    summarize: int | None = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`input_`, with the first `summarize` elements of each of `data` printed to standard error whenever it is computed.
+
+    Raises
+    ------
+    ValueError
+        If `first_n` is given, which is not supported.
+    """
+    if first_n is not None and first_n >= 0:
+        raise ValueError("Print: argument `first_n` is not supported")
+    x = convert_to_tensor(input_)
+    params = {"message": message or "", "summarize": summarize or 3}
+    return x.graph.apply(print_op, (x, *[convert_to_tensor(d) for d in data]), params, name=name or "Print")  # type: ignore[no-any-return]
+
+
+# ---- assertions ------------------------------------------------------------------------------------------------------
+
+
+def _assert_kernel(condition: Any, *data: Any, message: str) -> tuple[()]:
+    if not np.all(condition):
+        shown = " ".join(str(np.asarray(d)) for d in data)
+        raise InvalidArgumentError(f"assertion failed: {message} {shown}".rstrip())
+    return ()
+
+
+assert_op = nondifferentiable(
+    "assert_op",
+    _assert_kernel,
+    abstract=lambda *_, message: (),
+    batch=_one_by_one,
+    type="Assert",
+    args=("condition", "*data"),
+    multi=True,
+    stateful=True,
+    doc="Raises unless the condition holds.",
+)
+
+
+def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
+    """An operation that raises InvalidArgumentError, showing `data`, unless `condition` holds when it runs."""
+    return _assertion(convert_to_tensor(condition), data, "", name or "Assert")
+
+
+def _assertion(condition: Any, data: Sequence[Any], message: str, name: str) -> Operation:
+    graph = get_default_graph()
+    graph.apply(assert_op, (condition, *[convert_to_tensor(d) for d in data]), {"message": message}, name=name)
+    return graph.nodes[-1]  # type: ignore[return-value]
+
+
+def _compared(relation: Op, symbol: str, label: str) -> Callable[..., Operation]:
+    def check(
+        x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    ) -> Operation:
+        a = convert_to_tensor(x)
+        b = convert_to_tensor(y, dtype_hint=a.dtype)
+        holds = reduce.reduce_all(relation(a, b))
+        text = f"{message + ' ' if message else ''}Condition x {symbol} y did not hold element-wise:"
+        return _assertion(holds, data or [a, b], text, name or label)
+
+    check.__name__ = label
+    check.__doc__ = f"An operation that raises InvalidArgumentError unless ``x {symbol} y`` for all elements when it runs."
+    return check
+
+
+assert_equal = _compared(compare.equal, "==", "assert_equal")
+assert_less = _compared(compare.less, "<", "assert_less")
+assert_less_equal = _compared(compare.less_equal, "<=", "assert_less_equal")
+assert_greater = _compared(compare.greater, ">", "assert_greater")
+assert_greater_equal = _compared(compare.greater_equal, ">=", "assert_greater_equal")
+
+
+# ---- Python functions ------------------------------------------------------------------------------------------------
+
+
+def _call_python(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType], single: bool) -> Any:
+    result = func(*[np.array(a) for a in arrays])
+    results = (result,) if single else nest.flatten(result)
+    if len(results) != len(dtypes):
+        raise InvalidArgumentError(f"py_func: the function must return {len(dtypes)} arrays, got {len(results)}")
+    return [np.asarray(r, dtype.numpy) for r, dtype in zip(results, dtypes, strict=True)]
+
+
+python_call = nondifferentiable(
+    "python_call",
+    _call_python,
+    abstract=lambda *_, func, dtypes, single: [Aval(None, dtype) for dtype in dtypes],
+    batch=_one_by_one,
+    type="PyFunc",
+    args=("*inputs",),
+    multi=True,
+    stateful=True,
+    doc="Calls a Python function on arrays. Derivatives do not pass it.",
+)
+
+
+def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+    """Call a Python function of NumPy arrays when the graph runs.
+
+    Parameters
+    ----------
+    func : callable
+        Takes arrays, returns an array or a list of arrays.
+    inp : list of tensors
+    Tout : DType or list of DType
+        Dtypes of the results.
+    stateful : bool
+        Accepted for compatibility: the function is called on every run.
+    name : str, optional
+
+    Returns
+    -------
+    tensor or list of tensors
+        Of unknown shapes (see `set_shape`). The gradient is None: nothing is known of the function.
+    """
+    single = not isinstance(Tout, (list, builtins.tuple))
+    dtypes = builtins.tuple([as_dtype(t) for t in ([Tout] if single else Tout)])
+    graph = get_default_graph()
+    params = {"func": func, "dtypes": dtypes, "single": single}
+    outputs = graph.apply(python_call, [convert_to_tensor(x) for x in inp], params, name=name or "PyFunc")
+    return outputs[0] if single else list(outputs)

@@ -1,0 +1,146 @@
+"""Random tensors of a graph.
+
+Each random operation has a stream of its own, named by a seed, and a counter that moves on by one each time it runs. The
+counter is a hidden variable of the session, so a new session starts the streams anew, as in TensorFlow 1. Without any
+seed the stream's name is drawn from the system's entropy once per session.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval
+from engine.dtypes import float32, int64
+from engine.ops import random
+from engine.variable import assign_variable, read_variable, variable_handle
+from graph_api.convert import convert_to_tensor, finish
+from graph_api.graph import Graph, Tensor, get_default_graph
+
+_DEFAULT_GRAPH_SEED = 87654321
+"""Stands for the graph's seed where only the operation has one (TensorFlow's choice)."""
+
+
+def set_random_seed(seed: int) -> None:
+    """Set the seed of the default graph, for operations made from here on."""
+    get_default_graph().seed = int(seed)
+
+
+def _entropy() -> np.ndarray:
+    return np.array([secrets.randbits(62), secrets.randbits(62)], np.int64)
+
+
+def _hidden(graph: Graph, aval: Aval, default: Callable[[], Any], name: str) -> Tensor:
+    """The handle of a variable that no initializer needs to run for."""
+    return graph.apply(variable_handle, (), {"aval": aval, "default": default}, name=name)  # type: ignore[no-any-return]
+
+
+def _seed_of(graph: Graph, seed: int | None) -> Any:
+    """The name of the operation's stream: fixed by the seeds, or drawn once per session."""
+    if graph.seed is None and seed is None:
+        handle = _hidden(graph, Aval((2,), int64), _entropy, "seed")
+        return graph.apply(read_variable, (handle,), {}, name="seed/read")
+    own = len(graph.nodes) if seed is None else int(seed)
+    return np.array([_DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed, own], np.int64)
+
+
+def _drawn(function: Callable[..., Any], seed: int | None, name: str) -> Any:
+    """Call ``function(draw=...)`` with a draw that is another one each time the graph runs."""
+    graph = get_default_graph()
+
+    def call() -> Any:
+        with graph.control_dependencies(None):
+            key = _seed_of(graph, seed)
+            handle = _hidden(graph, Aval((), int64), lambda: np.int64(0), "counter")
+            counter = graph.apply(read_variable, (handle,), {}, name="counter/read")
+            moved = graph.apply(assign_variable, (handle, counter + 1), {}, name="counter/assign")
+        with graph.control_dependencies([moved]):
+            return function(draw=(key, counter))
+
+    return finish(call, name)
+
+
+def uniform(
+    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Uniform random numbers in [minval, maxval); a new draw on every run. See `engine.ops.random.uniform`."""
+    return _drawn(lambda draw: random.uniform(shape, minval, maxval, dtype, draw=draw), seed, name or "random_uniform")  # type: ignore[no-any-return]
+
+
+def normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Normally distributed random numbers; a new draw on every run. See `engine.ops.random.normal`."""
+    return _drawn(lambda draw: random.normal(shape, mean, stddev, dtype, draw=draw), seed, name or "random_normal")  # type: ignore[no-any-return]
+
+
+def truncated_normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Normal numbers no further than two standard deviations from the mean; a new draw on every run."""
+    make = lambda draw: random.truncated_normal(shape, mean, stddev, dtype, draw=draw)  # noqa: E731
+    return _drawn(make, seed, name or "truncated_normal")  # type: ignore[no-any-return]
+
+
+def gamma(
+    shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Gamma-distributed numbers, ``shape`` for each pair of parameters; differentiable in them."""
+    return _drawn(lambda draw: random.gamma(shape, alpha, beta, dtype, draw=draw), seed, name or "random_gamma")  # type: ignore[no-any-return]
+
+
+def poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Counts of the Poisson distribution, ``shape`` for each rate."""
+    return _drawn(lambda draw: random.poisson(shape, lam, dtype, draw=draw), seed, name or "random_poisson")  # type: ignore[no-any-return]
+
+
+def multinomial(
+    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """Classes drawn with the probabilities that each row of `logits` gives: shape (rows, num_samples)."""
+    rows = convert_to_tensor(logits)
+    return _drawn(lambda draw: random.categorical(rows, num_samples, output_dtype, draw=draw), seed, name or "multinomial")  # type: ignore[no-any-return]
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Classes drawn with the probabilities that each row of `logits` gives: shape (rows, num_samples)."""
+    return multinomial(logits, num_samples, seed, name or "categorical", dtype)
+
+
+def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The rows of `value` in random order, another one on every run."""
+    rows = convert_to_tensor(value)
+    return _drawn(lambda draw: random.shuffle(rows, draw=draw), seed, name or "RandomShuffle")  # type: ignore[no-any-return]
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """`x` with each element kept with probability `keep_prob` (or dropped with probability `rate`) and scaled up.
+
+    Raises
+    ------
+    ValueError
+        Unless exactly one of `keep_prob` and `rate` is given, or the rate is not in [0, 1).
+    """
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("dropout: give either `rate` or `keep_prob`, not both")
+    tensor = convert_to_tensor(x)
+    dropped = rate if rate is not None else 1 - keep_prob
+    return _drawn(lambda draw: random.dropout(tensor, dropped, noise_shape, draw=draw), seed, name or "dropout")  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "categorical", "dropout", "gamma", "multinomial", "normal", "poisson", "set_random_seed",
+    "shuffle", "truncated_normal", "uniform",
+]  # fmt: skip

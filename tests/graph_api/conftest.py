@@ -1,0 +1,12 @@
+"""Every test of the graph API starts with an empty default graph."""
+
+from __future__ import annotations
+
+import pytest
+
+import graph_api as tf
+
+
+@pytest.fixture(autouse=True)
+def _fresh_graph() -> None:
+    tf.reset_default_graph()

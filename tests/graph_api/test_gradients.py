@@ -1,0 +1,211 @@
+"""`gradients` and `hessians`: the rows of TensorFlow's measured behaviour that concern graph mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+from engine.errors import DTypeError
+
+
+def run(fetches: object, feeds: dict | None = None) -> object:
+    """Run in a fresh session, with all variables initialized."""
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+def test_polynomial_through_a_placeholder() -> None:
+    x = tf.placeholder(tf.float32)
+    y = x**3 + 2 * x**2 + x + 1
+    (dy,) = tf.gradients(y, x)
+    assert run(dy, {x: 2.0}) == 21.0
+
+
+def test_two_variables() -> None:
+    a, b = tf.Variable(2.0), tf.Variable(3.0)
+    assert run(tf.gradients(a * a * b, [a, b])) == [12.0, 4.0]
+
+
+def test_targets_are_summed() -> None:
+    x = tf.placeholder(tf.float32)
+    grads = tf.gradients([x**2, x**3], x)
+    assert isinstance(grads, list)
+    assert run(grads, {x: 2.0}) == [16.0]
+
+
+def test_disconnected_source_is_none() -> None:
+    x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    assert tf.gradients(x * 2, [x, y])[1] is None
+
+
+def test_disconnected_source_as_zeros() -> None:
+    x, y = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [3])
+    grads = tf.gradients(x * 2, [x, y], unconnected_gradients="zero")
+    np.testing.assert_array_equal(run(grads[1], {x: [1, 2], y: [1, 2, 3]}), np.zeros(3, np.float32))
+    with pytest.raises(ValueError, match="unconnected_gradients"):
+        tf.gradients(x, y, unconnected_gradients="nil")
+
+
+@pytest.mark.parametrize("cut", ["stop_gradient", "floor", "ceil", "round", "int cast", "argmax", "floordiv"])
+def test_ops_that_cut_the_path(cut: str) -> None:
+    x = tf.placeholder(tf.float32, [3])
+    broken = {
+        "stop_gradient": lambda: tf.stop_gradient(x),
+        "floor": lambda: tf.floor(x),
+        "ceil": lambda: tf.ceil(x),
+        "round": lambda: tf.round(x),
+        "int cast": lambda: tf.cast(tf.cast(x, tf.int32), tf.float32),
+        "argmax": lambda: tf.cast(tf.argmax(x, 0), tf.float32),
+        "floordiv": lambda: x // 2.0,
+    }[cut]()
+    assert tf.gradients(broken, x) == [None]
+
+
+def test_sign_has_zero_gradient() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    np.testing.assert_array_equal(run(tf.gradients(tf.sign(x), x)[0], {x: [-1, 0, 2]}), [0, 0, 0])
+
+
+def test_integer_target_or_source_is_none() -> None:
+    i, x = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.float32, [2])
+    assert tf.gradients(i * 2, i) == [None]
+    assert tf.gradients(tf.cast(i, tf.float32) * x, [i, x])[0] is None
+
+
+def test_grad_ys_weigh_the_targets() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    y = x * x
+    np.testing.assert_array_equal(run(tf.gradients(y, x, grad_ys=[tf.constant([1.0, 10.0])])[0], {x: [1, 2]}), [2, 40])
+    np.testing.assert_array_equal(run(tf.gradients([y, x], x, [[0.0, 1.0], None])[0], {x: [1, 2]}), [1, 5])
+
+
+def test_grad_ys_are_checked() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    y = x * x
+    with pytest.raises(ValueError, match="Length mismatch. Passed 2 grad_ys for 1 ys"):
+        tf.gradients(y, x, [None, None])
+    with pytest.raises(ValueError, match=r"\(3,\).*\(2,\)"):
+        tf.gradients(y, x, [tf.constant([1.0, 2.0, 3.0])])
+    with pytest.raises(TypeError, match=r"float64.*float32"):
+        tf.gradients(y, x, [tf.constant([1.0, 2.0], tf.float64)])
+
+
+def test_stop_gradients_gives_partial_derivatives() -> None:
+    a = tf.placeholder(tf.float32)
+    b = 2 * a
+    assert run(tf.gradients(a + b, [a, b]), {a: 1.0}) == [3.0, 1.0]
+    assert run(tf.gradients(a + b, [a, b], stop_gradients=[a, b]), {a: 1.0}) == [1.0, 1.0]
+
+
+def test_intermediate_tensors_are_sources_too() -> None:
+    x = tf.placeholder(tf.float32)
+    h = x * x
+    assert run(tf.gradients(tf.sin(h) * 0 + h * 3, [h, x]), {x: 2.0}) == [3.0, 12.0]
+
+
+def test_target_that_is_the_source() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    np.testing.assert_array_equal(run(tf.gradients(x, x)[0], {x: [5, 6]}), [1, 1])
+
+
+def test_gradient_of_an_assignment() -> None:
+    w = tf.Variable([1.0, 2.0])
+    np.testing.assert_array_equal(run(tf.gradients(tf.assign(w, w * 3), w)[0]), [1, 1])
+
+
+def test_gradients_have_names_in_a_scope() -> None:
+    x = tf.placeholder(tf.float32)
+    assert tf.gradients(x * x, x)[0].name.startswith("gradients/")
+    assert tf.gradients(x * x, x)[0].name.startswith("gradients_1/")
+    assert tf.gradients(x * x, x, name="mine")[0].name.startswith("mine/")
+
+
+def test_every_parameter_of_gradients() -> None:
+    x = tf.placeholder(tf.float32)
+    grads = tf.gradients(
+        ys=x * x, xs=[x], grad_ys=None, name="g", colocate_gradients_with_ops=True, gate_gradients=True,
+        aggregation_method=tf.AggregationMethod.EXPERIMENTAL_TREE, stop_gradients=None,
+        unconnected_gradients=tf.UnconnectedGradients.ZERO,
+    )  # fmt: skip
+    assert run(grads, {x: 3.0}) == [6.0]
+    with pytest.raises(ValueError, match="aggregation_method"):
+        tf.gradients(x * x, x, aggregation_method=7)
+
+
+def test_bad_targets_and_sources() -> None:
+    x = tf.placeholder(tf.float32)
+    with pytest.raises(TypeError, match="xs"):
+        tf.gradients(x, 3.0)
+    with pytest.raises(TypeError, match="ys"):
+        tf.gradients(3.0, x)
+
+
+def test_second_derivative() -> None:
+    x = tf.placeholder(tf.float64)
+    (first,) = tf.gradients(x**3, x)
+    (second,) = tf.gradients(first, x)
+    (third,) = tf.gradients(second, x)
+    assert run([first, second, third], {x: 2.0}) == [12.0, 12.0, 6.0]
+
+
+def test_hessians() -> None:
+    x = tf.placeholder(tf.float64, [3])
+    y = tf.placeholder(tf.float64, [2, 2])
+    hx, hy = tf.hessians(tf.reduce_sum(x**3) + tf.reduce_sum(y * y), [x, y])
+    out = run([hx, hy], {x: [1, 2, 3], y: np.ones((2, 2))})
+    np.testing.assert_allclose(out[0], np.diag([6.0, 12.0, 18.0]))
+    np.testing.assert_allclose(out[1].reshape(4, 4), 2 * np.eye(4))
+    assert out[1].shape == (2, 2, 2, 2)
+
+
+def test_hessian_of_a_linear_function_is_zero() -> None:
+    x = tf.placeholder(tf.float64, [2])
+    np.testing.assert_array_equal(run(tf.hessians(3 * x, x)[0], {x: [1, 2]}), np.zeros((2, 2)))
+
+
+def test_hessian_needs_a_shape() -> None:
+    x = tf.placeholder(tf.float64)
+    with pytest.raises(ValueError, match="set_shape"):
+        tf.hessians(x * x, x)
+
+
+def test_jacobian_row_by_row() -> None:
+    x = tf.placeholder(tf.float64, [3])
+    y = tf.stack([x[0] * x[1], tf.sin(x[2])])
+    rows = [tf.gradients(y[i], x)[0] for i in range(2)]
+    np.testing.assert_allclose(run(rows, {x: [2.0, 3.0, 0.5]}), [[3, 2, 0], [0, 0, np.cos(0.5)]])
+
+
+def test_unknown_shapes() -> None:
+    """Broadcasting is undone although nothing is known of the shapes while the graph is built."""
+    x, b = tf.placeholder(tf.float64), tf.placeholder(tf.float64)
+    grads = tf.gradients(tf.reduce_sum(x * b), [x, b])
+    out = run(grads, {x: np.arange(6.0).reshape(2, 3), b: [1.0, 10.0, 100.0]})
+    np.testing.assert_array_equal(out[0], [[1, 10, 100]] * 2)
+    np.testing.assert_array_equal(out[1], [3, 5, 7])
+
+
+def test_float32_and_float64_do_not_mix() -> None:
+    x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float64)
+    with pytest.raises(DTypeError, match="cast"):
+        x + y
+
+
+def test_gradient_tape_over_graph_tensors() -> None:
+    x = tf.placeholder(tf.float32)
+    w = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x * w
+    assert run(tape.gradient(y, [x, w]), {x: 2.0}) == [12.0, 4.0]
+
+
+def test_long_chain_does_not_recurse() -> None:
+    x = tf.placeholder(tf.float64)
+    y = x
+    for _ in range(3000):
+        y = y * 1.0001
+    (g,) = tf.gradients(y, x)
+    assert run(g, {x: 1.0}) == pytest.approx(1.0001**3000)

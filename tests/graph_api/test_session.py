@@ -1,0 +1,266 @@
+"""Sessions: fetches, feeds, variables, control dependencies, errors."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+
+
+def test_nested_fetches_keep_their_structure() -> None:
+    x = tf.constant([1.0, 2.0])
+    y = x * 2
+    pair = namedtuple("pair", "first second")
+    with tf.Session() as sess:
+        out = sess.run({"a": x, "b": [x, (y,)], "c": pair(x, y), "d": y.op})
+    assert isinstance(out["b"], list) and isinstance(out["b"][1], tuple) and isinstance(out["c"], pair)
+    np.testing.assert_array_equal(out["c"].second, [2, 4])
+    assert out["d"] is None
+    assert type(out["a"]) is np.ndarray
+
+
+def test_scalars_come_back_as_numpy_scalars() -> None:
+    with tf.Session() as sess:
+        assert type(sess.run(tf.constant(1.0) + 1.0)) is np.float32
+
+
+def test_fetch_and_feed_by_name() -> None:
+    tf.placeholder(tf.float32, name="x") * tf.constant(2.0, name="two")
+    with tf.Session() as sess:
+        assert sess.run("mul:0", {"x:0": 4.0}) == 8.0
+        assert sess.run(["two:0"]) == [2.0]
+        assert sess.run("two") is None
+
+
+def test_feeding_an_intermediate_tensor_overrides_it() -> None:
+    x = tf.placeholder(tf.float32)
+    h = x * x
+    y = h + 1.0
+    with tf.Session() as sess:
+        assert sess.run(y, {h: 10.0}) == 11.0
+        assert sess.run(y, {x: 2.0, h: 10.0}) == 11.0
+        assert sess.run([h, y], {x: 2.0}) == [4.0, 5.0]
+
+
+def test_feeding_a_constant_or_variable() -> None:
+    c, v = tf.constant(1.0), tf.Variable(2.0)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(c + v, {c: 5.0, v: 7.0}) == 12.0
+
+
+def test_unfed_placeholder() -> None:
+    x = tf.placeholder(tf.float32, [None, 2], name="input")
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=r"'input' with dtype float32 and shape"):
+        sess.run(x + 1.0)
+
+
+def test_feed_of_the_wrong_shape() -> None:
+    x = tf.placeholder(tf.float32, [2], name="x")
+    with tf.Session() as sess:
+        message = r"Cannot feed value of shape \(3,\) for Tensor x:0, which has shape \(2,\)"
+        with pytest.raises(ValueError, match=message):
+            sess.run(x, {x: [1, 2, 3]})
+
+
+def test_bad_feeds() -> None:
+    x = tf.placeholder(tf.float32, name="x")
+    with tf.Session() as sess:
+        with pytest.raises(TypeError, match="feed"):
+            sess.run(x, {x: x})
+        with pytest.raises(TypeError, match="feed_dict key"):
+            sess.run(x, {3: 1.0})
+        with pytest.raises(ValueError, match="nowhere:0"):
+            sess.run(x, {"nowhere:0": 1.0})
+        with pytest.raises(TypeError, match="x:0"):
+            sess.run(x, {x: "text"})
+        with pytest.raises(TypeError, match="float"):
+            sess.run(tf.placeholder(tf.int32, name="i"), {"i:0": 1.5})
+
+
+def test_bad_fetches() -> None:
+    with tf.Session() as sess:
+        with pytest.raises(TypeError, match="None"):
+            sess.run(None)
+        with pytest.raises(TypeError, match="None"):
+            sess.run([tf.constant(1.0), None])
+        with pytest.raises(TypeError, match="invalid type"):
+            sess.run(3)
+        with pytest.raises(ValueError, match="nowhere"):
+            sess.run("nowhere:0")
+    with tf.Graph().as_default():
+        other = tf.constant(1.0)
+    with tf.Session() as sess, pytest.raises(ValueError, match="not an element of this graph"):
+        sess.run(other)
+
+
+def test_uninitialized_variable() -> None:
+    v = tf.Variable(1.0, name="weights")
+    with tf.Session() as sess, pytest.raises(tf.errors.FailedPreconditionError, match="weights"):
+        sess.run(v + 1.0)
+
+
+def test_each_session_has_its_own_values() -> None:
+    v = tf.Variable(1.0)
+    up = v.assign_add(1.0)
+    with tf.Session() as one, tf.Session() as two:
+        one.run(v.initializer)
+        two.run(v.initializer)
+        assert one.run(up) == 2.0 and one.run(up) == 3.0
+        assert two.run(v) == 1.0
+
+
+def test_reads_and_assignments_follow_the_order_of_the_graph() -> None:
+    v = tf.Variable(1.0)
+    before = v * 10.0
+    up = v.assign_add(1.0)
+    with tf.control_dependencies([up]):
+        after = v.read_value() * 10.0
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run([before, up, after, v]) == [10.0, 2.0, 20.0, 1.0]
+        assert sess.run(v) == 2.0
+        assert sess.run(before) == 20.0
+
+
+def test_control_dependencies_run_first() -> None:
+    v = tf.Variable(0)
+    step = v.assign_add(1)
+    with tf.control_dependencies([step]):
+        out = tf.constant(5) + 0
+        barrier = tf.no_op()
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(out) == 5
+        sess.run(barrier)
+        assert sess.run(v) == 2
+
+
+def test_group_and_tuple() -> None:
+    a, b = tf.Variable(0.0), tf.Variable(0.0)
+    both = tf.group(a.assign_add(1.0), [b.assign_add(2.0)])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(both) is None
+        assert sess.run([a, b]) == [1.0, 2.0]
+        assert sess.run(tf.tuple([a * 1.0, b * 1.0], control_inputs=[both])) == [2.0, 4.0]
+        assert sess.run([a, b]) == [2.0, 4.0]
+
+
+def test_failed_run_changes_nothing() -> None:
+    v = tf.Variable([1.0, 2.0])
+    x = tf.placeholder(tf.float32)
+    up = v.assign(v * 2.0)
+    check = tf.assert_less(x, 5.0)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed"):
+            sess.run([up, check], {x: 9.0})
+        np.testing.assert_array_equal(sess.run(v), [1, 2])
+        sess.run([up, check], {x: 1.0})
+        np.testing.assert_array_equal(sess.run(v), [2, 4])
+
+
+def test_results_belong_to_the_caller() -> None:
+    v = tf.Variable([1.0, 2.0])
+    x = tf.placeholder(tf.float32, [2])
+    c = tf.constant([5.0, 6.0])
+    keep = v.assign(x)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        fed = np.array([3.0, 4.0], np.float32)
+        for out in sess.run([v, c, x, keep, tf.reshape(x, [2, 1])], {x: fed}):
+            out[:] = 99
+        np.testing.assert_array_equal(fed, [3, 4])
+        fed[:] = 77
+        np.testing.assert_array_equal(sess.run(v), [3, 4])
+        np.testing.assert_array_equal(sess.run(c), [5, 6])
+
+
+def test_eval_and_run_shortcuts() -> None:
+    v = tf.Variable(2.0)
+    x = tf.placeholder(tf.float32)
+    y = v * x
+    with tf.Session() as sess:
+        v.initializer.run()
+        assert y.eval({x: 3.0}) == 6.0
+        assert v.eval() == 2.0
+        v.load(5.0)
+        assert y.eval({x: 3.0}, session=sess) == 15.0
+    with pytest.raises(ValueError, match="no session"):
+        y.eval({x: 1.0})
+
+
+def test_default_sessions_nest() -> None:
+    assert tf.get_default_session() is None
+    with tf.Session() as outer:
+        with tf.Session().as_default() as inner:
+            assert tf.get_default_session() is inner
+        assert tf.get_default_session() is outer
+    sess = tf.InteractiveSession()
+    assert tf.constant(3.0).eval() == 3.0
+    sess.close()
+    assert tf.get_default_session() is None
+
+
+def test_closed_session() -> None:
+    sess = tf.Session()
+    sess.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        sess.run(tf.constant(1.0))
+
+
+def test_make_callable() -> None:
+    x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    with tf.Session() as sess:
+        f = sess.make_callable(x * y, [x, y])
+        assert f(3.0, 4.0) == 12.0
+
+
+def test_new_shapes_compile_anew_and_old_ones_are_kept() -> None:
+    x = tf.placeholder(tf.float64, [None])
+    y = tf.reduce_sum(x * x)
+    with tf.Session() as sess:
+        for n in (1, 5, 0, 5, 1):
+            assert sess.run(y, {x: np.ones(n)}) == n
+        assert len(sess._executables) == 3
+
+
+def test_errors_at_run_time_name_operation_and_line() -> None:
+    a, b = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    c = tf.matmul(a, b, name="product")
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=r"'product', made at .*test_session"):
+        sess.run(c, {a: np.ones((2, 3)), b: np.ones((2, 3))})
+
+
+def test_symbolic_tensors_have_no_python_value() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    for misuse in (lambda: bool(x), lambda: list(x), lambda: [1 for _ in x]):
+        with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match=r"tf\."):
+            misuse()
+    with pytest.raises(TypeError, match="tensor_scatter_nd_update"):
+        x[0] = 1.0
+    with pytest.raises((NotImplementedError, TypeError), match="symbolic"):
+        np.asarray(x)
+
+
+def test_py_func() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.py_func(lambda a: a[::-1], [x], tf.float32)
+    with tf.Session() as sess:
+        np.testing.assert_array_equal(sess.run(y, {x: [1, 2, 3]}), [3, 2, 1])
+    assert tf.gradients(y, x) == [None]
+
+
+def test_config_and_options() -> None:
+    config = tf.ConfigProto(allow_soft_placement=True, log_device_placement=False)
+    config.gpu_options.allow_growth = True
+    with tf.Session(config=config) as sess:
+        assert sess.run(tf.constant(1)) == 1
+        with pytest.raises(ValueError, match="run_metadata"):
+            sess.run(tf.constant(1), run_metadata=object())
+    with pytest.raises(ValueError, match="target"):
+        tf.Session("grpc://somewhere")
