@@ -89,8 +89,8 @@ def _true_abstract(condition: Aval) -> Aval:
 
 def _true_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     raise ShapeError(
-        "where: without `x` and `y` the condition must not differ between batch elements, whose results would differ in "
-        "shape; give `x` and `y` to choose between values"
+        "where: without `x` and `y` the condition must not differ between batch elements, whose results would differ "
+        "in shape; give `x` and `y` to choose between values"
     )
 
 
