@@ -1,0 +1,304 @@
+"""Fourier transforms over the last one, two or three axes.
+
+All are linear, so each needs only its adjoint. A transform of complex values has the adjoint of the same kind with the
+opposite sign in the exponent. Those between real values and half spectra need care, because a half spectrum leaves out
+entries that are conjugates of others: an entry that stands for two counts twice in the inverse transform, and half in
+the adjoint of the forward one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.api import operands
+from engine.aval import Aval
+from engine.batching import NotBatched, logical_rank
+from engine.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
+from engine.errors import ShapeError
+from engine.kinds import check_dtype, linear
+from engine.op import Op
+from engine.ops.axis_args import static_axis
+
+REAL = frozenset([float32, float64])
+Lengths = tuple[int, ...] | None
+
+
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Axes are counted from the end, and of a reference only those count."""
+    if logical_rank(op, inputs[0], flags[0]) < params["rank"]:
+        raise ShapeError(f"{op.name}: the operand must have rank {params['rank']} or more")
+    out = op(*inputs, **params)
+    return out if flags[0] else NotBatched(out)
+
+
+def _check(name: str, x: Aval, rank: int, accepted: frozenset[DType]) -> None:
+    check_dtype(name, "input", x, accepted)
+    if x.shape is not None and len(x.shape) < rank:
+        raise ShapeError(f"{name}: argument `input` must have rank {rank} or more, got {x}")
+
+
+def _axes(x: Any, rank: int) -> tuple[int, ...]:
+    if x.ndim < rank:
+        raise ValueError(f"the rank must be {rank} or more")
+    return tuple(range(-rank, 0))
+
+
+# ---- complex to complex ----------------------------------------------------------------------------------------------
+
+
+def _fft_kernel(x: Any, *, rank: int, inverse: bool, scaled: bool) -> Any:
+    transform = np.fft.ifftn if inverse else np.fft.fftn
+    return transform(x, axes=_axes(x, rank), norm="backward" if inverse == scaled else "forward")
+
+
+def _fft_abstract(x: Aval, *, rank: int, inverse: bool, scaled: bool) -> Aval:
+    _check("fft", x, rank, COMPLEX)
+    return Aval(x.shape, x.dtype)
+
+
+fft_op = linear(
+    "fft_op",
+    _fft_kernel,
+    lambda ct, x, *, rank, inverse, scaled: fft_op(ct, rank=rank, inverse=not inverse, scaled=scaled),
+    _fft_abstract,
+    _batch,
+    type="FFT",
+    args=("input",),
+    doc="Fourier transform, or inverse one, over the last `rank` axes; divided by the number of points if `scaled`.",
+)
+
+# ---- real to half spectrum -------------------------------------------------------------------------------------------
+
+
+def _multiplicity(length: int, middle: float) -> Any:
+    """A factor per entry of a half spectrum: `middle` for those that stand for two, 1 for the others."""
+    factors = np.full(length // 2 + 1, middle)
+    factors[0] = 1
+    if length % 2 == 0:
+        factors[-1] = 1
+    return factors
+
+
+def _fitted(x: Any, ref: Any, rank: int) -> Any:
+    """`x` cropped or padded with zeros to ref's size in its last axes."""
+    sizes = ref.shape[ref.ndim - rank :]
+    if x.shape[x.ndim - rank :] == sizes:
+        return x
+    out = np.zeros(x.shape[: x.ndim - rank] + sizes, x.dtype)
+    common: Any = (..., *[slice(min(n, m)) for n, m in zip(sizes, x.shape[x.ndim - rank :], strict=True)])
+    out[common] = x[common]
+    return out
+
+
+def _rfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> Any:
+    return np.fft.rfftn(x, s=lengths, axes=_axes(x, rank))
+
+
+def _rfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> Any:
+    sizes = lengths or ref.shape[ref.ndim - rank :]
+    halved = ct * _multiplicity(sizes[-1], 0.5).astype(ref.dtype)
+    return _fitted(np.fft.irfftn(halved, s=sizes, axes=_axes(ct, rank), norm="forward"), ref, rank)
+
+
+def _rfft_abstract(x: Aval, *, rank: int, lengths: Lengths = None) -> Aval:
+    _check("rfft", x, rank, REAL)
+    dtype = complex128 if x.dtype is float64 else complex64
+    if x.shape is None:
+        return Aval(None, dtype)
+    sizes = lengths or x.shape[len(x.shape) - rank :]
+    last = None if sizes[-1] is None else sizes[-1] // 2 + 1
+    return Aval((*x.shape[: len(x.shape) - rank], *sizes[:-1], last), dtype)
+
+
+def _like(dtype_of: Callable[[DType], DType]) -> Callable[..., Aval]:
+    """Abstract evaluation of an adjoint: the leading axes of the cotangent, the last ones of the reference."""
+
+    def abstract(ct: Aval, ref: Aval, *, rank: int, lengths: Lengths = None) -> Aval:
+        dtype = dtype_of(ct.dtype)
+        if ct.shape is None or ref.shape is None:
+            return Aval(None, dtype)
+        return Aval(ct.shape[: len(ct.shape) - rank] + ref.shape[len(ref.shape) - rank :], dtype)
+
+    return abstract
+
+
+rfft_op = linear(
+    "rfft_op",
+    _rfft_kernel,
+    lambda ct, x, **params: rfft_back(ct, x, **params),
+    _rfft_abstract,
+    _batch,
+    type="RFFT",
+    args=("input",),
+    doc="Half spectrum of real values, cropped or padded with zeros to `lengths`.",
+)
+rfft_back = linear(
+    "rfft_back",
+    _rfft_back_kernel,
+    lambda ct, x, ref, **params: rfft_op(ct, **params),
+    _like(lambda dtype: dtype.real_dtype),
+    _batch,
+    type="RFFTGrad",
+    args=("ct", "ref"),
+    doc="The adjoint of `rfft_op`; `ref` has the shape of its operand.",
+)
+
+# ---- half spectrum to real -------------------------------------------------------------------------------------------
+
+
+def _irfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> Any:
+    return np.fft.irfftn(x, s=lengths, axes=_axes(x, rank))
+
+
+def _irfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> Any:
+    factors = _multiplicity(ct.shape[-1], 2.0) / math.prod(ct.shape[ct.ndim - rank :])
+    return _fitted(np.fft.rfftn(ct, axes=_axes(ct, rank)) * factors.astype(ct.dtype), ref, rank)
+
+
+def _irfft_abstract(x: Aval, *, rank: int, lengths: Lengths = None) -> Aval:
+    _check("irfft", x, rank, COMPLEX)
+    dtype = x.dtype.real_dtype
+    if x.shape is None:
+        return Aval(None, dtype)
+    *sizes, last = x.shape[len(x.shape) - rank :]
+    default = (*sizes, None if last is None else 2 * (last - 1))
+    return Aval((*x.shape[: len(x.shape) - rank], *(lengths or default)), dtype)
+
+
+irfft_op = linear(
+    "irfft_op",
+    _irfft_kernel,
+    lambda ct, x, **params: irfft_back(ct, x, **params),
+    _irfft_abstract,
+    _batch,
+    type="IRFFT",
+    args=("input",),
+    doc="Real values of a half spectrum, `lengths` of them (by default an even number in the last axis).",
+)
+irfft_back = linear(
+    "irfft_back",
+    _irfft_back_kernel,
+    lambda ct, x, ref, **params: irfft_op(ct, **params),
+    _like(lambda dtype: complex128 if dtype is float64 else complex64),
+    _batch,
+    type="IRFFTGrad",
+    args=("ct", "ref"),
+    doc="The adjoint of `irfft_op`; `ref` has the shape of its operand.",
+)
+
+# ---- public functions ------------------------------------------------------------------------------------------------
+
+
+def _lengths(name: str, fft_length: Any, rank: int) -> Lengths:
+    """`fft_length` as a tuple of ints."""
+    if fft_length is None:
+        return None
+    lengths = tuple(int(n) for n in np.ravel(static_axis(name, fft_length)))
+    if len(lengths) != rank or min(lengths) < 1:
+        raise ShapeError(f"{name}: argument `fft_length` must hold {rank} positive integers, got {lengths}")
+    return lengths
+
+
+@operands("input")
+def fft(input: Any) -> Any:
+    """Fourier transform of complex values over the last axis.
+
+    Examples
+    --------
+    >>> fft(np.array([1, 0, 0, 0], complex))
+    array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    """
+    return fft_op(input, rank=1, inverse=False, scaled=False)
+
+
+@operands("input")
+def ifft(input: Any) -> Any:
+    """Inverse of `fft`."""
+    return fft_op(input, rank=1, inverse=True, scaled=True)
+
+
+@operands("input")
+def fft2d(input: Any) -> Any:
+    """Fourier transform of complex values over the last two axes."""
+    return fft_op(input, rank=2, inverse=False, scaled=False)
+
+
+@operands("input")
+def ifft2d(input: Any) -> Any:
+    """Inverse of `fft2d`."""
+    return fft_op(input, rank=2, inverse=True, scaled=True)
+
+
+@operands("input")
+def fft3d(input: Any) -> Any:
+    """Fourier transform of complex values over the last three axes."""
+    return fft_op(input, rank=3, inverse=False, scaled=False)
+
+
+@operands("input")
+def ifft3d(input: Any) -> Any:
+    """Inverse of `fft3d`."""
+    return fft_op(input, rank=3, inverse=True, scaled=True)
+
+
+@operands("input_tensor")
+def rfft(input_tensor: Any, fft_length: Any = None) -> Any:
+    """Half spectrum of real values over the last axis.
+
+    Parameters
+    ----------
+    input_tensor : value, float32 or float64, shape (..., n)
+    fft_length : sequence of one int, optional
+        Crop the values, or pad them with zeros, to this length n first.
+
+    Returns
+    -------
+    value, complex64 or complex128, shape (..., n // 2 + 1)
+
+    Examples
+    --------
+    >>> rfft(np.array([1.0, 0.0, 0.0, 0.0]))
+    array([1.+0.j, 1.+0.j, 1.+0.j])
+    """
+    return rfft_op(input_tensor, rank=1, lengths=_lengths("rfft", fft_length, 1))
+
+
+@operands("input_tensor")
+def irfft(input_tensor: Any, fft_length: Any = None) -> Any:
+    """Inverse of `rfft`: real values of a half spectrum.
+
+    Parameters
+    ----------
+    input_tensor : value, complex64 or complex128, shape (..., m)
+    fft_length : sequence of one int, optional
+        How many values; by default ``2 * (m - 1)``.
+    """
+    return irfft_op(input_tensor, rank=1, lengths=_lengths("irfft", fft_length, 1))
+
+
+@operands("input_tensor")
+def rfft2d(input_tensor: Any, fft_length: Any = None) -> Any:
+    """Half spectrum of real values over the last two axes (see `rfft`)."""
+    return rfft_op(input_tensor, rank=2, lengths=_lengths("rfft2d", fft_length, 2))
+
+
+@operands("input_tensor")
+def irfft2d(input_tensor: Any, fft_length: Any = None) -> Any:
+    """Inverse of `rfft2d` (see `irfft`)."""
+    return irfft_op(input_tensor, rank=2, lengths=_lengths("irfft2d", fft_length, 2))
+
+
+@operands("input_tensor")
+def rfft3d(input_tensor: Any, fft_length: Any = None) -> Any:
+    """Half spectrum of real values over the last three axes (see `rfft`)."""
+    return rfft_op(input_tensor, rank=3, lengths=_lengths("rfft3d", fft_length, 3))
+
+
+@operands("input_tensor")
+def irfft3d(input_tensor: Any, fft_length: Any = None) -> Any:
+    """Inverse of `rfft3d` (see `irfft`)."""
+    return irfft_op(input_tensor, rank=3, lengths=_lengths("irfft3d", fft_length, 3))
