@@ -1,6 +1,6 @@
 """From an engine function to a public one: what both front ends do with their tables of names.
 
-An engine function says which of its parameters are tensors with `operands`; an `Op` knows by itself. `lift` turns
+An engine function says which of its parameters are tensors with `engine.operands.operands`; an `Op` knows by itself. `lift` turns
 either into the function that users call: lists and Python numbers become arrays by TensorFlow's rules, and what comes
 back is handed to the front end, which wraps what is still a plain array.
 """
@@ -10,34 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Container
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from engine.op import Op
 from engine.value import Value, as_array
 
-F = TypeVar("F", bound=Callable[..., Any])
 Wrap = Callable[[Any], Any]
-
-
-def operands(*same: str, alone: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Declare which parameters of an engine function are tensors.
-
-    Parameters
-    ----------
-    *same : str
-        Parameters that share one dtype: Python data among them take the dtype of the first tensor or array among them.
-        A name starting with ``*`` is a list of tensors.
-    alone : tuple of str
-        Tensor parameters that are converted on their own (conditions, indices).
-    """
-
-    def declare(function: F) -> F:
-        function.__operands__ = (same, alone)  # type: ignore[attr-defined]
-        return function
-
-    return declare
 
 
 def convert_operands(
@@ -128,6 +108,57 @@ def _pack(x: Any, dtype: Any, name: str) -> Any:
     return stack([as_operand(i, dtype, name) for i in x])
 
 
+class _Signature:
+    """What `lift` knows of a function or op: its parameters, and which of them are tensors."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.name = name
+        if isinstance(function, Op):
+            self.parameters = [p.lstrip("*") for p in function.args]
+            self.variadic = next((p.lstrip("*") for p in function.args if p.startswith("*")), None)
+            self.required, self.optional = set(self.parameters), set()
+            self.same, self.alone = function.args, ()
+            self.doc = function.doc
+            return
+        found = inspect.signature(function).parameters
+        self.parameters = list(found)
+        self.variadic = next((p.name for p in found.values() if p.kind is p.VAR_POSITIONAL), None)
+        self.required = {p.name for p in found.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
+        self.optional = {p.name for p in found.values() if p.default is None}
+        self.same, self.alone = getattr(function, "__operands__", ((), ()))
+        self.doc = function.__doc__ or ""
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+        """The arguments by name, and the `name` given as the last positional one, with which TensorFlow's end."""
+        names, label = self.parameters, None
+        arguments: dict[str, Any] = {}
+        if self.variadic is not None:
+            before = names.index(self.variadic)
+            arguments[self.variadic] = list(args[before:])
+            args = args[:before]
+        elif len(args) == len(names) + 1:
+            *args, label = args  # type: ignore[assignment]
+        if len(args) > len(names):
+            raise TypeError(f"{self.name}() takes {len(names)} positional arguments, got {len(args)}")
+        arguments.update(zip(names, args, strict=False))
+        for key, value in kwargs.items():
+            if key not in names or key in arguments:
+                why = "got twice the" if key in arguments else "has no"
+                raise TypeError(f"{self.name}() {why} argument `{key}`; its arguments are {', '.join(names)}, name")
+            arguments[key] = value
+        missing = [p for p in names if p in self.required and p not in arguments]
+        if missing:
+            raise TypeError(f"{self.name}() misses the argument `{missing[0]}`")
+        return arguments, label
+
+    def positional(self, arguments: dict[str, Any]) -> list[Any]:
+        """Takes out of `arguments` those that must be passed by position."""
+        if self.variadic is None:
+            return []
+        before = self.parameters[: self.parameters.index(self.variadic)]
+        return [*[arguments.pop(p) for p in before], *arguments.pop(self.variadic)]
+
+
 def lift(
     function: Callable[..., Any], finish: Callable[..., Any], name: str | None = None, wrap: Wrap | None = None
 ) -> Callable[..., Any]:
@@ -145,21 +176,16 @@ def lift(
         Makes the front end's tensor of an array that an argument was converted to.
     """
     public = name or getattr(function, "name", None) or function.__name__
-    if isinstance(function, Op):
-        parameters, (same, alone), optional = list(function.args), (function.args, ()), set()
-        doc, required = function.doc, len(function.args)
-    else:
-        signature = inspect.signature(function).parameters
-        parameters, optional = list(signature), {p.name for p in signature.values() if p.default is None}
-        same, alone = getattr(function, "__operands__", ((), ()))
-        doc, required = function.__doc__ or "", 0
+    signature = _Signature(function, public)
+    parameters, same, alone = signature.parameters, signature.same, signature.alone
     tensors = {*same, *alone}
     positions = [i for i, p in enumerate(parameters) if p in tensors]
-    has_lists = any(t.startswith("*") for t in tensors)
+    least = len(parameters) if isinstance(function, Op) else 0
+    has_lists = any(t.startswith("*") for t in tensors) or signature.variadic is not None
 
     def is_converted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether all tensors among the arguments are tensors already, so that nothing remains to be done."""
-        if has_lists or not required <= len(args) <= len(parameters) or not tensors.isdisjoint(kwargs):
+        if has_lists or not least <= len(args) <= len(parameters) or not tensors.isdisjoint(kwargs):
             return False
         return all(isinstance(args[i], Value) for i in positions if i < len(args))
 
@@ -167,26 +193,19 @@ def lift(
         label = kwargs.pop("name", None)
         if is_converted(args, kwargs):
             return finish(lambda: function(*args, **kwargs), label)
-        if len(args) > len(parameters):
-            # TensorFlow's signatures end with `name`
-            *args, label = args  # type: ignore[assignment]
-        if len(args) > len(parameters):
-            raise TypeError(f"{public}() takes {len(parameters)} positional arguments, got {len(args)}")
-        arguments = dict(zip(parameters, args, strict=False))
-        for key, value in kwargs.items():
-            if key not in parameters or key in arguments:
-                why = "got twice the" if key in arguments else "has no"
-                raise TypeError(f"{public}() {why} argument `{key}`; its arguments are {', '.join(parameters)}, name")
-            arguments[key] = value
-        convert_operands(public, arguments, same, alone, optional, wrap)
+        arguments, last = signature.bind(args, kwargs)
+        convert_operands(public, arguments, same, alone, signature.optional, wrap)
         if isinstance(function, Op):
-            missing = [p for p in parameters if p not in arguments]
-            if missing:
-                raise TypeError(f"{public}() misses the argument `{missing[0]}`")
-            return finish(lambda: function(*[arguments[p] for p in parameters]), label)
-        return finish(lambda: function(**arguments), label)
+            return finish(lambda: function(*_operands_of(signature, arguments)), label or last)
+        positional = signature.positional(arguments)
+        return finish(lambda: function(*positional, **arguments), label or last)
 
     functools.update_wrapper(lifted, function if not isinstance(function, Op) else lifted)
     lifted.__name__ = lifted.__qualname__ = public.rpartition(".")[2]
-    lifted.__doc__ = doc
+    lifted.__doc__ = signature.doc
     return lifted
+
+
+def _operands_of(signature: _Signature, arguments: dict[str, Any]) -> list[Any]:
+    positional = signature.positional(arguments)
+    return [*positional, *[arguments[p] for p in signature.parameters if p in arguments]]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.api import operands
 from engine.dtypes import FLOATING, NUMERIC, REAL, float32, float64
 from engine.kinds import elementwise, nondifferentiable
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
@@ -32,6 +33,7 @@ divide = elementwise(
 )
 
 
+@operands("x", "y")
 def truediv(x: Any, y: Any) -> Any:
     """``x / y``; integers are divided as float64 (8- and 16-bit ones as float32), as in TensorFlow."""
     dtype = dtype_of(x if isinstance(x, Value) or not isinstance(y, Value) else y)

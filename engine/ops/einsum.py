@@ -25,6 +25,7 @@ from engine.dtypes import NUMERIC
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, linear, multilinear, same_dtype
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
 from engine.structural import sum_to_like
@@ -233,6 +234,7 @@ einsum_op = multilinear(
 # ---- einsum ----------------------------------------------------------------------------------------------------------
 
 
+@operands("*inputs")
 def einsum(equation: str, *inputs: Any) -> Any:
     """Sum of products of tensors, in Einstein's notation.
 
@@ -350,6 +352,7 @@ def _with_digits(term: str, x: Any) -> str:
     return term.replace("...", "9876543210"[10 - count :])
 
 
+@operands("a", "b")
 def tensordot(a: Any, b: Any, axes: Any) -> Any:
     """Sum of products over pairs of axes.
 
