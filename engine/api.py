@@ -1,6 +1,6 @@
 """From an engine function to a public one: what both front ends do with their tables of names.
 
-An engine function says which of its parameters are tensors with `engine.operands.operands`; an `Op` knows by itself. `lift` turns
+An engine function says which of its parameters are tensors (`engine.operands`); an `Op` knows by itself. `lift` turns
 either into the function that users call: lists and Python numbers become arrays by TensorFlow's rules, and what comes
 back is handed to the front end, which wraps what is still a plain array.
 """

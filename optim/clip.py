@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import broadcast_shapes, format_shape
 from engine.dtypes import FLOATING, INEXACT
 from engine.errors import DTypeError, ShapeError
+from engine.operands import operands
 from engine.ops.arithmetic import add, clip, divide, maximum, minimum, multiply, reciprocal, square, subtract
 from engine.ops.compare import cast_like, greater, where
 from engine.ops.creation import ones_like, zeros_like

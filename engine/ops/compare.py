@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, broadcast_shapes
 from engine.batching import elementwise_rule
 from engine.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.creation import zeros_like
 from engine.structural import sum_to_like
 from engine.value import dtype_of

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, broadcast_shapes
 from engine.batching import elementwise_rule
 from engine.dtypes import COMPLEX, complex64, complex128, float32, float64
 from engine.kinds import check_dtype, elementwise_abstract, general, linear, same_dtype
+from engine.operands import operands
 from engine.ops import arithmetic
 from engine.ops.arithmetic import divide_no_nan, real_abs
 from engine.ops.compare import less, where

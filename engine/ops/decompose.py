@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval
 from engine.axes import expand_dims
 from engine.batching import leading
 from engine.errors import ShapeError, UnimplementedError
 from engine.kinds import FROM_VJP, general, linear
+from engine.operands import operands
 from engine.ops.arithmetic import divide_no_nan, square
 from engine.ops.compare import cast_like
 from engine.ops.complexes import complex_op, imag, real

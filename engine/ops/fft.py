@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval
 from engine.batching import NotBatched, logical_rank
 from engine.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from engine.errors import ShapeError
 from engine.kinds import check_dtype, linear
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.axis_args import static_axis
 
 REAL = frozenset([float32, float64])

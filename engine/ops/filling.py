@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, normalize_axis
 from engine.axes import expand_dims
 from engine.dtypes import DType, as_dtype, float32, float64, int32, int64
 from engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.kinds import nondifferentiable, same_dtype
+from engine.operands import operands
 from engine.ops.arithmetic import add, divide, multiply, subtract
 from engine.ops.compare import cast, equal, where
 from engine.ops.joining import concat

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array
 
-from engine.api import operands
 from engine.aval import Aval, format_shape, normalize_axis
 from engine.batching import NotBatched, materialize, shift_axes
 from engine.dtypes import INTEGER
 from engine.errors import IndexOutOfRangeError, ShapeError
 from engine.kinds import check_dtype, linear
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.axis_args import single_axis
 from engine.value import shape_of
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, Known, Shape, format_shape, merge_shapes, normalize_axis
 from engine.batching import NotBatched, axis_param, materialize
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import PerOperand, general, linear, same_dtype
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.axis_args import single_axis
 from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.slicing import getitem

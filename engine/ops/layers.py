@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, compatible, format_shape
 from engine.axes import expand_dims
 from engine.batching import materialize
@@ -14,6 +13,7 @@ from engine.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, nondifferentiable
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.arithmetic import add, maximum, square
 from engine.ops.compare import cast, equal
 from engine.ops.creation import zeros_like

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, broadcast_shapes
 from engine.axes import expand_dims, squeeze
 from engine.batching import leading
 from engine.dtypes import NUMERIC
 from engine.errors import ShapeError
 from engine.kinds import check_dtype, linear, multilinear, same_dtype
+from engine.operands import operands
 from engine.ops.einsum import diagonal, einsum_op
 from engine.ops.reduce import reduce_sum
 from engine.structural import conj, sum_to_like

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, Shape, broadcast_shapes, compatible, format_shape, normalize_axis
 from engine.axes import expand_dims
 from engine.batching import elementwise_rule, leading, shift_axes
@@ -19,6 +18,7 @@ from engine.dtypes import FLOATING, INTEGER
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, elementwise, general, same_dtype
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.arithmetic import divide_no_nan, minimum, squared_difference
 from engine.ops.axis_args import reduced_shape, single_axis
 from engine.ops.compare import cast, cast_like, not_equal

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from engine.api import operands
 from engine.aval import Aval
 from engine.batching import leading
 from engine.errors import ShapeError
 from engine.kinds import general, linear
+from engine.operands import operands
 from engine.ops.complexes import real
 from engine.ops.creation import ones_like
 from engine.ops.decompose import cholesky_op

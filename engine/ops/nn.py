@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, normalize_axis
 from engine.batching import axis_param
 from engine.dtypes import FLOATING, REAL
 from engine.errors import ShapeError
 from engine.kinds import check_dtype, elementwise, general
+from engine.operands import operands
 from engine.ops.arithmetic import reciprocal, square
 from engine.ops.axis_args import single_axis
 from engine.ops.compare import cast_like, where

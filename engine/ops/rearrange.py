@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, format_shape
 from engine.axes import expand_dims
 from engine.batching import NotBatched, axis_param, lead_param, shift_axes
@@ -15,6 +14,7 @@ from engine.dtypes import INTEGER, int64
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, general, linear, nondifferentiable
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.arithmetic import negative
 from engine.ops.axis_args import reduction_axes, single_axis
 from engine.ops.gather import gather

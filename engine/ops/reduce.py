@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, Shape, compatible, format_shape, merge_shapes
 from engine.batching import NotBatched, axis_param, logical_rank, materialize
 from engine.dtypes import BOOL, FLOATING, NUMERIC, DType
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import PerOperand, check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.axis_args import (
     Axes,
     count_reduced,

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, merge_shapes, normalize_axis
 from engine.batching import axis_param
 from engine.dtypes import FLOATING, INEXACT, NUMERIC, DType
 from engine.errors import InvalidArgumentError
 from engine.kinds import check_dtype, general, linear, same_dtype
+from engine.operands import operands
 from engine.ops.arithmetic import minimum
 from engine.ops.axis_args import single_axis
 from engine.ops.compare import equal, where

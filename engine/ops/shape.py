@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from engine import axes
-from engine.api import operands
 from engine.aval import Aval, Shape, broadcast_shapes, format_shape, normalize_axis
 from engine.batching import NotBatched, elementwise_rule, lead_param
 from engine.dtypes import INTEGER, DType, as_dtype, int32
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, linear, nondifferentiable, same_dtype
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.axis_args import static_axis
 from engine.ops.joining import stack
 from engine.structural import broadcast_array_to, conj, reshape_like, sum_to_like

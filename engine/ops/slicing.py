@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, Shape, compatible, format_shape, normalize_axis
 from engine.dtypes import BOOL
 from engine.errors import DTypeError, ShapeError
 from engine.kinds import check_dtype, linear
 from engine.op import Op
+from engine.operands import operands
 from engine.ops.indexing import OPERAND, getitem_op, placed_shape, placing_rule
 from engine.trace import constant_value
 from engine.value import Value, aval_of, shape_of

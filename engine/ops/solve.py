@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from engine.api import operands
 from engine.aval import Aval, broadcast_shapes, format_shape
 from engine.axes import expand_dims
 from engine.batching import leading
 from engine.dtypes import complex64, complex128, float32, float64
 from engine.errors import ShapeError
 from engine.kinds import check_dtype, general, linear, same_dtype
+from engine.operands import operands
 from engine.ops import linalg
 from engine.ops.complexes import complex_op, imag, real
 from engine.ops.linalg import matmul, trace

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from engine.api import operands
 from engine.dtypes import FLOATING
 from engine.errors import UnimplementedError
 from engine.kinds import elementwise
+from engine.operands import operands
 from engine.ops.arithmetic import sign, square
 from engine.ops.compare import cast_like, equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval
 from engine.axes import squeeze
 from engine.batching import axis_param
 from engine.dtypes import INEXACT
 from engine.errors import InvalidArgumentError, UnimplementedError
 from engine.kinds import check_dtype, linear
+from engine.operands import operands
 from engine.ops.arithmetic import divide_no_nan
 from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
