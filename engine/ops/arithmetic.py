@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import operands
 from engine.dtypes import FLOATING, NUMERIC, REAL, float32, float64
 from engine.kinds import elementwise, nondifferentiable
+from engine.operands import operands
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
 from engine.ops.creation import ones_like, zeros_like
 from engine.value import Value, dtype_of
