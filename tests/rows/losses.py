@@ -87,6 +87,7 @@ ROWS = (
         wrt=(0, 1, 2),
         oracle=lambda z, x, q: -q * z * sp.log_expit(x) - (1 - z) * sp.log_expit(-x),
         tf=lambda tf, z, x, q: tf.nn.weighted_cross_entropy_with_logits(z, x, q),
+        reorders=True,
         label="weighted",
     ),
     Row(

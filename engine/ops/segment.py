@@ -1,0 +1,435 @@
+"""Reductions over segments: rows of data are grouped by an id each, and each group is reduced to one row.
+
+``unsorted_segment_*`` take the number of segments and ids in any order; rows with a negative id are dropped.
+``segment_*`` take ascending ids, the last of which says how many segments there are. All rules rest on `unsegment`,
+which hands each row what its segment got.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, compatible, format_shape
+from engine.batching import materialize
+from engine.dtypes import INTEGER, NUMERIC, REAL
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.kinds import check_dtype, general, linear
+from engine.op import Op, Rule
+from engine.operands import operands
+from engine.ops.arithmetic import divide_no_nan, maximum
+from engine.ops.compare import cast_like, equal, where
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.explog import sqrt
+from engine.ops.gather import add_at
+from engine.structural import conj, scale
+from engine.value import Value
+
+# ---- what all ops share ----------------------------------------------------------------------------------------------
+
+
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Data, ids and a reference all get the batch axis; a number of segments must not have it."""
+    full = [x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)]
+    if op.args[-1] == "num_segments":
+        if flags[-1]:
+            raise ShapeError(f"{op.name}: argument `num_segments` must not differ between batch elements")
+        full[-1] = inputs[-1]
+    elif op.args[-1] == "segment_ids" and op is not unsegment and flags[-1]:
+        raise ShapeError(
+            f"{op.name}: argument `segment_ids` must not differ between batch elements, for it decides the result's "
+            f"shape; use the unsorted function, which is told the number of segments"
+        )
+    return op(*full, **{**params, "lead": params.get("lead", 0) + 1})
+
+
+def _flat_ids(ids: Any, lead: int, count: int, name: str) -> Any:
+    """The ids as a vector, those of each batch element moved behind those of the one before."""
+    if np.any(ids >= count):
+        raise InvalidArgumentError(f"{name}: argument `segment_ids` must be below {count}, got {np.max(ids)}")
+    size = math.prod(ids.shape[:lead])
+    flat = ids.reshape(size, math.prod(ids.shape[lead:])).astype(np.int64)
+    if size > 1:
+        flat = np.where(flat < 0, -1, flat + np.arange(size)[:, None] * count)
+    return flat.ravel()
+
+
+def _check_rows(name: str, data: Any, ids: Any, lead: int) -> None:
+    """Raise ShapeError unless there is one id per row: the shape of the data starts with that of the ids."""
+    if data.shape is None or ids.shape is None:
+        return
+    if not compatible(data.shape[: len(ids.shape)], ids.shape):
+        raise ShapeError(
+            f"{name}: the shape of `data` must start with that of `segment_ids`, "
+            f"got {format_shape(data.shape[lead:])} and {format_shape(ids.shape[lead:])}"
+        )
+
+
+def _abstract(name: str, data: Aval, ids: Aval, count: int | None, lead: int) -> Aval:
+    check_dtype(name, "segment_ids", ids, INTEGER)
+    _check_rows(name, data, ids, lead)
+    if data.shape is None or ids.shape is None:
+        return Aval(None, data.dtype)
+    return Aval((*data.shape[:lead], count, *data.shape[len(ids.shape) :]), data.dtype)
+
+
+# ---- unsegment and its transpose -------------------------------------------------------------------------------------
+
+
+def _unsegment_kernel(x: Any, ids: Any, *, lead: int = 0) -> Any:
+    count, row = x.shape[lead], x.shape[lead + 1 :]
+    flat = _flat_ids(ids, lead, count, "unsegment")
+    rows = x.reshape(math.prod(x.shape[: lead + 1]), *row)
+    dropped = flat < 0
+    if not dropped.any():
+        out = rows[flat]
+    else:
+        out = np.zeros((len(flat), *row), x.dtype)
+        out[~dropped] = rows[flat[~dropped]]
+    return out.reshape(ids.shape + row)
+
+
+def _unsegment_abstract(x: Aval, ids: Aval, *, lead: int = 0) -> Aval:
+    check_dtype("unsegment", "segment_ids", ids, INTEGER)
+    if x.shape is None or ids.shape is None:
+        return Aval(None, x.dtype)
+    return Aval(ids.shape + x.shape[lead + 1 :], x.dtype)
+
+
+unsegment = linear(
+    "unsegment",
+    _unsegment_kernel,
+    lambda ct, x, ids, *, lead=0: segment_sum_like(ct, ids, x, lead=lead),
+    _unsegment_abstract,
+    _batch,
+    args=("x", "segment_ids"),
+    doc="The row of x that each id names; zeros for negative ids.",
+)
+
+
+def _sum_kernel(data: Any, ids: Any, count: int, lead: int) -> Any:
+    flat = _flat_ids(ids, lead, count, "segment_sum")
+    leading, row = data.shape[:lead], data.shape[ids.ndim :]
+    values = data.reshape(len(flat), math.prod(row))
+    kept = flat >= 0
+    if not kept.all():
+        flat, values = flat[kept], values[kept]
+    return add_at(math.prod(leading) * count, flat, values).reshape(*leading, count, *row)
+
+
+segment_sum_like = linear(
+    "segment_sum_like",
+    lambda data, ids, ref, *, lead=0: _sum_kernel(data, ids, ref.shape[lead], lead),
+    lambda ct, data, ids, ref, *, lead=0: unsegment(ct, ids, lead=lead),
+    lambda data, ids, ref, *, lead=0: _abstract(
+        "segment_sum_like", data, ids, None if ref.shape is None else ref.shape[lead], lead
+    ),
+    _batch,
+    args=("data", "segment_ids", "ref"),
+    doc="Sums over segments, as many as `ref` has rows.",
+)
+
+
+# ---- reductions ------------------------------------------------------------------------------------------------------
+
+
+def _folding(name: str, ufunc: Any, empty: Callable[[Any], Any]) -> Callable[..., Any]:
+    """``fold(data, ids, count, lead)``: rows folded by a ufunc; ``empty(dtype)`` for a segment without rows."""
+
+    def fold(data: Any, ids: Any, count: int, lead: int) -> Any:
+        flat = _flat_ids(ids, lead, count, name)
+        leading, row = data.shape[:lead], data.shape[ids.ndim :]
+        values = data.reshape(len(flat), math.prod(row))
+        out = np.full((math.prod(leading) * count, math.prod(row)), empty(data.dtype), data.dtype)
+        order = np.argsort(flat, kind="stable")
+        order = order[np.searchsorted(flat, 0, sorter=order) :]
+        if len(order):
+            ordered = flat[order]
+            starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+            out[ordered[starts]] = ufunc.reduceat(values[order], starts, axis=0)
+        return out.reshape(*leading, count, *row)
+
+    return fold
+
+
+def _segment_count(name: str, ids: Any, lead: int) -> int:
+    """The number of segments that ascending ids name, after checking that they ascend."""
+    one = ids[(0,) * lead]
+    if one.ndim != 1:
+        raise ShapeError(f"{name}: argument `segment_ids` must be a vector, got shape {format_shape(one.shape)}")
+    if len(one) and (one[0] < 0 or np.any(one[1:] < one[:-1])):
+        raise InvalidArgumentError(f"{name}: argument `segment_ids` must be ascending and not negative, got {one}")
+    return int(one[-1]) + 1 if len(one) else 0
+
+
+def _pair(
+    name: str,
+    folds: tuple[Callable[..., Any], Callable[..., Any]],
+    rules: tuple[Rule, Rule],
+    accepts: Any,
+    doc: str,
+) -> tuple[Op, Op]:
+    """The unsorted and the sorted op that fold rows in one way (up to what a segment without rows gets)."""
+    (unsorted_fold, sorted_fold), (vjp, jvp) = folds, rules
+
+    def unsorted_abstract(data: Aval, ids: Aval, number: Aval, *, lead: int = 0) -> Aval:
+        check_dtype(f"unsorted_{name}", "data", data, accepts)
+        count = number.value if isinstance(number.value, int) else None
+        return _abstract(f"unsorted_{name}", data, ids, count, lead)
+
+    def unsorted_kernel(data: Any, ids: Any, number: Any, *, lead: int = 0) -> Any:
+        _check_rows(f"unsorted_{name}", data, ids, lead)
+        return unsorted_fold(data, ids, int(number), lead)
+
+    def sorted_abstract(data: Aval, ids: Aval, *, lead: int = 0) -> Aval:
+        check_dtype(name, "data", data, accepts)
+        known = isinstance(ids.value, tuple) and None not in ids.value
+        return _abstract(name, data, ids, _segment_count(name, np.asarray(ids.value), 0) if known else None, lead)
+
+    def sorted_kernel(data: Any, ids: Any, *, lead: int = 0) -> Any:
+        _check_rows(name, data, ids, lead)
+        return sorted_fold(data, ids, _segment_count(name, ids, lead), lead)
+
+    made = []
+    for prefix, kernel, abstract, args in (
+        ("unsorted_", unsorted_kernel, unsorted_abstract, ("data", "segment_ids", "num_segments")),
+        ("", sorted_kernel, sorted_abstract, ("data", "segment_ids")),
+    ):
+        none = (None,) * (len(args) - 1)
+        op = general(
+            f"{prefix}{name}_op",
+            kernel,
+            abstract,
+            vjp=(vjp, *none),
+            jvp=(jvp, *none),
+            batch=_batch,
+            type="".join(part.capitalize() for part in f"{prefix}{name}".split("_")),
+            args=args,
+            doc=doc,
+        )
+        made.append(op)
+    return made[0], made[1]
+
+
+def _with_slope(slope: Callable[..., Any]) -> tuple[Rule, Rule]:
+    """Both rules of an op of which each row's derivative is ``slope(out, data, ids, *number)``."""
+
+    def vjp(ct: Any, out: Any, data: Any, ids: Any, *number: Any, lead: int = 0) -> Any:
+        return scale(unsegment(ct, ids, lead=lead), conj(slope(out, data, ids, *number, lead=lead)))
+
+    def jvp(t: Any, out: Any, data: Any, ids: Any, *number: Any, lead: int = 0) -> Any:
+        return segment_sum_like(scale(t, slope(out, data, ids, *number, lead=lead)), ids, out, lead=lead)
+
+    return vjp, jvp
+
+
+def _share_of_ties(out: Any, data: Any, ids: Any, *number: Any, lead: int) -> Any:
+    """1 at the extremum of each segment; 1/k at each of k ties."""
+    chosen = cast_like(equal(data, unsegment(out, ids, lead=lead)), data)
+    return divide_no_nan(chosen, unsegment(segment_sum_like(chosen, ids, out, lead=lead), ids, lead=lead))
+
+
+def _product_of_others(out: Any, data: Any, ids: Any, *number: Any, lead: int) -> Any:
+    """For each row the product of the others in its segment, without dividing by zero."""
+    none, one = zeros_like(data), ones_like(data)
+    is_zero = equal(data, none)
+    safe = where(is_zero, one, data)
+    zeros = unsegment(segment_sum_like(cast_like(is_zero, data), ids, out, lead=lead), ids, lead=lead)
+    op = unsorted_segment_prod_op if number else segment_prod_op
+    nonzero = unsegment(op(safe, ids, *number, lead=lead), ids, lead=lead)
+    return where(is_zero, where(equal(zeros, one), nonzero, none), where(equal(zeros, none), nonzero / safe, none))
+
+
+def _zero(dtype: Any) -> Any:
+    return 0
+
+
+def _one(dtype: Any) -> Any:
+    return 1
+
+
+def _lowest(dtype: Any) -> Any:
+    return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _highest(dtype: Any) -> Any:
+    return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+_product = _folding("segment_prod", np.multiply, _one)
+
+unsorted_segment_sum_op, segment_sum_op = _pair(
+    "segment_sum",
+    (_sum_kernel, _sum_kernel),
+    (
+        lambda ct, out, data, ids, *number, lead=0: unsegment(ct, ids, lead=lead),
+        lambda t, out, data, ids, *number, lead=0: segment_sum_like(t, ids, out, lead=lead),
+    ),
+    NUMERIC,
+    "Sums over segments; 0 for a segment without rows.",
+)
+unsorted_segment_max_op, segment_max_op = _pair(
+    "segment_max",
+    (_folding("segment_max", np.maximum, _lowest), _folding("segment_max", np.maximum, _zero)),
+    _with_slope(_share_of_ties),
+    REAL,
+    "Largest elements of segments.",
+)
+unsorted_segment_min_op, segment_min_op = _pair(
+    "segment_min",
+    (_folding("segment_min", np.minimum, _highest), _folding("segment_min", np.minimum, _zero)),
+    _with_slope(_share_of_ties),
+    REAL,
+    "Smallest elements of segments.",
+)
+unsorted_segment_prod_op, segment_prod_op = _pair(
+    "segment_prod",
+    (_product, _product),
+    _with_slope(_product_of_others),
+    NUMERIC,
+    "Products over segments; 1 for a segment without rows.",
+)
+
+
+def _number(num_segments: Any) -> Any:
+    """The number of segments as an operand: an integer tensor stays one, an int does not take the data's dtype."""
+    return num_segments if isinstance(num_segments, Value) else np.asarray(num_segments, np.int32)
+
+
+@operands("data", alone=("segment_ids",))
+def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    """Sums of the rows of `data` that have the same id.
+
+    Parameters
+    ----------
+    data : value
+        Its shape starts with that of `segment_ids`.
+    segment_ids : integer value
+        Below `num_segments`; rows with a negative id are dropped.
+    num_segments : int or integer scalar
+
+    Returns
+    -------
+    value
+        One row per segment, 0 for a segment without rows.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an id is too large.
+    ShapeError
+        If there is not one id per row.
+
+    Examples
+    --------
+    >>> unsorted_segment_sum(np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), 3)
+    array([2., 5., 0.])
+    """
+    return unsorted_segment_sum_op(data, segment_ids, _number(num_segments))
+
+
+def _rows_per_segment(data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    """How many rows each segment has (1 if none), in the shape and dtype of its sum."""
+    count = unsorted_segment_sum(ones_like(data), segment_ids, num_segments)
+    return maximum(count, ones_like(count))
+
+
+@operands("data", alone=("segment_ids",))
+def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    """Means of the rows that have the same id (parameters as in `unsorted_segment_sum`); 0 for a segment without rows.
+
+    Examples
+    --------
+    >>> unsorted_segment_mean(np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), 3)
+    array([2. , 2.5, 0. ])
+    """
+    total = unsorted_segment_sum(data, segment_ids, num_segments)
+    return total / _rows_per_segment(data, segment_ids, num_segments)
+
+
+@operands("data", alone=("segment_ids",))
+def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    """Sums of the rows that have the same id over the root of their number (else as `unsorted_segment_sum`)."""
+    total = unsorted_segment_sum(data, segment_ids, num_segments)
+    return total / sqrt(_rows_per_segment(data, segment_ids, num_segments))
+
+
+@operands("data", alone=("segment_ids",))
+def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    """Largest elements of the rows that have the same id (parameters as in `unsorted_segment_sum`).
+
+    The lowest number of the dtype for a segment without rows. Each of k ties has the derivative 1/k.
+    """
+    return unsorted_segment_max_op(data, segment_ids, _number(num_segments))
+
+
+@operands("data", alone=("segment_ids",))
+def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    """Smallest elements of the rows that have the same id (parameters as in `unsorted_segment_sum`).
+
+    The highest number of the dtype for a segment without rows. Each of k ties has the derivative 1/k.
+    """
+    return unsorted_segment_min_op(data, segment_ids, _number(num_segments))
+
+
+@operands("data", alone=("segment_ids",))
+def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any) -> Any:
+    """Products of the rows that have the same id (parameters as in `unsorted_segment_sum`); 1 for one without rows.
+
+    First derivatives are exact where elements are zero; second derivatives only where none is.
+    """
+    return unsorted_segment_prod_op(data, segment_ids, _number(num_segments))
+
+
+@operands("data", alone=("segment_ids",))
+def segment_sum(data: Any, segment_ids: Any) -> Any:
+    """Sums of the rows of `data` that have the same id.
+
+    Parameters
+    ----------
+    data : value
+    segment_ids : integer value of shape (rows,)
+        Ascending; the last one is the number of segments less 1.
+
+    Returns
+    -------
+    value
+        One row per segment, 0 for a segment without rows.
+
+    Examples
+    --------
+    >>> segment_sum(np.array([1.0, 2.0, 4.0]), np.array([0, 0, 2]))
+    array([3., 0., 4.])
+    """
+    return segment_sum_op(data, segment_ids)
+
+
+@operands("data", alone=("segment_ids",))
+def segment_mean(data: Any, segment_ids: Any) -> Any:
+    """Means of the rows that have the same id (parameters as in `segment_sum`); 0 for a segment without rows."""
+    count = segment_sum(ones_like(data), segment_ids)
+    return segment_sum(data, segment_ids) / maximum(count, ones_like(count))
+
+
+@operands("data", alone=("segment_ids",))
+def segment_max(data: Any, segment_ids: Any) -> Any:
+    """Largest elements of the rows that have the same id (parameters as in `segment_sum`); 0 for one without rows."""
+    return segment_max_op(data, segment_ids)
+
+
+@operands("data", alone=("segment_ids",))
+def segment_min(data: Any, segment_ids: Any) -> Any:
+    """Smallest elements of the rows that have the same id (parameters as in `segment_sum`); 0 for one without rows."""
+    return segment_min_op(data, segment_ids)
+
+
+@operands("data", alone=("segment_ids",))
+def segment_prod(data: Any, segment_ids: Any) -> Any:
+    """Products of the rows that have the same id (parameters as in `segment_sum`); 1 for a segment without rows.
+
+    First derivatives are exact where elements are zero; second derivatives only where none is.
+    """
+    return segment_prod_op(data, segment_ids)
