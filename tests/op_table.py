@@ -18,7 +18,11 @@ from engine.op import FROM_VJP, Op
 from tests import rows
 from tests.row import Row
 
-WITHOUT_ROW = {"placeholder": "has no value of its own"}
+WITHOUT_ROW = {
+    "placeholder": "gets its value from outside",
+    "variable_handle": "has its value in a session",
+    "assign_variable": "has its effect in a session",
+}
 """Ops that cannot have a row, and why."""
 
 

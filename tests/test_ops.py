@@ -79,13 +79,14 @@ def test_value(row: Row, dtype: str) -> None:
     raw = row.apply(*inputs)
     out = row.apply(*eager(inputs))
     assert_same_bits(inputs, before)
-    assert all(isinstance(o, EagerTensor) for o in flatten(out)), "eager operands must give eager results"
+    if inputs:
+        assert all(isinstance(o, EagerTensor) for o in flatten(out)), "eager operands must give eager results"
     if not row.op.stateful:
         assert_same_bits(flatten(out), flatten(raw))
     if row.oracle is not None:
         expected = flatten(row.oracle(*inputs))
         for got, e in zip(flatten(out), expected, strict=True):
-            assert_close(got, e, row.tol, got.dtype.numpy)
+            assert_close(got, e, row.tol, array(got).dtype)
 
 
 def layouts(a: np.ndarray) -> Iterator[Any]:
@@ -232,20 +233,25 @@ def test_graph_agrees_with_tape(row: Row, dtype: str, shapes: str) -> None:
         assert shapes != "known" and (row.static or row.call), "abstract evaluation must cope with unknown shapes"
         return
     feeds = [(symbols[i], inputs[i]) for i in fed]
+    forward_only = len(trace.nodes)
     try:
         first, second, more = symbolic_derivatives(row, trace, [operands[i] for i in wrt], out, cts, cts2)
     except ShapeError:
         assert shapes == "rank unknown" or (shapes == "dims unknown" and row.static)
         first, second, more, expected = [], [], [], (expected[0], [], [])
+        del trace.nodes[forward_only:]
     assert all(isinstance(v, Symbol) for v in (*flatten(out), *first, *second) if v is not None)
     got = interpret(trace, feeds + more, [*flatten(out), *first, *second])
     wanted = [*expected[0], *expected[1], *expected[2]]
+    assert [v is None for v in got] == [v is None for v in wanted]
+    # Where shapes are unknown, the terms of a sum may be added in another order: the nodes that wait to undo a possible
+    # broadcasting group them, which shows in second derivatives.
+    exact = len(wanted) if shapes == "known" else len(wanted) - len(expected[2])
     if shapes == "rank unknown" or (shapes == "dims unknown" and row.reorders):
-        # the order of a sum may then be another one
-        assert [v is None for v in got] == [v is None for v in wanted]
-        assert_all_close([v for v in got if v is not None], [v for v in wanted if v is not None], row)
-    else:
-        assert_same_bits(got, wanted)
+        exact = 0
+    assert_same_bits(got[:exact], wanted[:exact])
+    rest = [(g, w) for g, w in zip(got[exact:], wanted[exact:], strict=True) if g is not None]
+    assert_all_close([g for g, _ in rest], [w for _, w in rest], row)
 
 
 def symbolic_derivatives(

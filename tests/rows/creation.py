@@ -1,0 +1,24 @@
+"""Rows of `engine.ops.creation`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.dtypes import int32
+from engine.ops import creation
+from tests.row import Row, real
+
+DTYPES = ("float32", "float64", "complex128", "int32", "bool")
+
+ROWS = (
+    Row(creation.zeros_like, (real(3, 4),), dtypes=DTYPES, oracle=np.zeros_like, tf=lambda tf, x: tf.zeros_like(x)),
+    Row(creation.ones_like, (real(3, 4),), dtypes=DTYPES, oracle=np.ones_like, tf=lambda tf, x: tf.ones_like(x)),
+    Row(
+        creation.ones_like,
+        (real(2, 0),),
+        {"dtype": int32},
+        label="other dtype",
+        oracle=lambda x: np.ones((2, 0), np.int32),
+        tf=lambda tf, x: tf.ones_like(x, tf.int32),
+    ),
+)

@@ -1,0 +1,12 @@
+"""Rows of `engine.trace`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine import trace
+from tests.row import Row
+
+VALUE = np.array([[1.5, -2.0]])
+
+ROWS = (Row(trace.constant, (), {"value": VALUE}, dtypes=("float64",), oracle=lambda: VALUE),)

@@ -1,0 +1,12 @@
+"""Rows of `engine.variable`."""
+
+from __future__ import annotations
+
+from engine import variable
+from tests.row import Row, real
+
+ROWS = (
+    Row(
+        variable.read_variable, (real(3, 4),), dtypes=("float32", "float64", "complex128"), oracle=lambda handle: handle
+    ),
+)
