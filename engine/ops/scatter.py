@@ -1,0 +1,327 @@
+"""Entries at multi-dimensional indices: taken (`gather_nd`), placed (`scatter_nd`), changed (`tensor_scatter_nd_*`).
+
+The last dimension of `indices` holds the index vectors. The number of leading dimensions that all operands share,
+`batch_dims`, is also what makes these ops work on batches.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, Shape, compatible, format_shape
+from engine.batching import materialize
+from engine.dtypes import INTEGER, int32
+from engine.errors import ShapeError
+from engine.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
+from engine.op import Op
+from engine.operands import operands
+from engine.ops.arithmetic import add, divide, multiply, negative
+from engine.ops.compare import cast_like, equal
+from engine.ops.creation import zeros_like
+from engine.ops.gather import add_at, check_range
+from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand
+
+
+def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> Any:
+    """The index vectors as row numbers of the array reshaped to rows, in order."""
+    depth = indices.shape[-1]
+    sizes = shape[batch_dims : batch_dims + depth]
+    if len(sizes) < depth:
+        raise ShapeError(f"{name}: index vectors of {depth} entries for shape {format_shape(shape[batch_dims:])}")
+    rows = np.zeros(indices.shape[:-1], np.intp)
+    for k, size in enumerate(sizes):
+        column = indices[..., k]
+        check_range(name, column, size)
+        rows = rows * size + column
+    outer = math.prod(shape[:batch_dims])
+    rows = rows.reshape(outer, rows.size // outer if outer else 0)
+    return (rows + np.arange(outer)[:, None] * math.prod(sizes)).ravel()
+
+
+def _row_shape(indices: Any, shape: tuple[int, ...], batch_dims: int) -> tuple[int, int]:
+    """Number and length of the rows."""
+    inner = batch_dims + indices.shape[-1]
+    return math.prod(shape[:inner]), math.prod(shape[inner:])
+
+
+def _entries_shape(name: str, indices: Aval, shape: Shape, batch_dims: int) -> Shape:
+    """The shape of the entries of a value of the given shape that `indices` name."""
+    check_dtype(name, "indices", indices, INTEGER)
+    if indices.shape is None:
+        return None
+    if not indices.shape:
+        raise ShapeError(f"{name}: argument `indices` must have rank 1 or more, got a scalar")
+    depth = indices.shape[-1]
+    if shape is None or depth is None:
+        return None
+    if depth > len(shape) - batch_dims:
+        raise ShapeError(
+            f"{name}: the last dimension of `indices`, {depth}, must be at most the rank of what is indexed, "
+            f"{len(shape) - batch_dims}"
+        )
+    if not compatible(shape[:batch_dims], indices.shape[:batch_dims]):
+        raise ShapeError(
+            f"{name}: `indices` {format_shape(indices.shape)} must agree with {format_shape(shape)} in the first "
+            f"{batch_dims} dimensions"
+        )
+    return indices.shape[:-1] + shape[batch_dims + depth :]
+
+
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The batch is one more leading dimension that all operands share."""
+    full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
+    return op(*full, batch_dims=params.get("batch_dims", 0) + 1)
+
+
+# ---- gather_nd, scatter_nd -------------------------------------------------------------------------------------------
+
+
+def _gather_nd_kernel(params: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+    rows = _rows("gather_nd", indices, params.shape, batch_dims)
+    taken = params.reshape(_row_shape(indices, params.shape, batch_dims))[rows]
+    return taken.reshape(indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1] :])
+
+
+gather_nd_op = linear(
+    "gather_nd_op",
+    _gather_nd_kernel,
+    lambda ct, params, indices, *, batch_dims=0: scatter_nd_op(
+        ct, indices, shape_op(params, out_type=int32, lead=batch_dims), batch_dims=batch_dims
+    ),
+    lambda params, indices, *, batch_dims=0: Aval(
+        _entries_shape("gather_nd", indices, params.shape, batch_dims), params.dtype
+    ),
+    _batch,
+    type="GatherNd",
+    args=("params", "indices"),
+    doc="Entries of `params` at index vectors.",
+)
+
+
+def _scatter_nd_kernel(updates: Any, indices: Any, shape: Any, *, batch_dims: int = 0) -> Any:
+    full = updates.shape[:batch_dims] + as_dims(shape)
+    rows = _rows("scatter_nd", indices, full, batch_dims)
+    count, columns = _row_shape(indices, full, batch_dims)
+    _check_updates("scatter_nd", updates.shape, indices, full, batch_dims)
+    return add_at(count, rows, updates.reshape(rows.size, columns)).reshape(full)
+
+
+def _check_updates(name: str, shape: tuple[int, ...], indices: Any, full: tuple[int, ...], batch_dims: int) -> None:
+    expected = indices.shape[:-1] + full[batch_dims + indices.shape[-1] :]
+    if shape != expected:
+        raise ShapeError(f"{name}: argument `updates` must have shape {expected}, got {shape}")
+
+
+def _scatter_nd_abstract(updates: Aval, indices: Aval, shape: Aval, *, batch_dims: int = 0) -> Aval:
+    dims = known_dims(shape)
+    if dims is None or (batch_dims and updates.shape is None):
+        return Aval(None, updates.dtype)
+    full = (updates.shape or ())[:batch_dims] + dims
+    expected = _entries_shape("scatter_nd", indices, full, batch_dims)
+    if not compatible(updates.shape, expected):
+        shown = f"{format_shape(expected)}, got {format_shape(updates.shape)}"
+        raise ShapeError(f"scatter_nd: argument `updates` must have shape {shown}")
+    return Aval(full, updates.dtype)
+
+
+def _scatter_nd_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Any:
+    if flags[2]:
+        raise ShapeError("scatter_nd: argument `shape` must not differ between batch elements")
+    updates, indices = (x if f else materialize(x, size) for x, f in zip(inputs[:2], flags[:2], strict=True))
+    return op(updates, indices, inputs[2], batch_dims=params.get("batch_dims", 0) + 1)
+
+
+scatter_nd_op = linear(
+    "scatter_nd_op",
+    _scatter_nd_kernel,
+    lambda ct, updates, indices, shape, *, batch_dims=0: gather_nd_op(ct, indices, batch_dims=batch_dims),
+    _scatter_nd_abstract,
+    _scatter_nd_batch,
+    type="ScatterNd",
+    args=("updates", "indices", "shape"),
+    doc="Updates added up at index vectors in zeros: the transpose of `gather_nd_op`.",
+)
+
+
+@operands("params", alone=("indices",))
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Any:
+    """Entries of `params` at index vectors.
+
+    Parameters
+    ----------
+    params : value
+    indices : integer value, shape (..., k)
+        Index vectors of k entries; negative entries do not count from the end.
+    batch_dims : int
+        Number of leading dimensions that `params` and `indices` share.
+
+    Returns
+    -------
+    value
+        Of shape ``indices.shape[:-1] + params.shape[batch_dims + k:]``.
+
+    Raises
+    ------
+    IndexOutOfRangeError
+        If an index is out of range.
+
+    Examples
+    --------
+    >>> gather_nd(np.array([[1, 2], [3, 4]]), np.array([[0, 0], [1, 0]]))
+    array([1, 3])
+    """
+    return gather_nd_op(params, indices, batch_dims=int(batch_dims))
+
+
+@operands("updates", alone=("indices",))
+def scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+    """Updates placed at index vectors in zeros; those at equal indices add up.
+
+    Parameters
+    ----------
+    indices : integer value, shape (..., k)
+    updates : value, shape ``indices.shape[:-1] + shape[k:]``
+    shape : sequence of int and scalar values, or integer vector
+
+    Examples
+    --------
+    >>> scatter_nd(np.array([[1], [3], [1]]), np.array([5, 6, 7]), [4])
+    array([ 0, 12,  0,  6])
+    """
+    return scatter_nd_op(updates, indices, shape_operand(shape))
+
+
+# ---- tensor_scatter_nd_* ---------------------------------------------------------------------------------------------
+
+
+def _changed_abstract(name: str) -> Any:
+    def abstract(tensor: Aval, indices: Aval, updates: Aval, *, batch_dims: int = 0) -> Aval:
+        dtype = same_dtype(name, ("tensor", "updates"), (tensor, updates))
+        expected = _entries_shape(name, indices, tensor.shape, batch_dims)
+        if not compatible(updates.shape, expected):
+            shown = f"{format_shape(expected)}, got {format_shape(updates.shape)}"
+            raise ShapeError(f"{name}: argument `updates` must have shape {shown}")
+        return Aval(tensor.shape, dtype)
+
+    return abstract
+
+
+def _changed(name: str, change: Any) -> Any:
+    """Kernel: a copy of the tensor, as rows, in which ``change(rows, at, updates)`` is made."""
+
+    def kernel(tensor: Any, indices: Any, updates: Any, *, batch_dims: int = 0) -> Any:
+        at = _rows(name, indices, tensor.shape, batch_dims)
+        _check_updates(name, updates.shape, indices, tensor.shape, batch_dims)
+        count, columns = _row_shape(indices, tensor.shape, batch_dims)
+        out = np.array(tensor, order="C").reshape(count, columns)
+        change(out, at, updates.reshape(at.size, columns))
+        return out.reshape(tensor.shape)
+
+    return kernel
+
+
+def _assign(rows: Any, at: Any, updates: Any) -> None:
+    rows[at] = updates
+
+
+tensor_scatter_update_op = general(
+    "tensor_scatter_update_op",
+    _changed("tensor_scatter_nd_update", _assign),
+    _changed_abstract("tensor_scatter_nd_update"),
+    vjp=(
+        lambda ct, out, x, i, updates, **p: tensor_scatter_update_op(ct, i, zeros_like(updates), **p),
+        None,
+        lambda ct, out, x, i, updates, **p: gather_nd_op(ct, i, **p),
+    ),
+    jvp=(
+        lambda t, out, x, i, updates, **p: tensor_scatter_update_op(t, i, zeros_like(updates), **p),
+        None,
+        lambda t, out, x, i, updates, **p: tensor_scatter_update_op(zeros_like(x), i, t, **p),
+    ),
+    batch=_batch,
+    type="TensorScatterUpdate",
+    args=("tensor", "indices", "updates"),
+    doc="A tensor with other entries at some index vectors.",
+)
+
+
+def _attained(out: Any, x: Any, i: Any, updates: Any, batch_dims: int) -> tuple[Any, Any, Any]:
+    """Where x and where the updates attain the extremum, as ones and zeros, and how many of them do at each entry."""
+    by_x = cast_like(equal(x, out), x)
+    by_update = cast_like(equal(updates, gather_nd_op(out, i, batch_dims=batch_dims)), x)
+    shape = shape_op(x, out_type=int32, lead=batch_dims)
+    return by_x, by_update, add(by_x, scatter_nd_op(by_update, i, shape, batch_dims=batch_dims))
+
+
+def _extreme_dx(ct: Any, out: Any, x: Any, i: Any, updates: Any, *, batch_dims: int = 0) -> Any:
+    by_x, _, count = _attained(out, x, i, updates, batch_dims)
+    return multiply(divide(ct, count), by_x)
+
+
+def _extreme_dupdates(ct: Any, out: Any, x: Any, i: Any, updates: Any, *, batch_dims: int = 0) -> Any:
+    _, by_update, count = _attained(out, x, i, updates, batch_dims)
+    return multiply(gather_nd_op(divide(ct, count), i, batch_dims=batch_dims), by_update)
+
+
+def _extreme(name: str, ufunc: Any, public: str) -> Op:
+    return general(
+        name,
+        _changed(public, ufunc.at),
+        _changed_abstract(public),
+        vjp=(_extreme_dx, None, _extreme_dupdates),
+        jvp=FROM_VJP,
+        batch=_batch,
+        args=("tensor", "indices", "updates"),
+        doc=f"A tensor whose entries at some index vectors are the {ufunc.__name__} of themselves and the updates.",
+    )
+
+
+tensor_scatter_max_op = _extreme("tensor_scatter_max_op", np.maximum, "tensor_scatter_nd_max")
+tensor_scatter_min_op = _extreme("tensor_scatter_min_op", np.minimum, "tensor_scatter_nd_min")
+
+
+@operands("tensor", "updates", alone=("indices",))
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any) -> Any:
+    """`tensor` with `updates` in place of the entries at some index vectors, which should be distinct.
+
+    Parameters
+    ----------
+    tensor : value
+    indices : integer value, shape (..., k)
+    updates : value, shape ``indices.shape[:-1] + tensor.shape[k:]``
+
+    Examples
+    --------
+    >>> tensor_scatter_nd_update(np.array([1, 2, 3]), np.array([[2]]), np.array([9]))
+    array([1, 2, 9])
+    """
+    return tensor_scatter_update_op(tensor, indices, updates)
+
+
+@operands("tensor", "updates", alone=("indices",))
+def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
+    """`tensor` with `updates` added to the entries at some index vectors."""
+    return add(tensor, scatter_nd_op(updates, indices, shape_op(tensor, out_type=int32)))
+
+
+@operands("tensor", "updates", alone=("indices",))
+def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Any:
+    """`tensor` with `updates` subtracted from the entries at some index vectors."""
+    return tensor_scatter_nd_add(tensor, indices, negative(updates))
+
+
+@operands("tensor", "updates", alone=("indices",))
+def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any) -> Any:
+    """`tensor` with the larger of entry and update at some index vectors. k ties share the derivative equally."""
+    return tensor_scatter_max_op(tensor, indices, updates)
+
+
+@operands("tensor", "updates", alone=("indices",))
+def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any) -> Any:
+    """`tensor` with the smaller of entry and update at some index vectors. k ties share the derivative equally."""
+    return tensor_scatter_min_op(tensor, indices, updates)
