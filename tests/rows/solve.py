@@ -99,9 +99,14 @@ ROWS = (
         oracle=lambda x: (np.triu(x) + np.triu(x, 1)) / 2,
     ),
     Row(solve.cofactor, (regular(2, 3, 3),), dtypes=ALL, oracle=lambda x: _cofactors(x)),
-    Row(solve.det_op, (real(2, 3, 3),), oracle=np.linalg.det, tf=lambda tf, x: tf.linalg.det(x)),
-    # TensorFlow's complex gradient lacks a conjugate
-    Row(solve.det_op, (real(3, 3),), dtypes=("complex64", "complex128"), label="complex", oracle=np.linalg.det),
+    Row(
+        solve.det_op,
+        (real(2, 3, 3),),
+        dtypes=ALL,
+        oracle=np.linalg.det,
+        tf=lambda tf, x: tf.linalg.det(x),
+        tf_value_only=("complex128",),  # its gradient lacks a conjugate
+    ),
     Row(solve.det_op, (real(1, 1),), label="size 1", oracle=np.linalg.det, tf=lambda tf, x: tf.linalg.det(x)),
     Row(solve.det_op, (singular(3),), dtypes=ALL, label="singular", oracle=lambda x: x[0, 0] * 0, order=1),
     Row(
