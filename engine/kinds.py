@@ -172,6 +172,7 @@ def linear(
     type: str = "",
     args: Sequence[str] = ("x",),
     multi: bool = False,
+    stateful: bool = False,
     simplify: Any = None,
     doc: str = "",
 ) -> Op:
@@ -204,6 +205,7 @@ def linear(
         batch=batch,
         kind="linear",
         multi=multi,
+        stateful=stateful,
         simplify=simplify,
         doc=doc,
     )

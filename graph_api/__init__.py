@@ -5,8 +5,6 @@ from pathlib import Path as _Path
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
-import sys as _sys  # noqa: E402
-
 import engine.operators  # noqa: E402, F401  (installs the operators)
 from engine import errors, nest  # noqa: E402
 from engine.dtypes import (  # noqa: E402
@@ -15,7 +13,11 @@ from engine.dtypes import (  # noqa: E402
 )  # fmt: skip
 from engine.gradient_tape import GradientTape, UnconnectedGradients  # noqa: E402
 from engine.namespace import missing as _missing  # noqa: E402
-from graph_api.convert import constant, convert_to_tensor, placeholder, placeholder_with_default  # noqa: E402
+from engine.ops.shape import broadcast_static_shape  # noqa: E402
+from engine.tensor_shape import Dimension  # noqa: E402
+from graph_api.convert import (  # noqa: E402
+    constant, convert_to_tensor, custom_gradient, placeholder, placeholder_with_default,
+)  # fmt: skip
 from graph_api.flow import (  # noqa: E402
     Assert, Print, assert_equal, assert_greater, assert_greater_equal, assert_less, assert_less_equal, group, no_op,
     py_func, tuple, with_dependencies,
@@ -27,6 +29,9 @@ from graph_api.graph import (  # noqa: E402
 )  # fmt: skip
 from graph_api.graph import GraphShape as TensorShape  # noqa: E402
 from graph_api.library import root as _root  # noqa: E402
+from graph_api.modes import (  # noqa: E402
+    disable_eager_execution, disable_v2_behavior, enable_eager_execution, executing_eagerly,
+)  # fmt: skip
 from graph_api.scopes import (  # noqa: E402
     AUTO_REUSE, VariableScope, get_variable, get_variable_scope, name_scope, variable_scope,
 )  # fmt: skip
@@ -34,12 +39,14 @@ from graph_api.session import (  # noqa: E402
     ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session,
 )  # fmt: skip
 from graph_api.variable import (  # noqa: E402
-    Variable, assign, assign_add, assign_sub, global_variables, global_variables_initializer, local_variables,
-    local_variables_initializer, model_variables, trainable_variables, variables_initializer,
+    Variable, assign, assign_add, assign_sub, local_variables, local_variables_initializer, model_variables,
+    trainable_variables,
 )  # fmt: skip
 
-globals().update({k: v for k, v in vars(_root).items() if not k.startswith("_")})
 newaxis = None
+__version__ = "1.15.0"  # the TensorFlow release whose names these are
+
+globals().update({k: v for k, v in vars(_root).items() if not k.startswith("_")})
 
 
 def __getattr__(name: str) -> object:

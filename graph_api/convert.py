@@ -11,6 +11,7 @@ from engine import nest
 from engine.api import as_operand, own_array
 from engine.aval import Aval, compatible, format_shape, normalize_shape
 from engine.batching import elementwise_rule
+from engine.custom import custom_gradient as with_custom_gradient
 from engine.dtypes import as_dtype
 from engine.errors import DTypeError, ShapeError
 from engine.kinds import linear
@@ -174,3 +175,22 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     graph = tensor.graph
     aval = Aval(dims, tensor.dtype)
     return graph.append(default_input, (tensor,), {"shape": dims}, (aval,), name=name or "PlaceholderWithDefault")[0]  # type: ignore[return-value]
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: a function that returns ``(result, grad_fn)`` and has the gradient that `grad_fn` computes.
+
+    See `engine.custom.custom_gradient`, of which this is the form for graph tensors.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> @tf.custom_gradient
+    ... def halved(x):
+    ...     return x * 1.0, lambda dy: dy * 0.5
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.constant(3.0)
+    ...     print(sess.run(tf.gradients(halved(x), x)))
+    [np.float32(0.5)]
+    """
+    return with_custom_gradient(f, convert_to_tensor)

@@ -22,7 +22,8 @@ def legacy(
     renames : dict, optional
         Old name to new name (``keep_dims`` to ``keepdims``).
     order : sequence of str, optional
-        Names of the positional arguments, where TensorFlow 1 has them in another order.
+        Names of the positional arguments, where TensorFlow 1 has them in another order. ``_sentinel`` is one that must
+        not be given, so that those behind it are given by name.
     ignored : sequence of str
         Names of arguments that have no meaning here whatever their value (``validate_indices``).
     """
@@ -36,7 +37,10 @@ def legacy(
             for key, value in zip(order, args, strict=False):
                 if key in kwargs:
                     raise TypeError(f"{function.__name__}() got two values for the argument `{key}`")
-                if value is not None or key not in table:
+                if key == "_sentinel":
+                    if value is not None:
+                        raise ValueError(f"Only call `{function.__name__}` with named arguments (labels=..., logits=...)")
+                elif value is not None or key not in table:
                     kwargs[key] = value
             args = ()
         for old, new in table.items():

@@ -1,15 +1,55 @@
-"""The functions of the graph API, made from the table in `graph_api.names`."""
+"""The functions of the graph API, made from the table in `graph_api.names` and from what is native to graphs."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from engine.api import lift
-from engine.namespace import build
+from engine.namespace import build, namespace, place
+from graph_api import initial_values, loss_functions, sampling, testing, training, variable
 from graph_api.convert import finish
 from graph_api.legacy import legacy
 from graph_api.names import TABLE, Old
+
+NATIVE: tuple[tuple[Any, str], ...] = (
+    # ---- random tensors
+    (sampling.uniform, "random_uniform random.uniform"),
+    (sampling.normal, "random_normal random.normal"),
+    (sampling.truncated_normal, "truncated_normal random.truncated_normal"),
+    (sampling.gamma, "random_gamma random.gamma"),
+    (sampling.poisson, "random_poisson random.poisson"),
+    (sampling.multinomial, "multinomial random.multinomial"),
+    (sampling.categorical, "random.categorical"),
+    (sampling.shuffle, "random_shuffle random.shuffle"),
+    (sampling.set_random_seed, "set_random_seed random.set_random_seed"),
+    (sampling.dropout, "nn.dropout"),
+    # ---- initial values
+    (initial_values.Initializer, "initializers.Initializer"),
+    (initial_values.zeros_initializer, "zeros_initializer initializers.zeros"),
+    (initial_values.ones_initializer, "ones_initializer initializers.ones"),
+    (initial_values.constant_initializer, "constant_initializer initializers.constant"),
+    (initial_values.identity_initializer, "initializers.identity"),
+    (initial_values.random_uniform_initializer, "random_uniform_initializer initializers.random_uniform"),
+    (initial_values.random_normal_initializer, "random_normal_initializer initializers.random_normal"),
+    (initial_values.truncated_normal_initializer, "truncated_normal_initializer initializers.truncated_normal"),
+    (initial_values.variance_scaling_initializer, "variance_scaling_initializer initializers.variance_scaling"),
+    (initial_values.glorot_uniform_initializer, "glorot_uniform_initializer initializers.glorot_uniform"),
+    (initial_values.glorot_normal_initializer, "glorot_normal_initializer initializers.glorot_normal"),
+    (initial_values.he_normal_initializer, "initializers.he_normal"),
+    (initial_values.he_uniform_initializer, "initializers.he_uniform"),
+    (
+        variable.global_variables_initializer,
+        "global_variables_initializer initialize_all_variables initializers.global_variables",
+    ),
+    (variable.variables_initializer, "variables_initializer initialize_variables initializers.variables"),
+    (variable.global_variables, "global_variables all_variables"),
+    # ---- parts of the API that are modules here
+    (training, "train"),
+    (loss_functions, "losses"),
+    (testing, "test"),
+)
 
 
 def public(row: Any, name: str) -> Callable[..., Any]:
@@ -20,4 +60,15 @@ def public(row: Any, name: str) -> Callable[..., Any]:
     return lift(row, finish, name)
 
 
-root = build("graph_api", TABLE, public)
+def tree() -> Any:
+    """Everything, in a tree of namespaces; ``compat.v1`` is the whole again."""
+    root = build("graph_api", TABLE, public)
+    for value, names in NATIVE:
+        for path in names.split():
+            place(root, path, value)
+    root.compat = namespace("graph_api.compat")  # type: ignore[attr-defined]
+    root.compat.v1 = sys.modules["graph_api.compat.v1"] = sys.modules["graph_api"]
+    return root
+
+
+root = tree()

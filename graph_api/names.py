@@ -10,10 +10,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.operands import operands
 from engine.ops import (
-    arithmetic, compare, complexes, creation, decompose, einsum, explog, extrema, gather, joining, linalg,
-    matrix_functions, nn, reduce, scan, shape, slicing, solve, special, stats, trig,
+    arithmetic,
+    compare,
+    complexes,
+    creation,
+    decompose,
+    einsum,
+    explog,
+    extrema,
+    filling,
+    gather,
+    joining,
+    layers,
+    linalg,
+    losses,
+    matrix_functions,
+    nn,
+    random,
+    rearrange,
+    reduce,
+    scan,
+    shape,
+    slicing,
+    solve,
+    special,
+    stats,
+    trig,
 )  # fmt: skip
+from optim import clip
 
 
 @dataclass(frozen=True)
@@ -30,6 +56,13 @@ _KEEP = {"keep_dims": "keepdims", "reduction_indices": "axis"}
 _ARG = ("input", "axis", "name", "dimension", "output_type")
 _TENSOR = {"tensor": "input"}
 _NORM = ("tensor", "ord", "axis", "keepdims", "name", "keep_dims")
+_NAMED = ("_sentinel", "labels", "logits", "name")
+
+
+@operands("labels", "logits")
+def _softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) -> Any:
+    """As `engine.ops.losses.softmax_cross_entropy_with_logits`, but the labels count as constants (TensorFlow 1's way)."""
+    return losses.softmax_cross_entropy_with_logits(shape.stop_gradient(labels), logits, axis)
 
 
 def _reduction(function: Callable[..., Any]) -> Old:
@@ -212,4 +245,65 @@ TABLE: tuple[tuple[Any, str], ...] = (
     (nn.softsign, "nn.softsign math.softsign"),
     (Old(nn.softmax, {"dim": "axis"}, ("logits", "axis", "name", "dim")), "nn.softmax math.softmax"),
     (Old(nn.log_softmax, {"dim": "axis"}, ("logits", "axis", "name", "dim")), "nn.log_softmax math.log_softmax"),
+    (layers.l2_loss, "nn.l2_loss"),
+    (
+        Old(layers.l2_normalize, {"dim": "axis"}, ("x", "axis", "epsilon", "name", "dim")),
+        "nn.l2_normalize math.l2_normalize",
+    ),
+    (
+        Old(layers.moments, {"keep_dims": "keepdims"}, ("x", "axes", "shift", "name", "keep_dims", "keepdims")),
+        "nn.moments",
+    ),
+    (layers.batch_normalization, "nn.batch_normalization"),
+    (layers.bias_add, "nn.bias_add"),
+    (layers.zero_fraction, "nn.zero_fraction math.zero_fraction"),
+    (Old(layers.in_top_k, order=("predictions", "targets", "k", "name")), "nn.in_top_k math.in_top_k"),
+    # ---- losses
+    (
+        Old(_softmax_cross_entropy_with_logits, {"dim": "axis"}, (*_NAMED[:3], "axis", "name")),
+        "nn.softmax_cross_entropy_with_logits",
+    ),
+    (
+        Old(losses.softmax_cross_entropy_with_logits, {"dim": "axis"}, ("labels", "logits", "axis", "name", "dim")),
+        "nn.softmax_cross_entropy_with_logits_v2",
+    ),
+    (
+        Old(losses.sparse_softmax_cross_entropy_with_logits, order=_NAMED),
+        "nn.sparse_softmax_cross_entropy_with_logits",
+    ),
+    (Old(losses.sigmoid_cross_entropy_with_logits, order=_NAMED), "nn.sigmoid_cross_entropy_with_logits"),
+    (
+        Old(
+            losses.weighted_cross_entropy_with_logits,
+            {"targets": "labels"},
+            ("labels", "logits", "pos_weight", "name", "targets"),
+        ),
+        "nn.weighted_cross_entropy_with_logits",
+    ),
+    # ---- values made from shapes and counts
+    (filling.zeros, "zeros"),
+    (filling.ones, "ones"),
+    (filling.fill, "fill"),
+    (filling.range, "range"),
+    (filling.linspace, "linspace lin_space"),
+    (filling.eye, "eye linalg.eye"),
+    (filling.one_hot, "one_hot"),
+    # ---- rearrangement
+    (rearrange.tile, "tile"),
+    (Old(rearrange.repeat, order=("input", "repeats", "axis", "name")), "repeat"),
+    (Old(rearrange.pad, order=("tensor", "paddings", "mode", "name", "constant_values")), "pad"),
+    (rearrange.reverse, "reverse reverse_v2"),
+    (rearrange.roll, "roll"),
+    (rearrange.meshgrid, "meshgrid"),
+    # ---- clipping and schedules
+    (clip.clip_by_value, "clip_by_value"),
+    (clip.clip_by_norm, "clip_by_norm"),
+    (clip.clip_by_average_norm, "clip_by_average_norm"),
+    (clip.clip_by_global_norm, "clip_by_global_norm"),
+    (clip.global_norm, "global_norm linalg.global_norm"),
+    # ---- random numbers that are functions of a seed
+    (random.stateless_uniform, "random.stateless_uniform"),
+    (random.stateless_normal, "random.stateless_normal"),
+    (random.stateless_truncated_normal, "random.stateless_truncated_normal"),
+    (random.stateless_categorical, "random.stateless_categorical"),
 )

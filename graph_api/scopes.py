@@ -9,7 +9,7 @@ from typing import Any
 from engine.aval import compatible, normalize_shape
 from engine.dtypes import DType, as_dtype, float32
 from engine.value import Value
-from graph_api import initializers
+from graph_api import initial_values
 from graph_api.graph import Graph, GraphKeys, get_default_graph
 from graph_api.variable import Variable
 
@@ -287,14 +287,14 @@ def _shared(existing: Variable, full: str, shape: Any, dtype: Any, scope: Variab
 def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Any:
     """What to make the variable from."""
     if initializer is None:
-        initializer = initializers.glorot_uniform_initializer() if dtype.is_floating else initializers.zeros_initializer()
+        initializer = initial_values.glorot_uniform_initializer() if dtype.is_floating else initial_values.zeros_initializer()
     if not callable(initializer) or isinstance(initializer, Value):
         return initializer
     if isinstance(initializer, type):
         initializer = initializer()
     dims = normalize_shape(shape)
     if dims is None or None in dims:
-        if shape is None and not isinstance(initializer, initializers.Initializer):
+        if shape is None and not isinstance(initializer, initial_values.Initializer):
             return initializer
         raise ValueError(f"Shape of a new variable ({full}) must be fully defined, but instead was {shape}.")
     make: Callable[..., Any] = initializer

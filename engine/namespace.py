@@ -1,0 +1,69 @@
+"""Trees of names: from a front end's table to the modules that users see.
+
+A table has one row per function: the function (or op), and all its names below ``tf.`` (``"abs math.abs"``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+
+def missing(path: str, name: str) -> AttributeError:
+    """The error for a name that is not here."""
+    front_end = path.partition(".")[0]
+    return AttributeError(f"module '{path}' has no attribute '{name}': dualgrad's {front_end} has no such name (yet)")
+
+
+def namespace(path: str) -> ModuleType:
+    """An empty module of the given full name, which can be imported too."""
+    module = ModuleType(path, f"The part `{path.partition('.')[2]}` of TensorFlow's API.")
+
+    def getattr_(name: str) -> Any:
+        raise missing(path, name)
+
+    module.__dict__["__getattr__"] = getattr_
+    sys.modules[path] = module
+    return module
+
+
+def place(root: Any, path: str, value: Any) -> None:
+    """Make `value` known as `path` (``"math.abs"``), making the namespaces on the way.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken: a table must not say two things about one name.
+    """
+    *parents, name = path.split(".")
+    here = root
+    for parent in parents:
+        if parent not in vars(here):
+            setattr(here, parent, namespace(f"{here.__name__}.{parent}"))
+        here = vars(here)[parent]
+    if name in vars(here):
+        raise ValueError(f"the name {path} is in the table twice")
+    setattr(here, name, value)
+
+
+def build(
+    front_end: str, table: Iterable[tuple[Any, str]], public: Callable[[Any, str], Callable[..., Any]]
+) -> ModuleType:
+    """All functions of a table, in a tree of namespaces.
+
+    Parameters
+    ----------
+    front_end : str
+        Name of the package.
+    table : iterable of (function, names)
+    public : callable
+        ``public(function, name)`` makes the function that users call.
+    """
+    root = ModuleType(front_end)
+    for function, names in table:
+        value = public(function, names.split()[0])
+        for path in names.split():
+            place(root, path, value)
+    return root

@@ -1,0 +1,94 @@
+"""``tf.losses``: losses that note themselves in a collection, and that collection."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.api import lift
+from engine.ops import losses
+from engine.ops.reduce import add_n
+from graph_api.convert import finish
+from graph_api.graph import GraphKeys, get_default_graph
+
+
+class Reduction:
+    """How a loss per element becomes one number."""
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    MEAN = "weighted_mean"
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+
+
+def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+    """Note a loss in a collection."""
+    if loss_collection is not None:
+        get_default_graph().add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
+    """The losses noted so far."""
+    return get_default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """The regularization losses of the variables made so far."""
+    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
+    """The sum of the regularization losses."""
+    found = get_regularization_losses(scope)
+    return finish(lambda: add_n(found) if found else np.float32(0), name)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Any:
+    """The sum of the losses noted so far, and of the regularization losses.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    found = get_losses(scope) + (get_regularization_losses(scope) if add_regularization_losses else [])
+    if not found:
+        raise ValueError("get_total_loss: no losses have been added")
+    return finish(lambda: add_n(found), name)
+
+
+def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A loss with TensorFlow 1's `scope` and `loss_collection`."""
+    lifted = lift(function, finish)
+    names = list(inspect.signature(function).parameters)
+    # TensorFlow 1 puts `scope` and `loss_collection` before `reduction`
+    order = [*names[:-1], "scope", "loss_collection", "reduction"] if names[-1] == "reduction" else names
+
+    @functools.wraps(lifted)
+    def loss(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(order, args, strict=False)) | kwargs
+        collection = given.pop("loss_collection", GraphKeys.LOSSES)
+        result = lifted(name=given.pop("scope", None) or function.__name__, **given)
+        add_loss(result, collection)
+        return result
+
+    return loss
+
+
+absolute_difference = _noting(losses.absolute_difference)
+compute_weighted_loss = _noting(losses.compute_weighted_loss)
+cosine_distance = _noting(losses.cosine_distance)
+hinge_loss = _noting(losses.hinge_loss)
+huber_loss = _noting(losses.huber_loss)
+log_loss = _noting(losses.log_loss)
+mean_squared_error = _noting(losses.mean_squared_error)
+sigmoid_cross_entropy = _noting(losses.sigmoid_cross_entropy)
+softmax_cross_entropy = _noting(losses.softmax_cross_entropy)
+sparse_softmax_cross_entropy = _noting(losses.sparse_softmax_cross_entropy)
