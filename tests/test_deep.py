@@ -47,4 +47,5 @@ def test_100_000_ops_in_a_row(gradient: Callable[[int], float]) -> None:
 @pytest.mark.parametrize("gradient", [on_a_tape, in_a_graph])
 def test_memory_is_linear(gradient: Callable[[int], float]) -> None:
     gradient(10)
-    assert peak(gradient, 20_000) < 12 * peak(gradient, 2_000)
+    # ten times the length; dictionaries grow in steps, hence the margin
+    assert peak(gradient, 10_000) < 15 * peak(gradient, 1_000)
