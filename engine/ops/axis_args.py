@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -46,13 +47,14 @@ def reduction_axes(name: str, x: Any, axis: Any) -> Axes:
     axis = static_axis(name, axis)
     shape = shape_of(x)
     if shape is not None:
-        return negative_axes(name, axis, len(shape))
+        return negative_axes(name, tuple(axis) if isinstance(axis, list) else axis, len(shape))
     if axis is None:
         return None
     return tuple(int(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
 
 
-def negative_axes(name: str, axis: Any, rank: int) -> tuple[int, ...]:
+@functools.lru_cache(maxsize=4096)
+def negative_axes(name: str, axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     """`axis` as a tuple of distinct negative ints."""
     if axis is None:
         return tuple(range(-rank, 0))
@@ -61,10 +63,12 @@ def negative_axes(name: str, axis: Any, rank: int) -> tuple[int, ...]:
 
 def kept_shape(shape: Shape, axis: Axes) -> tuple[int | None, ...] | None:
     """The shape with ones at the reduced axes."""
-    if shape is None:
-        return None
-    reduced = negative_axes("reduction", axis, len(shape))
-    return tuple([1 if i - len(shape) in reduced else d for i, d in enumerate(shape)])
+    if shape is None or axis is None:
+        return None if shape is None else (1,) * len(shape)
+    kept = list(shape)
+    for a in axis:
+        kept[a] = 1
+    return tuple(kept)
 
 
 def reduced_shape(shape: Shape, axis: Axes, keepdims: bool) -> Shape:
@@ -73,8 +77,10 @@ def reduced_shape(shape: Shape, axis: Axes, keepdims: bool) -> Shape:
         return () if axis is None and not keepdims else None
     if keepdims:
         return kept_shape(shape, axis)
-    reduced = negative_axes("reduction", axis, len(shape))
-    return tuple([d for i, d in enumerate(shape) if i - len(shape) not in reduced])
+    if axis is None:
+        return ()
+    gone = {a % len(shape) for a in axis}
+    return tuple([d for i, d in enumerate(shape) if i not in gone])
 
 
 def count_reduced(shape: tuple[int, ...], axis: Axes) -> int:

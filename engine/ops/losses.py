@@ -127,9 +127,11 @@ def _rows_and_labels(x: Any, labels: Any) -> tuple[Any, Any, tuple[int, ...]]:
             f"sparse_softmax_cross_entropy_with_logits: argument `labels` must be in [0, {classes}), "
             f"got {np.asarray(labels)[outside].ravel()[0]}"
         )
-    rows = np.broadcast_shapes(x.shape[:-1], labels.shape)
-    matrix = np.broadcast_to(x, (*rows, classes)).reshape(math.prod(rows), classes)
-    return matrix, np.broadcast_to(labels, rows).ravel(), rows
+    rows = x.shape[:-1]
+    if labels.shape != rows:
+        rows = np.broadcast_shapes(rows, labels.shape)
+        x, labels = np.broadcast_to(x, (*rows, classes)), np.broadcast_to(labels, rows)
+    return x.reshape(math.prod(rows), classes), labels.ravel(), rows
 
 
 def _less_one_hot_kernel(p: Any, labels: Any) -> Any:
