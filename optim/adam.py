@@ -146,8 +146,8 @@ class Adam(KerasOptimizer):
     >>> w = tf.Variable(3.0)
     >>> optimizer = Adam(learning_rate=0.5)
     >>> _ = optimizer.minimize(lambda: w * w, [w])
-    >>> w.numpy()
-    np.float32(2.5)
+    >>> print(f"{w.numpy():.4f}")
+    2.5000
     """
 
     hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon", "amsgrad")

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.dtypes import DType
 from engine.eager import EagerTensor
 from engine.ops.compare import cast
 from engine.trace import Symbol
-from engine.value import Value, as_array
+from engine.value import Value, dtype_of
 from engine.variable import Variable
 from optim import schedules
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
@@ -193,17 +192,12 @@ class KerasOptimizer(Optimizer):
         self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
     ) -> tuple[Any, dict[str, Any]]:
         if self.weight_decay is not None:
-            value = value - value * self.weight_decay * hyper.learning_rate
+            weight_decay = self._in_dtype("weight_decay", self.weight_decay, dtype_of(value))
+            value = value - value * weight_decay * hyper.learning_rate
         return super()._new_values(gradient, value, slots, hyper, step)
 
     def _current(self, name: str, step: Any) -> Any:
         return evaluated(self._learning_rate, step) if name == "learning_rate" else super()._current(name, step)
-
-    def _in_dtype(self, name: str, x: Any, dtype: DType) -> Any:
-        """A hyperparameter as a scalar of the given dtype. As in Keras, only the learning rate is float32 first."""
-        if name != "learning_rate" and not isinstance(x, (bool, Value)):
-            return EagerTensor(as_array(x, dtype, name))
-        return super()._in_dtype(name, x, dtype)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

@@ -314,7 +314,7 @@ class Optimizer:
     def _in_dtype(self, name: str, x: Any, dtype: DType) -> Any:
         """A hyperparameter as a scalar of the given dtype; flags stay what they are.
 
-        As in TensorFlow 1, Python numbers are float32 first, whatever the variable is.
+        Python numbers are float32 first, whatever the variable is: so it is in TensorFlow 1, and mostly in Keras.
         """
         if isinstance(x, bool):
             return x
@@ -377,8 +377,9 @@ def evaluated(hyperparameter: Any, step: Any) -> Any:
 
 def _recorded_gradients(loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
     """Gradients of what a callable computes."""
-    with GradientTape(watch_accessed_variables=var_list is None) as tape:
-        if var_list is not None and not callable(var_list):
+    known = var_list is not None and (isinstance(var_list, Value) or not callable(var_list))
+    with GradientTape(watch_accessed_variables=not known) as tape:
+        if known:
             tape.watch(_flat(var_list))
         value = loss()
     variables = list(tape.watched_variables()) if var_list is None else _flat(var_list)

@@ -158,8 +158,8 @@ class CosineDecay(_Configured):
 
     Examples
     --------
-    >>> CosineDecay(1.0, decay_steps=10)(5).numpy()
-    np.float32(0.5)
+    >>> CosineDecay(1.0, decay_steps=10)(10).numpy()
+    np.float32(0.0)
     """
 
     initial_learning_rate: Any

@@ -1,0 +1,79 @@
+"""Moving averages of variables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graph_api as v1
+import optim
+import tape_api as v2
+from tests.support import assert_same_bits
+
+VALUES = [2.0, -1.0, 0.5, 4.0]
+
+
+def test_values() -> None:
+    w = v2.Variable(1.0, name="w")
+    average = optim.ExponentialMovingAverage(0.75)
+    expected = 1.0
+    for value in [1.0, *VALUES]:
+        w.assign(value)
+        assert average.apply([w]) is None
+        expected = 0.75 * expected + 0.25 * value
+        assert average.average(w).numpy() == pytest.approx(expected)  # type: ignore[union-attr]
+    assert average.average_name(w) == "w/ExponentialMovingAverage"
+    assert average.average(v2.Variable(1.0)) is None
+    assert not average.average(w).trainable  # type: ignore[union-attr]
+
+
+def test_graph_and_tape_agree_to_the_bit() -> None:
+    w, count = v2.Variable([1.0, 2.0]), v2.Variable(0)
+    average = optim.ExponentialMovingAverage(0.9, num_updates=count)
+    taped = []
+    for value in VALUES:
+        w.assign([value, -value])
+        average.apply([w])
+        count.assign_add(3)
+        taped.append(average.average(w).numpy())  # type: ignore[union-attr]
+    with v1.Graph().as_default(), v1.Session() as session:
+        # starts from the initial value, where the eager one starts from the value at the first `apply`
+        x, steps = v1.Variable([VALUES[0], -VALUES[0]]), v1.Variable(0)
+        given = v1.placeholder(v1.float32, [2])
+        setting, counting = x.assign(given), steps.assign_add(3)
+        average = optim.ExponentialMovingAverage(0.9, num_updates=steps)
+        update = average.apply([x])
+        assert update.name == "ExponentialMovingAverage"
+        session.run(v1.global_variables_initializer())
+        graphed = []
+        for value in VALUES:
+            session.run(setting, {given: [value, -value]})
+            session.run(update)
+            session.run(counting)
+            graphed.append(session.run(average.average(x)))
+    assert_same_bits(graphed, taped)
+
+
+def test_after_a_training_step() -> None:
+    """The usual program: the average is taken of what the step leaves behind."""
+    with v1.Graph().as_default(), v1.Session() as session:
+        w = v1.Variable(4.0)
+        average = optim.ExponentialMovingAverage(0.5)
+        with v1.control_dependencies([optim.GradientDescentOptimizer(0.25).minimize(w * w)]):
+            train = average.apply([w])
+        session.run(v1.global_variables_initializer())
+        session.run(train)
+        assert session.run([w, average.average(w)]) == [2.0, 3.0]
+
+
+def test_float64_variables_keep_their_dtype() -> None:
+    w = v2.Variable(np.float64(1.0))
+    average = optim.ExponentialMovingAverage(0.5)
+    average.apply([w])
+    assert average.average(w).dtype == v2.float64  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("bad", [v2.constant(1.0), v2.Variable(1), 1.0])
+def test_only_floating_variables_have_averages(bad: object) -> None:
+    with pytest.raises(TypeError, match="The variables must be half, float, or double"):
+        optim.ExponentialMovingAverage(0.5).apply([bad])  # type: ignore[list-item]

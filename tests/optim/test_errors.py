@@ -1,0 +1,253 @@
+"""What goes wrong says what and where, and changes nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as v1
+import optim
+import tape_api as v2
+
+
+@pytest.fixture
+def _graph() -> Iterator[None]:
+    with v1.Graph().as_default():
+        yield
+
+
+def descent() -> optim.GradientDescentOptimizer:
+    return optim.GradientDescentOptimizer(0.1)
+
+
+BOTH = pytest.mark.parametrize("tf", [v1, v2], ids=["graph", "tape"])
+ALL = pytest.mark.parametrize(
+    ("tf", "optimizer"),
+    [
+        (v1, optim.AdamOptimizer),
+        (v2, optim.AdamOptimizer),
+        (v1, optim.keras.Adam),
+        (v2, optim.keras.Adam),
+    ],
+    ids=["graph", "tape", "graph-keras", "tape-keras"],
+)
+
+
+# ---- no gradients ----------------------------------------------------------------------------------------------------
+
+
+@ALL
+@pytest.mark.usefixtures("_graph")
+def test_all_gradients_none(tf: Any, optimizer: Any) -> None:
+    w = tf.Variable(1.0, name="w")
+    with pytest.raises(ValueError, match=r"No gradients provided for any variable: .*'w:0'"):
+        optimizer().apply_gradients([(None, w)])
+
+
+@ALL
+@pytest.mark.usefixtures("_graph")
+def test_no_pairs(tf: Any, optimizer: Any) -> None:
+    with pytest.raises(ValueError, match=r"No variables provided\."):
+        optimizer().apply_gradients([])
+
+
+@pytest.mark.usefixtures("_graph")
+def test_a_loss_that_depends_on_no_variable() -> None:
+    w = v1.Variable(1.0, name="w")
+    message = (
+        r"No gradients provided for any variable, check your graph for ops that do not support gradients, between "
+        r"variables \[.*'w:0'.*\] and loss Tensor\(\"loss:0\""
+    )
+    with pytest.raises(ValueError, match=message):
+        descent().minimize(v1.constant(1.0, name="loss"), var_list=[w])
+
+
+@pytest.mark.parametrize("optimizer", [optim.GradientDescentOptimizer, optim.keras.SGD])
+def test_a_callable_loss_that_depends_on_no_variable(optimizer: Any) -> None:
+    w = v2.Variable(1.0, name="w")
+    with pytest.raises(ValueError, match=r"No gradients provided for any variable, .* between variables \[.*'w:0'"):
+        optimizer(0.1).minimize(lambda: v2.constant(1.0), var_list=[w])
+
+
+@pytest.mark.usefixtures("_graph")
+def test_no_variables_to_optimize() -> None:
+    with pytest.raises(ValueError, match=r"No variables to optimize\."):
+        descent().compute_gradients(v1.constant(1.0))
+
+
+def test_some_gradients_none_leave_their_variables_alone() -> None:
+    """Silently in TensorFlow 1, with a warning that names them in TensorFlow 2."""
+    a, b, c = [v2.Variable(1.0, name=n) for n in "abc"]
+    optim.GradientDescentOptimizer(0.5).apply_gradients([(None, a), (1.0, b)])
+    assert (a.numpy(), b.numpy()) == (1.0, 0.5)
+    optimizer = optim.keras.Adam(0.5)
+    with pytest.warns(UserWarning, match=r"Gradients do not exist for variables \['a:0', 'c:0'\] when minimizing") as w:
+        optimizer.apply_gradients([(None, a), (1.0, b), (None, c)])
+    assert w[0].filename == __file__
+    assert (a.numpy(), c.numpy()) == (1.0, 1.0)
+    assert optimizer.get_slot(a, "m") is None
+
+
+# ---- gradients that do not fit ---------------------------------------------------------------------------------------
+
+
+@ALL
+@pytest.mark.usefixtures("_graph")
+def test_a_gradient_of_the_wrong_shape(tf: Any, optimizer: Any) -> None:
+    w = tf.Variable([1.0, 2.0], name="w")
+    with pytest.raises(ValueError, match=r"the gradient of variable 'w:0' .* shape \(2,\), got \(3,\)"):
+        optimizer().apply_gradients([(tf.constant([1.0, 2.0, 3.0]), w)])
+    with pytest.raises(ValueError, match=r"'w:0' .* shape \(2,\), got \(\)"):
+        optimizer().apply_gradients([(1.0, w)])
+
+
+@BOTH
+@pytest.mark.usefixtures("_graph")
+def test_a_gradient_of_the_wrong_dtype(tf: Any) -> None:
+    w = tf.Variable([1.0, 2.0], name="w")
+    wrong = tf.constant([1.0, 2.0], tf.float64)
+    with pytest.raises(TypeError, match=r"the gradient of variable 'w:0' .* dtype float32, got float64"):
+        descent().apply_gradients([(wrong, w)])
+    optim.keras.SGD(0.1).apply_gradients([(wrong, w)])
+
+
+@ALL
+@pytest.mark.usefixtures("_graph")
+def test_integer_variables(tf: Any, optimizer: Any) -> None:
+    count = tf.Variable(1, name="count")
+    with pytest.raises(ValueError, match=r"Invalid type tf\.int32 for count:0, expected one of: .*float32"):
+        optimizer().apply_gradients([(tf.constant(1), count)])
+
+
+@pytest.mark.usefixtures("_graph")
+def test_integer_and_complex_losses() -> None:
+    w, z = v1.Variable(1, name="w"), v1.Variable(1j, name="z")
+    with pytest.raises(ValueError, match=r"Invalid type tf\.int32 for double:0"):
+        descent().compute_gradients(v1.multiply(w, 2, name="double"))
+    with pytest.raises(ValueError, match=r"Invalid type tf\.complex128 for z:0"):
+        descent().compute_gradients(v1.real(z * z))
+
+
+# ---- nothing changes -------------------------------------------------------------------------------------------------
+
+
+def snapshot(optimizer: Any, *variables: Any) -> list[Any]:
+    slots = [optimizer.get_slot(v, n) for v in variables for n in optimizer.get_slot_names()]
+    return [v.numpy().tolist() for v in [*variables, *slots, optimizer.iterations]]
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        ([1.0, 2.0, 3.0], ValueError),
+        ([1j, 2j], TypeError),
+        ("gradient", TypeError),
+    ],
+    ids=["shape", "kind", "text"],
+)
+def test_a_failed_step_changes_nothing(bad: Any, error: type[Exception]) -> None:
+    a, b = v2.Variable(1.0), v2.Variable([1.0, 2.0])
+    optimizer = optim.keras.Adam(0.5)
+    optimizer.apply_gradients([(1.0, a), ([1.0, 1.0], b)])
+    before = snapshot(optimizer, a, b)
+    with pytest.raises(error):
+        optimizer.apply_gradients([(1.0, a), (bad, b)])
+    assert snapshot(optimizer, a, b) == before
+
+
+def test_a_failing_constraint_changes_nothing() -> None:
+    def refuse(x: Any) -> Any:
+        if len(calls) > 0:
+            raise RuntimeError("no")
+        calls.append(x)
+        return x
+
+    calls: list[Any] = []
+    a, b = v2.Variable(1.0), v2.Variable(1.0, constraint=refuse)
+    optimizer = optim.keras.Adam(0.5)
+    optimizer.apply_gradients([(1.0, a), (1.0, b)])
+    before = snapshot(optimizer, a, b)
+    with pytest.raises(RuntimeError, match="no"):
+        optimizer.apply_gradients([(1.0, a), (1.0, b)])
+    assert snapshot(optimizer, a, b) == before
+
+
+def test_a_learning_rate_that_would_change_a_shape_changes_nothing() -> None:
+    a, b = v2.Variable([1.0, 2.0]), v2.Variable(1.0, name="b")
+    optimizer = optim.GradientDescentOptimizer(v2.constant([0.1, 0.2]))
+    with pytest.raises(ValueError, match=r"the new value computed for variable 'b:0' .* shape \(\), got \(2,\)"):
+        optimizer.apply_gradients([([1.0, 1.0], a), (1.0, b)])
+    np.testing.assert_array_equal(a.numpy(), [1.0, 2.0])
+
+
+@BOTH
+@pytest.mark.usefixtures("_graph")
+def test_what_is_no_variable(tf: Any) -> None:
+    w = tf.Variable(1.0)
+    with pytest.raises(TypeError, match="is no variable"):
+        descent().apply_gradients([(1.0, w), (1.0, tf.constant(1.0))])
+    with pytest.raises(TypeError, match="pairs, got 1"):
+        descent().apply_gradients([1])
+    with pytest.raises(TypeError, match="`global_step` must be a variable, got int"):
+        descent().apply_gradients([(1.0, w)], global_step=0)
+
+
+@pytest.mark.usefixtures("_graph")
+def test_variables_of_both_modes_at_once() -> None:
+    a, b = v2.Variable(1.0), v1.Variable(1.0)
+    with pytest.raises(ValueError, match="must be eager or belong to one graph"):
+        descent().apply_gradients([(1.0, a), (1.0, b)])
+    assert a.numpy() == 1.0
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("_graph")
+def test_a_bad_gate() -> None:
+    message = "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        descent().compute_gradients(v1.Variable(1.0) * 1.0, gate_gradients=7)
+
+
+def test_an_eager_loss_needs_its_tape() -> None:
+    with pytest.raises(RuntimeError, match="`loss` passed to Optimizer.compute_gradients should be a function when"):
+        descent().compute_gradients(v2.constant(1.0))
+    with pytest.raises(ValueError, match="`tape` is required when a `Tensor` loss is passed"):
+        optim.keras.SGD().minimize(v2.constant(1.0), [v2.Variable(1.0)])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: optim.GradientDescentOptimizer(0.1, name=""), "Must specify the optimizer name"),
+        (lambda: optim.AdagradOptimizer(0.1, 0.0), "initial_accumulator_value must be positive: 0.0"),
+        (lambda: optim.ProximalAdagradOptimizer(0.1, -1.0), "initial_accumulator_value must be positive: -1.0"),
+        (lambda: optim.FtrlOptimizer(0.1, 0.5), "learning_rate_power 0.500000 needs to be negative or zero"),
+        (
+            lambda: optim.FtrlOptimizer(0.1, l1_regularization_strength=-1.0),
+            "l1_regularization_strength -1.000000 needs to be positive or zero",
+        ),
+        (lambda: optim.keras.Ftrl(initial_accumulator_value=-1.0), "needs to be positive or zero"),
+        (lambda: optim.keras.Adagrad(initial_accumulator_value=-1.0), "must not be negative"),
+        (lambda: optim.keras.SGD(momentum=2.0), "`momentum` must be a float between [0, 1]"),
+        (lambda: optim.keras.SGD("fast"), "Argument `learning_rate` should be float"),
+        (lambda: optim.keras.SGD(speed=1.0), "Argument(s) not recognized: {'speed': 1.0}"),
+        (lambda: optim.keras.SGD(clipnorm=1.0, clipvalue=1.0), "Only one of `clipnorm`, `clipvalue` and"),
+        (lambda: optim.keras.get("newton"), "Could not interpret optimizer identifier: 'newton'"),
+        (lambda: optim.exponential_decay(0.1, None, 1, 0.5), "global_step is required for exponential_decay."),
+        (lambda: optim.piecewise_constant(1, [1], [1.0]), "boundaries should be 1 less than the length of values"),
+    ],
+)
+def test_bad_arguments(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
+
+
+def test_a_missing_learning_rate() -> None:
+    with pytest.raises(ValueError, match=r"learning_rate: None values not supported\."):
+        optim.GradientDescentOptimizer(None).apply_gradients([(1.0, v2.Variable(1.0))])

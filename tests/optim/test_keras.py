@@ -1,0 +1,185 @@
+"""What Keras's optimizers have beyond their steps: learning rate, count, clipping, configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as v1
+import optim
+import tape_api as v2
+from optim import keras
+from optim.schedules import ExponentialDecay
+
+
+def test_the_learning_rate_can_be_set_before_and_after_a_step() -> None:
+    w = v2.Variable(1.0)
+    optimizer = keras.SGD(0.5)
+    assert float(optimizer.learning_rate) == 0.5
+    optimizer.learning_rate = 0.25
+    optimizer.apply_gradients([(1.0, w)])
+    assert w.numpy() == 0.75
+    optimizer.lr = 0.5
+    optimizer.apply_gradients([(1.0, w)])
+    assert w.numpy() == 0.25
+    optimizer.learning_rate.assign(0.125)
+    optimizer.apply_gradients([(1.0, w)])
+    assert w.numpy() == 0.125
+    assert optimizer.lr.numpy() == 0.125
+
+
+def test_the_learning_rate_may_be_a_variable_of_the_program() -> None:
+    w, rate = v2.Variable(1.0), v2.Variable(0.5)
+    optimizer = keras.SGD(rate)
+    optimizer.apply_gradients([(1.0, w)])
+    rate.assign(0.25)
+    optimizer.apply_gradients([(1.0, w)])
+    assert w.numpy() == 0.25
+
+
+def test_a_schedule_replaces_a_number_and_cannot_be_set() -> None:
+    optimizer = keras.SGD(0.5)
+    optimizer.learning_rate = ExponentialDecay(0.5, 1, 0.5)
+    with pytest.raises(TypeError, match="hence its learning rate is not settable"):
+        optimizer.learning_rate = 0.1
+
+
+def test_older_arguments() -> None:
+    w = v2.Variable(1.0)
+    optimizer = keras.SGD(lr=0.5, decay=1.0)
+    optimizer.apply_gradients([(1.0, w)])
+    optimizer.apply_gradients([(1.0, w)])
+    assert w.numpy() == 0.25
+
+
+def test_iterations_and_variables() -> None:
+    a, b = v2.Variable(1.0, name="a"), v2.Variable([1.0], name="b")
+    optimizer = keras.Adam()
+    assert int(optimizer.iterations) == 0
+    assert optimizer.variables == []
+    assert optimizer.apply_gradients([(1.0, a), ([1.0], b)]) is optimizer.iterations
+    assert int(optimizer.iterations) == 1
+    assert [v.name.rpartition("/")[2] for v in optimizer.variables] == [
+        *("iterations:0", "learning_rate:0"), *("m:0", "v:0"), *("m:0", "v:0"),
+    ]  # fmt: skip
+    assert optimizer.variables() == optimizer.variables == optimizer.weights
+    assert not any(v.trainable for v in optimizer.variables)
+    optimizer.iterations.assign(10)
+    optimizer.apply_gradients([(1.0, a)])
+    assert int(optimizer.iterations) == 11
+
+
+def test_build_makes_the_state_beforehand() -> None:
+    a, b = v2.Variable(1.0), v2.Variable([1.0, 2.0])
+    optimizer = keras.SGD(momentum=0.5)
+    optimizer.build([a, b])
+    assert [tuple(v.shape) for v in optimizer.variables] == [(), (), (), (2,)]
+    np.testing.assert_array_equal(optimizer.get_slot(b, "momentum").numpy(), [0.0, 0.0])  # type: ignore[union-attr]
+
+
+def test_a_graph_takes_keras_optimizers() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        w = v1.Variable(1.0)
+        optimizer = keras.SGD(ExponentialDecay(0.5, 1, 0.5))
+        train = optimizer.minimize(w * 1.0, [w])
+        session.run(v1.global_variables_initializer())
+        session.run(train)
+        session.run(train)
+        assert session.run([w, optimizer.iterations]) == [0.25, 2]
+
+
+def test_a_learning_rate_that_is_in_a_graph_already_cannot_be_set() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        w, rate = v1.Variable(1.0), v1.placeholder(v1.float32, [])
+        fixed, fed = keras.SGD(0.5), keras.SGD(rate)
+        fixed.minimize(w * 1.0, [w])
+        train = fed.minimize(w * 1.0, [w])
+        with pytest.raises(RuntimeError, match="placeholder or a variable as `learning_rate`"):
+            fixed.learning_rate = 0.1
+        session.run(v1.global_variables_initializer())
+        session.run(train, {rate: 0.25})
+        assert session.run(w) == 0.75
+
+
+CONFIGURED = [
+    keras.SGD(0.5, momentum=0.5, nesterov=True, clipnorm=1.0, name="mine"),
+    keras.Adam(0.5, beta_1=0.5, amsgrad=True, weight_decay=0.5),
+    keras.AdamW(0.5),
+    keras.Adamax(0.5),
+    keras.Nadam(0.5),
+    keras.RMSprop(0.5, momentum=0.5, centered=True, clipvalue=0.5),
+    keras.Adagrad(0.5, initial_accumulator_value=0.5),
+    keras.Adadelta(0.5, global_clipnorm=0.5),
+    keras.Ftrl(0.5, l1_regularization_strength=0.5),
+    keras.SGD(ExponentialDecay(0.5, 10, 0.5)),
+]
+
+
+@pytest.mark.parametrize("optimizer", CONFIGURED, ids=lambda o: o.name)
+def test_configurations(optimizer: Any) -> None:
+    config = optimizer.get_config()
+    again = type(optimizer).from_config(config)
+    assert again.get_config() == config
+    assert keras.get({"class_name": type(optimizer).__name__, "config": config}).get_config() == config
+
+    def one_step(o: Any) -> Any:
+        w = v2.Variable([1.0, -2.0])
+        o.apply_gradients([([0.5, 3.0], w)])
+        return w.numpy()
+
+    np.testing.assert_array_equal(one_step(again), one_step(type(optimizer).from_config(config)))
+
+
+def test_a_configuration_holds_what_was_given() -> None:
+    assert keras.SGD(0.5, momentum=0.25, clipnorm=1.0).get_config() == {
+        "name": "sgd",
+        "learning_rate": 0.5,
+        "momentum": 0.25,
+        "nesterov": False,
+        "weight_decay": None,
+        "clipnorm": 1.0,
+        "global_clipnorm": None,
+        "clipvalue": None,
+    }
+
+
+def test_optimizers_by_name() -> None:
+    assert type(keras.get("RMSprop")) is keras.RMSprop
+    optimizer = keras.SGD()
+    assert keras.get(optimizer) is optimizer
+
+
+def test_compute_gradients_is_still_there() -> None:
+    w = v2.Variable(3.0)
+    ((gradient, variable),) = keras.Adam().compute_gradients(lambda: w * w, [w])
+    assert variable is w
+    assert float(gradient) == 6.0
+
+
+def test_variables_from_a_callable() -> None:
+    made: list[Any] = []
+
+    def loss() -> Any:
+        if not made:
+            made.append(v2.Variable(3.0))
+        return made[0] * made[0]
+
+    keras.SGD(0.5).minimize(loss, lambda: made)
+    assert made[0].numpy() == 0.0
+
+
+def test_common_training_loop() -> None:
+    """The loop of every tutorial, until it has found the line."""
+    tf = v2
+    x = np.linspace(-1, 1, 20, dtype=np.float32)
+    y = 3 * x + 2
+    w, b = tf.Variable(0.0), tf.Variable(0.0)
+    optimizer = keras.Adam(learning_rate=0.1)
+    for _ in range(200):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(w * x + b - y))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [w, b]), [w, b], strict=True))
+    assert [w.numpy(), b.numpy()] == pytest.approx([3, 2], abs=1e-2)
+    assert optim.keras is keras
