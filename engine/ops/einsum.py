@@ -4,8 +4,8 @@
 diagonals, letters that occur nowhere else are summed away, and the operands are multiplied in pairs, the pair with the
 smallest result first. Each such product is one `einsum_op`, whose derivative is again one.
 
-The names of dimensions in an ``einsum_op`` are letters, or digits for the axes that an ellipsis stands for, counted from
-the right. Only digits broadcast (size 1 against size n); the sizes of a letter must agree.
+The names of dimensions in an ``einsum_op`` are letters, or digits for the axes that an ellipsis stands for, counted
+from the right. Only digits broadcast (size 1 against size n); the sizes of a letter must agree.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.aval import Aval, broadcast_shapes, format_shape, normalize_axis
+from engine.aval import Aval, broadcast_shapes, normalize_axis
 from engine.batching import NotBatched, leading
 from engine.dtypes import NUMERIC
 from engine.errors import InvalidArgumentError, ShapeError
@@ -29,7 +29,7 @@ from engine.operands import operands
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
 from engine.structural import sum_to_like
-from engine.value import aval_of, shape_of
+from engine.value import shape_of
 
 _GUESS = 16
 """What a dimension counts for when it is not known yet and an order of multiplication must be chosen."""
@@ -242,8 +242,8 @@ def einsum(equation: str, *inputs: Any) -> Any:
     ----------
     equation : str
         One letter per dimension, operands separated by commas, then ``->`` and the letters of the result. Letters
-        missing there are summed over. Without ``->``, the result has the letters that occur once, in alphabetical order.
-        ``...`` stands for any number of dimensions, which are broadcast.
+        missing there are summed over. Without ``->``, the result has the letters that occur once, in alphabetical
+        order. ``...`` stands for any number of dimensions, which are broadcast.
     *inputs : value
         The operands, of one dtype.
 
@@ -257,13 +257,14 @@ def einsum(equation: str, *inputs: Any) -> Any:
     >>> einsum("ij,j->i", np.array([[1., 2.], [3., 4.]]), np.array([1., 1.]))
     array([3., 7.])
     """
-    terms, out = _parse(equation, inputs)
+    shapes = [shape_of(x) for x in inputs]
+    terms, out = _parse(equation, tuple([None if shape is None else len(shape) for shape in shapes]))
     pairs = [
         _reduced(x, letters, set(out).union(*terms[:i], *terms[i + 1 :]))
         for i, (x, letters) in enumerate(zip(inputs, terms, strict=True))
     ]
     while len(pairs) > 1:
-        i, j = min(combinations(range(len(pairs)), 2), key=lambda ij: _result_size(pairs, ij, out))
+        i, j = (0, 1) if len(pairs) == 2 else _cheapest(pairs, out)
         (a, of_a), (b, of_b) = pairs[i], pairs[j]
         rest = [p for k, p in enumerate(pairs) if k not in (i, j)]
         kept = out if not rest else _kept(of_a + of_b, rest, out)
@@ -276,6 +277,11 @@ def _kept(letters: str, rest: Sequence[tuple[Any, str]], out: str) -> str:
     """The letters that are needed later, each once."""
     later = set(out).union(*(r for _, r in rest))
     return "".join(letter for letter in dict.fromkeys(letters) if letter in later)
+
+
+def _cheapest(pairs: Sequence[tuple[Any, str]], out: str) -> tuple[int, int]:
+    """The two operands whose product is smallest."""
+    return min(combinations(range(len(pairs)), 2), key=lambda pair: _result_size(pairs, pair, out))
 
 
 def _result_size(pairs: Sequence[tuple[Any, str]], pair: tuple[int, int], out: str) -> int:
@@ -312,13 +318,14 @@ def _square(x: Any, letter: str) -> Any:
     return x
 
 
-def _parse(equation: str, inputs: Sequence[Any]) -> tuple[list[str], str]:
+@lru_cache(maxsize=1024)
+def _parse(equation: str, ranks: tuple[int | None, ...]) -> tuple[list[str], str]:
     """The letters of each operand and of the result, with digits for ellipses."""
     compact = equation.replace(" ", "")
     left, arrow, out = compact.partition("->")
     terms = left.split(",")
-    if len(terms) != len(inputs):
-        raise InvalidArgumentError(f"einsum: equation {equation!r} has {len(terms)} operands, but got {len(inputs)}")
+    if len(terms) != len(ranks):
+        raise InvalidArgumentError(f"einsum: equation {equation!r} has {len(terms)} operands, but got {len(ranks)}")
     for term in (*terms, out):
         letters = term.replace("...", "", 1)
         if not all(letter in ascii_letters for letter in letters):
@@ -332,27 +339,24 @@ def _parse(equation: str, inputs: Sequence[Any]) -> tuple[list[str], str]:
         raise InvalidArgumentError(f"einsum: equation {equation!r} has {sorted(missing)} in its result only")
     if "..." in left and "..." not in out:
         raise InvalidArgumentError(f"einsum: equation {equation!r} must have `...` in its result too")
-    expanded = [_with_digits(term, x) for term, x in zip(terms, inputs, strict=True)]
+    expanded = [_with_digits(term, rank) for term, rank in zip(terms, ranks, strict=True)]
     digits = max((("".join(c for c in term if c.isdigit())) for term in expanded), key=len)
     return expanded, out.replace("...", digits)
 
 
-def _with_digits(term: str, x: Any) -> str:
+def _with_digits(term: str, rank: int | None) -> str:
     """The operand's letters, its ellipsis replaced by one digit per axis, counted from the right."""
-    shape = shape_of(x)
     letters = term.replace("...", "")
-    if letters == term:
-        _check_rank(term, aval_of(x))
+    if rank is None and letters == term:
         return term
-    if shape is None:
+    if rank is None:
         raise ShapeError(f"einsum: the rank of the operand `{term}` must be known; give it one with set_shape")
-    count = len(shape) - len(letters)
-    if not 0 <= count <= 10:
-        raise ShapeError(f"einsum: `{term}` does not fit an operand of shape {format_shape(shape)}")
+    count = rank - len(letters)
+    if not 0 <= count <= (0 if letters == term else 10):
+        raise ShapeError(f"einsum: `{term}` names {len(letters)} dimensions, but the operand has {rank}")
     return term.replace("...", "9876543210"[10 - count :])
 
 
-@operands("a", "b")
 def tensordot(a: Any, b: Any, axes: Any) -> Any:
     """Sum of products over pairs of axes.
 

@@ -68,12 +68,12 @@ def adjoint(matrix: Any) -> Any:
 def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError("both arguments must have rank 2 or more")
+    if a.ndim == b.ndim == 2:
+        return np.matmul(a.T if transpose_a else a, b.T if transpose_b else b)
     if transpose_a:
         a = _transposed(a)
     if transpose_b:
         b = _transposed(b)
-    if a.ndim == b.ndim == 2:
-        return np.matmul(a, b)
     if b.ndim == 2:
         return _fold_rows(a, b)
     if a.ndim == 2 and (transpose_b or b.shape[-1] == 1):
@@ -185,11 +185,13 @@ def matmul(
     >>> matmul(np.array([[1., 2.]]), np.array([[3., 4.]]), transpose_b=True)
     array([[11.]])
     """
-    for name, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):
-        if transpose and adjoint:
-            raise ShapeError(f"matmul: only one of transpose_{name} and adjoint_{name} may be True")
+    if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
+        raise ShapeError("matmul: an argument may be transposed or adjoint, not both")
     return _product(
-        conj(a) if adjoint_a else a, conj(b) if adjoint_b else b, transpose_a or adjoint_a, transpose_b or adjoint_b
+        conj(a) if adjoint_a else a,
+        conj(b) if adjoint_b else b,
+        bool(transpose_a or adjoint_a),
+        bool(transpose_b or adjoint_b),
     )
 
 
