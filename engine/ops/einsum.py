@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.api import operands
 from engine.aval import Aval, broadcast_shapes, normalize_axis
-from engine.batching import NotBatched, leading
 from engine.dtypes import NUMERIC
 from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, linear, multilinear, same_dtype
+from engine.kinds import check_dtype, multilinear, same_dtype
 from engine.op import Op
 from engine.operands import operands
+from engine.ops.diagonal import diagonal
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
 from engine.structural import sum_to_like
@@ -33,56 +34,6 @@ from engine.value import shape_of
 
 _GUESS = 16
 """What a dimension counts for when it is not known yet and an order of multiplication must be chosen."""
-
-# ---- diagonal --------------------------------------------------------------------------------------------------------
-
-
-def _diagonal_abstract(x: Aval) -> Aval:
-    if x.shape is None:
-        return Aval(None, x.dtype)
-    if len(x.shape) < 2:
-        raise ShapeError(f"diagonal: the argument must have rank 2 or more, got {x}")
-    n, m = x.shape[-2:]
-    return Aval((*x.shape[:-2], None if n is None or m is None else min(n, m)), x.dtype)
-
-
-diagonal = linear(
-    "diagonal",
-    lambda x: np.diagonal(x, 0, -2, -1),
-    lambda ct, x: embed_diagonal(ct, x),
-    _diagonal_abstract,
-    leading(2),
-    type="MatrixDiagPart",
-    args=("input",),
-    doc="Main diagonal of the last two axes.",
-)
-
-
-def _embed_kernel(x: Any, ref: Any) -> Any:
-    out = np.zeros(x.shape[:-1] + ref.shape[-2:], x.dtype)
-    along = np.arange(x.shape[-1])
-    out[..., along, along] = x
-    return out
-
-
-def _embed_abstract(x: Aval, ref: Aval) -> Aval:
-    return Aval(None if x.shape is None or ref.shape is None else x.shape[:-1] + ref.shape[-2:], x.dtype)
-
-
-def _embed_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    out = op(*inputs)
-    return out if flags[0] else NotBatched(out)
-
-
-embed_diagonal = linear(
-    "embed_diagonal",
-    _embed_kernel,
-    lambda ct, x, ref: diagonal(ct),
-    _embed_abstract,
-    _embed_batch,
-    args=("x", "ref"),
-    doc="Matrices of ref's size with the given main diagonals: the transpose of `diagonal`.",
-)
 
 # ---- the product of two tensors --------------------------------------------------------------------------------------
 
@@ -235,6 +186,7 @@ einsum_op = multilinear(
 
 
 @operands("*inputs")
+@operands("*inputs")
 def einsum(equation: str, *inputs: Any) -> Any:
     """Sum of products of tensors, in Einstein's notation.
 
@@ -357,6 +309,7 @@ def _with_digits(term: str, rank: int | None) -> str:
     return term.replace("...", "9876543210"[10 - count :])
 
 
+@operands("a", "b")
 def tensordot(a: Any, b: Any, axes: Any) -> Any:
     """Sum of products over pairs of axes.
 
