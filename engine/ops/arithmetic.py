@@ -107,7 +107,7 @@ rint = nondifferentiable("rint", np.rint, accepts=FLOATING, doc="Nearest integer
 
 
 def _clip_kernel(x: Any, low: Any, high: Any) -> Any:
-    return np.minimum(np.maximum(x, low), high)
+    return np.maximum(np.minimum(x, high), low)
 
 
 clip = elementwise(
