@@ -1,8 +1,8 @@
 """Figures of real TensorFlow: the variables of each case after each step. Run as a program it stores them.
 
 ``python -m tests.optim.tensorflow_figures``, in an environment with TensorFlow, writes ``figures.json`` beside this
-file; `test_peer.py` checks that what is stored is what TensorFlow gives. The stored figures are of TensorFlow 2.21 on an
-x86-64 CPU: ``compat.v1`` optimizers in a graph with a session, Keras optimizers on eager variables.
+file; `test_peer.py` checks that what is stored is what TensorFlow gives. The stored figures are of TensorFlow 2.21 on
+an x86-64 CPU: ``compat.v1`` optimizers in a graph with a session, Keras optimizers on eager variables.
 """
 
 from __future__ import annotations

@@ -45,6 +45,13 @@ def test_by_value(run: Any) -> None:
 
 
 @BOTH
+def test_by_limits_in_the_wrong_order(run: Any) -> None:
+    """As in TensorFlow, the lower one wins."""
+    out, _ = run(lambda tf, x: tf.clip_by_value(x, 3.0, 2.0), np.float32([1, 5, 2.5]))
+    np.testing.assert_array_equal(out, [3, 3, 3])
+
+
+@BOTH
 def test_by_norm(run: Any) -> None:
     out, _ = run(lambda tf, x: tf.clip_by_norm(x, 2.5), np.float32([3, -4]))
     np.testing.assert_allclose(out, [1.5, -2])

@@ -215,7 +215,7 @@ def test_a_bad_gate() -> None:
 
 
 def test_an_eager_loss_needs_its_tape() -> None:
-    with pytest.raises(RuntimeError, match="`loss` passed to Optimizer.compute_gradients should be a function when"):
+    with pytest.raises(RuntimeError, match=r"`loss` passed to Optimizer\.compute_gradients should be a function when"):
         descent().compute_gradients(v2.constant(1.0))
     with pytest.raises(ValueError, match="`tape` is required when a `Tensor` loss is passed"):
         optim.keras.SGD().minimize(v2.constant(1.0), [v2.Variable(1.0)])

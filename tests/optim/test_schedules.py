@@ -31,7 +31,10 @@ CASES = {
         PolynomialDecay(0.5, 4, 0.1, cycle=True),
         lambda k: 0.4 * (1 - k / (4 * max(1, math.ceil(k / 4)))) + 0.1,
     ),
-    "piecewise": (PiecewiseConstantDecay([2, 5], [1.0, 0.5, 0.25]), lambda k: 1.0 if k <= 2 else 0.5 if k <= 5 else 0.25),
+    "piecewise": (
+        PiecewiseConstantDecay([2, 5], [1.0, 0.5, 0.25]),
+        lambda k: 1.0 if k <= 2 else 0.5 if k <= 5 else 0.25,
+    ),
     "cosine": (CosineDecay(0.5, 4, 0.1), lambda k: 0.5 * (0.9 * (1 + math.cos(math.pi * min(k, 4) / 4)) / 2 + 0.1)),
     "warmup": (
         CosineDecay(0.0, 4, warmup_target=1.0, warmup_steps=3),
