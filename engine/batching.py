@@ -30,7 +30,7 @@ from engine.aval import Aval
 from engine.axes import expand_dims, repeat_leading
 from engine.errors import ShapeError
 from engine.op import Op
-from engine.value import Value, aval_of, shape_of
+from engine.value import Value, aval_of, as_array, shape_of
 
 _FIRST_LEVEL = 10
 _depth = 0
@@ -87,11 +87,15 @@ class Batched(Value):
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         flags = tuple([isinstance(x, Batched) and x.level == self.level for x in inputs])
-        inner = tuple([x.inner if flag else x for x, flag in zip(inputs, flags, strict=True)])
+        inner = tuple([x.inner if flag else self._operand(x, op) for x, flag in zip(inputs, flags, strict=True)])
         outputs = op.batch(op, self.size, flags, inner, params)
         if op.multi:
             return tuple([self._wrap(out) for out in outputs])
         return self._wrap(outputs)
+
+    def _operand(self, x: Any, op: Op) -> Any:
+        """A Python number beside a batch takes the batch's dtype."""
+        return as_array(x, self.dtype, op.name) if isinstance(x, (int, float, complex)) else x
 
     def _wrap(self, out: Any) -> Any:
         return out.value if isinstance(out, NotBatched) else Batched(out, self.level)

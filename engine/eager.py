@@ -220,13 +220,12 @@ def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def explained(error: Exception, op: Op, arrays: list[Any], params: dict[str, Any]) -> Exception:
     """The error that says what was wrong with the op's arguments: its abstract evaluation's, else the kernel's."""
-    if isinstance(error, OpError):
+    if isinstance(error, OpError) or not isinstance(error, (ValueError, TypeError, IndexError)):
+        # said already, or not about the arguments
         return error
     try:
         op.abstract(*[abstract_operand(a) for a in arrays], **params)
     except Exception as better:
         return better
-    if isinstance(error, (FloatingPointError, MemoryError, KeyboardInterrupt)):
-        return error
     operands = ", ".join(str(abstract_operand(a)) for a in arrays)
     return InvalidArgumentError(f"{op.name}({operands}): {error}")

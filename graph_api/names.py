@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.dtypes import DType, complex64, complex128, float32, float64, int32, int64
 from engine.operands import operands
 from engine.ops import (
     arithmetic,
@@ -39,6 +40,7 @@ from engine.ops import (
     stats,
     trig,
 )  # fmt: skip
+from engine.value import shape_of
 from optim import clip
 
 
@@ -63,6 +65,26 @@ _NAMED = ("_sentinel", "labels", "logits", "name")
 def _softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) -> Any:
     """As `engine.ops.losses.softmax_cross_entropy_with_logits`, but the labels count as constants (TensorFlow 1's way)."""
     return losses.softmax_cross_entropy_with_logits(shape.stop_gradient(labels), logits, axis)
+
+
+@operands("x", "y", alone=("condition",))
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """As `engine.ops.compare.where`, but a vector condition beside values of higher rank chooses rows (TensorFlow 1)."""
+    ranks = [shape_of(v) for v in (condition, x) if v is not None]
+    if len(ranks) == 2 and None not in ranks and len(ranks[0] or ()) == 1 < len(ranks[1] or ()):
+        condition = shape.reshape(condition, [-1] + [1] * (len(ranks[1] or ()) - 1))
+    return compare.where(condition, x, y)
+
+
+def _casting(target: DType) -> Callable[..., Any]:
+    """TensorFlow 1's ``to_float`` and its like."""
+
+    @operands("x")
+    def to_dtype(x: Any) -> Any:
+        return compare.cast(x, target)
+
+    to_dtype.__doc__ = f"`x` cast to {target.name}."
+    return to_dtype
 
 
 def _reduction(function: Callable[..., Any]) -> Old:
@@ -142,7 +164,15 @@ TABLE: tuple[tuple[Any, str], ...] = (
     (compare.is_nan, "is_nan math.is_nan debugging.is_nan"),
     (compare.is_inf, "is_inf math.is_inf debugging.is_inf"),
     (compare.is_finite, "is_finite math.is_finite debugging.is_finite"),
+    (_where, "where"),
+    (compare.where, "where_v2"),
     (compare.cast, "cast dtypes.cast"),
+    (_casting(float32), "to_float"),
+    (_casting(float64), "to_double"),
+    (_casting(int32), "to_int32"),
+    (_casting(int64), "to_int64"),
+    (_casting(complex64), "to_complex64"),
+    (_casting(complex128), "to_complex128"),
     # ---- complex numbers
     (complexes.complex, "complex dtypes.complex"),
     (complexes.real, "real math.real"),
