@@ -13,7 +13,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.ops import arithmetic, explog, extrema, layers, losses, nn, reduce, scan, solve, special, stats, trig
+from engine.ops import (
+    arithmetic,
+    explog,
+    extrema,
+    layers,
+    losses,
+    nn,
+    reduce,
+    scan,
+    segment,
+    solve,
+    sorting,
+    special,
+    stats,
+    trig,
+)
 from engine.ops.compare import greater, where
 from engine.ops.complexes import abs as absolute
 from engine.transform import jvp, vjp
@@ -42,6 +57,7 @@ def guarded_sqrt(x: Any) -> Any:
     return where(greater(x, 0.0 * x), explog.sqrt(x), 0.0 * x)
 
 
+IDS = np.array([0, 0, 0, 1])
 TIES = [1.0, 3.0, 3.0, 2.0, 3.0]
 THIRDS = [0.0, 1 / 3, 1 / 3, 0.0, 1 / 3]
 
@@ -49,6 +65,27 @@ KINKS = (
     # extrema
     Kink("reduce_max, 3 ties", extrema.reduce_max, (TIES,), (THIRDS,), lambda tf, x: tf.reduce_max(x)),
     Kink("reduce_min, 2 ties", extrema.reduce_min, ([1, 1, 2],), ([0.5, 0.5, 0],), lambda tf, x: tf.reduce_min(x)),
+    Kink(
+        "unsorted_segment_max, 2 ties",
+        lambda x: segment.unsorted_segment_max(x, IDS, 2),
+        ([1, 3, 3, 2],),
+        ([0, 0.5, 0.5, 1],),
+        lambda tf, x: tf.math.unsorted_segment_max(x, IDS, 2),
+    ),
+    Kink(
+        "sort, the middle entry",
+        lambda x: sorting.sort(x)[1],
+        ([3, 1, 2],),
+        ([0, 0, 1],),
+        lambda tf, x: tf.sort(x)[1],
+    ),
+    Kink(
+        "top_k, a tie goes to the first",
+        lambda x: sorting.top_k(x, 2)[0],
+        ([2, 3, 2, 2],),
+        ([1, 1, 0, 0],),
+        lambda tf, x: tf.math.top_k(x, 2)[0],
+    ),
     Kink("maximum, tie", arithmetic.maximum, (2.0, 2.0), (1.0, 0.0), lambda tf, x, y: tf.maximum(x, y)),
     Kink("minimum, tie", arithmetic.minimum, (2.0, 2.0), (1.0, 0.0), lambda tf, x, y: tf.minimum(x, y)),
     Kink(
