@@ -28,7 +28,7 @@ from engine.ops.arithmetic import divide_no_nan, square
 from engine.ops.compare import cast_like
 from engine.ops.complexes import complex_op, imag, real
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.einsum import diagonal, embed_diagonal
+from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.solve import check_matrix, square_abstract, triangle, triangular_solve_op
 from engine.value import dtype_of, shape_of

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.api import operands
 from engine.aval import Aval, broadcast_shapes, normalize_axis
 from engine.dtypes import NUMERIC
 from engine.errors import InvalidArgumentError, ShapeError
@@ -185,7 +184,6 @@ einsum_op = multilinear(
 # ---- einsum ----------------------------------------------------------------------------------------------------------
 
 
-@operands("*inputs")
 @operands("*inputs")
 def einsum(equation: str, *inputs: Any) -> Any:
     """Sum of products of tensors, in Einstein's notation.

@@ -15,7 +15,8 @@ from engine.dtypes import NUMERIC
 from engine.errors import ShapeError
 from engine.kinds import check_dtype, linear, multilinear, same_dtype
 from engine.operands import operands
-from engine.ops.einsum import diagonal, einsum_op
+from engine.ops.diagonal import diagonal
+from engine.ops.einsum import einsum_op
 from engine.ops.reduce import reduce_sum
 from engine.structural import conj, sum_to_like
 from engine.value import shape_of

@@ -21,7 +21,7 @@ from engine.operands import operands
 from engine.ops.complexes import real
 from engine.ops.creation import ones_like
 from engine.ops.decompose import cholesky_op
-from engine.ops.einsum import diagonal, embed_diagonal
+from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.explog import log
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.reduce import reduce_sum

@@ -69,8 +69,4 @@ ROWS = (
     _tensordot((2, 3, 4), (3, 4, 5), 2),
     _tensordot((2, 3), (4,), 0),
     _tensordot((2, 3, 4), (4, 5, 3), [[2, 1], [0, 2]]),
-    Row(einsum.diagonal, (real(2, 3, 4),), dtypes=ALL, oracle=lambda x: np.diagonal(x, 0, 1, 2)),
-    Row(einsum.diagonal, (real(2, 4, 3),), label="tall", tf=lambda tf, x: tf.linalg.diag_part(x)),
-    Row(einsum.embed_diagonal, (real(2, 3), real(3, 3)), wrt=(0,), tf=lambda tf, x, ref: tf.linalg.diag(x)),
-    Row(einsum.embed_diagonal, (real(2, 3), real(5, 3, 4)), wrt=(0,), label="wide"),
 )

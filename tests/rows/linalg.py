@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.ops import einsum, linalg
+from engine.ops import diagonal, linalg
 from tests.row import Row, real
 
 ALL = ("float32", "float64", "complex128")
@@ -82,7 +82,7 @@ ROWS = (
         tf=lambda tf, a: tf.linalg.adjoint(a),
     ),
     Row(
-        einsum.diagonal,
+        diagonal.diagonal,
         (real(2, 3, 4),),
         dtypes=ALL,
         label="trace",

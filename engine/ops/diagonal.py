@@ -1,0 +1,350 @@
+"""Diagonals and bands of matrices, the last two dimensions of a value.
+
+An offset (`k`) is the number of columns above the main diagonal, or, if negative, of rows below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, compatible, format_shape
+from engine.batching import NotBatched, elementwise_rule, leading, materialize
+from engine.dtypes import int32
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.kinds import general, linear, same_dtype
+from engine.op import Op
+from engine.operands import operands
+from engine.ops.creation import zeros_like
+from engine.ops.joining import concat
+from engine.ops.reduce import reduce_prod
+from engine.ops.shape import reshape, shape_op
+from engine.ops.slicing import getitem, static_int
+from engine.value import aval_of, shape_of
+
+
+def _length(sides: Sequence[int | None], offset: int) -> int | None:
+    """How many entries a diagonal of a matrix of the given size has."""
+    rows, columns = sides
+    if rows is None or columns is None:
+        return None
+    if not -rows < offset < columns and (rows or columns or offset):
+        raise InvalidArgumentError(f"diagonal: argument `k` must be in ({-rows}, {columns}), got {offset}")
+    return min(rows + min(offset, 0), columns - max(offset, 0))
+
+
+def _check_matrix(name: str, x: Aval) -> None:
+    if x.shape is not None and len(x.shape) < 2:
+        raise ShapeError(f"{name}: argument `input` must have rank 2 or more, got {x}")
+
+
+def _embedded(d: Any, sides: Sequence[int | None], offset: int) -> Any:
+    out = np.zeros((*d.shape[:-1], *sides), d.dtype)
+    _write(out, d, offset)
+    return out
+
+
+def _write(matrix: Any, d: Any, offset: int) -> None:
+    along = np.arange(d.shape[-1])
+    matrix[..., along - min(offset, 0), along + max(offset, 0)] = d
+
+
+# ---- diagonal --------------------------------------------------------------------------------------------------------
+
+
+def _diagonal_abstract(x: Aval, *, offset: int = 0) -> Aval:
+    _check_matrix("diag_part", x)
+    if x.shape is None:
+        return Aval(None, x.dtype)
+    return Aval((*x.shape[:-2], _length(x.shape[-2:], offset)), x.dtype)
+
+
+diagonal = linear(
+    "diagonal",
+    lambda x, *, offset=0: np.diagonal(x, offset, -2, -1),
+    lambda ct, x, *, offset=0: embed_diagonal(ct, x, offset=offset),
+    _diagonal_abstract,
+    leading(2),
+    type="MatrixDiagPart",
+    args=("input",),
+    doc="A diagonal of the last two axes, the main one by default.",
+)
+
+
+def _embed_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    out = op(*inputs, **params)
+    return out if flags[0] else NotBatched(out)
+
+
+embed_diagonal = linear(
+    "embed_diagonal",
+    lambda x, ref, *, offset=0: _embedded(x, ref.shape[-2:], offset),
+    lambda ct, x, ref, *, offset=0: diagonal(ct, offset=offset),
+    lambda x, ref, *, offset=0: Aval(
+        None if x.shape is None or ref.shape is None else x.shape[:-1] + ref.shape[-2:], x.dtype
+    ),
+    _embed_batch,
+    args=("x", "ref"),
+    doc="Matrices of ref's size with the given diagonals, zeros elsewhere: the transpose of `diagonal`.",
+)
+
+
+def _sides(count: int | None, offset: int, rows: int | None, columns: int | None) -> tuple[int | None, int | None]:
+    """The size of the smallest matrix with a diagonal of `count` entries, square unless a side is given."""
+    if count is None:
+        return rows, columns
+    least = count - min(offset, 0), count + max(offset, 0)
+    if rows is None and columns is None:
+        return max(least), max(least)
+    size = (least[0] if rows is None else rows), (least[1] if columns is None else columns)
+    if size[0] < least[0] or size[1] < least[1] or count != _length(size, offset):
+        raise ShapeError(f"diag: {count} entries at `k` = {offset} do not fill a diagonal of a matrix of shape {size}")
+    return size
+
+
+def _matrix_diag_kernel(d: Any, *, offset: int, rows: int | None, columns: int | None) -> Any:
+    return _embedded(d, _sides(d.shape[-1], offset, rows, columns), offset)
+
+
+def _matrix_diag_abstract(d: Aval, *, offset: int, rows: int | None, columns: int | None) -> Aval:
+    if d.shape is None:
+        return Aval(None, d.dtype)
+    if not d.shape:
+        raise ShapeError("diag: argument `diagonal` must have rank 1 or more, got a scalar")
+    return Aval((*d.shape[:-1], *_sides(d.shape[-1], offset, rows, columns)), d.dtype)
+
+
+matrix_diag_op = linear(
+    "matrix_diag_op",
+    _matrix_diag_kernel,
+    lambda ct, d, *, offset, rows, columns: diagonal(ct, offset=offset),
+    _matrix_diag_abstract,
+    elementwise_rule,
+    type="MatrixDiagV3",
+    args=("diagonal",),
+    doc="Matrices with the given diagonals, zeros elsewhere.",
+)
+
+
+@operands("diagonal")
+def matrix_diag(diagonal: Any, k: Any = 0, num_rows: int = -1, num_cols: int = -1) -> Any:
+    """Matrices with given diagonals, zeros elsewhere.
+
+    Parameters
+    ----------
+    diagonal : value, shape (..., n)
+    k : int
+        Offset of the diagonal.
+    num_rows, num_cols : int
+        Size of the matrices; by default the smallest square ones.
+
+    Examples
+    --------
+    >>> matrix_diag(np.array([1, 2]), k=1)
+    array([[0, 1, 0],
+           [0, 0, 2],
+           [0, 0, 0]])
+    """
+    sides = [None if n < 0 else int(n) for n in (num_rows, num_cols)]
+    return matrix_diag_op(diagonal, offset=_offset("diag", k), rows=sides[0], columns=sides[1])
+
+
+@operands("input")
+def matrix_diag_part(input: Any, k: Any = 0) -> Any:
+    """A diagonal of each matrix.
+
+    Parameters
+    ----------
+    input : value, shape (..., m, n)
+    k : int
+        Offset of the diagonal.
+
+    Examples
+    --------
+    >>> matrix_diag_part(np.array([[1, 2], [3, 4]]))
+    array([1, 4])
+    """
+    return diagonal(input, offset=_offset("diag_part", k))
+
+
+def _offset(name: str, k: Any) -> int:
+    if isinstance(k, (list, tuple)):
+        if len(set(k)) > 1:
+            raise InvalidArgumentError(f"{name}: argument `k` must be one offset; bands are not supported, got {k}")
+        k = k[0]
+    return static_int(name, "k", k)
+
+
+# ---- set_diag --------------------------------------------------------------------------------------------------------
+
+
+def _set_diag_kernel(x: Any, d: Any, *, offset: int) -> Any:
+    count = _length(x.shape[-2:], offset)
+    if d.shape != (*x.shape[:-2], count):
+        raise ShapeError(f"set_diag: argument `diagonal` must have shape {(*x.shape[:-2], count)}, got {d.shape}")
+    out = x.copy()
+    _write(out, d, offset)
+    return out
+
+
+def _set_diag_abstract(x: Aval, d: Aval, *, offset: int) -> Aval:
+    same_dtype("set_diag", ("input", "diagonal"), (x, d))
+    expected = _diagonal_abstract(x, offset=offset)
+    if x.shape is not None and d.shape is not None and len(d.shape) != len(x.shape) - 1:
+        shown = f"{format_shape(expected.shape)}, got {format_shape(d.shape)}"
+        raise ShapeError(f"set_diag: argument `diagonal` must have shape {shown}")
+    return Aval(x.shape, x.dtype)
+
+
+def _set_diag_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    return op(*[x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)], **params)
+
+
+set_diag_op = general(
+    "set_diag_op",
+    _set_diag_kernel,
+    _set_diag_abstract,
+    vjp=(
+        lambda ct, out, x, d, *, offset: set_diag_op(ct, zeros_like(d), offset=offset),
+        lambda ct, out, x, d, *, offset: diagonal(ct, offset=offset),
+    ),
+    jvp=(
+        lambda t, out, x, d, *, offset: set_diag_op(t, zeros_like(d), offset=offset),
+        lambda t, out, x, d, *, offset: embed_diagonal(t, x, offset=offset),
+    ),
+    batch=_set_diag_batch,
+    type="MatrixSetDiagV3",
+    args=("input", "diagonal"),
+    doc="Matrices with another diagonal.",
+)
+
+
+@operands("input", "diagonal")
+def set_diag(input: Any, diagonal: Any, k: Any = 0) -> Any:
+    """`input` with other entries on a diagonal of each matrix.
+
+    Parameters
+    ----------
+    input : value, shape (..., m, n)
+    diagonal : value, shape (..., length of the diagonal)
+    k : int
+        Offset of the diagonal.
+
+    Examples
+    --------
+    >>> set_diag(np.zeros((2, 2)), np.array([1.0, 2.0]))
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    return set_diag_op(input, diagonal, offset=_offset("set_diag", k))
+
+
+# ---- tensors of any rank ---------------------------------------------------------------------------------------------
+
+
+@operands("diagonal")
+def tensor_diag(diagonal: Any) -> Any:
+    """The tensor of twice the rank with `diagonal` where both halves of the index agree, zeros elsewhere.
+
+    Examples
+    --------
+    >>> tensor_diag(np.array([1, 2]))
+    array([[1, 0],
+           [0, 2]])
+    """
+    half = shape_op(diagonal, out_type=int32)
+    return reshape(matrix_diag(reshape(diagonal, [-1])), concat([half, half], 0))
+
+
+@operands("input")
+def tensor_diag_part(input: Any) -> Any:
+    """The entries where both halves of the index agree.
+
+    Parameters
+    ----------
+    input : value, shape ``s + s``
+
+    Returns
+    -------
+    value, shape ``s``
+
+    Examples
+    --------
+    >>> tensor_diag_part(np.array([[1, 2], [3, 4]]))
+    array([1, 4])
+    """
+    shape = shape_of(input)
+    if not shape or len(shape) % 2:
+        raise ShapeError(f"diag_part: argument `input` must have a known, even rank, got {aval_of(input)}")
+    half = len(shape) // 2
+    if not compatible(shape[:half], shape[half:]):
+        raise ShapeError(f"diag_part: both halves of the shape of `input` must be equal, got {format_shape(shape)}")
+    dims = getitem(shape_op(input, out_type=int32), slice(half))
+    count = reshape(reduce_prod(dims), [1])
+    return reshape(diagonal(reshape(input, concat([count, count], 0))), dims)
+
+
+# ---- bands -----------------------------------------------------------------------------------------------------------
+
+
+def _band_kernel(x: Any, *, low: int | None, high: int | None) -> Any:
+    rows, columns = x.shape[-2:]
+    offset = np.arange(columns) - np.arange(rows)[:, None]
+    keep = np.ones((rows, columns), bool)
+    if low is not None:
+        keep &= offset >= low
+    if high is not None:
+        keep &= offset <= high
+    return np.where(keep, x, np.zeros((), x.dtype))
+
+
+def _band_abstract(x: Aval, *, low: int | None, high: int | None) -> Aval:
+    _check_matrix("band_part", x)
+    return Aval(x.shape, x.dtype)
+
+
+band_op = linear(
+    "band_op",
+    _band_kernel,
+    lambda ct, x, *, low, high: band_op(ct, low=low, high=high),
+    _band_abstract,
+    leading(2),
+    type="MatrixBandPart",
+    args=("input",),
+    doc="Matrices without the entries below one diagonal and above another (None: none).",
+)
+
+
+@operands("input")
+def band_part(input: Any, num_lower: Any, num_upper: Any) -> Any:
+    """Matrices with zeros outside a band around the main diagonal.
+
+    Parameters
+    ----------
+    input : value, shape (..., m, n)
+    num_lower, num_upper : int
+        How many diagonals to keep below and above the main one; a negative number keeps all.
+
+    Examples
+    --------
+    >>> band_part(np.ones((3, 3)), 0, 1)
+    array([[1., 1., 0.],
+           [0., 1., 1.],
+           [0., 0., 1.]])
+    """
+    lower, upper = static_int("band_part", "num_lower", num_lower), static_int("band_part", "num_upper", num_upper)
+    return band_op(input, low=None if lower < 0 else -lower, high=None if upper < 0 else upper)
+
+
+@operands("m")
+def tril(m: Any, k: int = 0) -> Any:
+    """Matrices with zeros above diagonal `k`."""
+    return band_op(m, low=None, high=int(k))
+
+
+@operands("m")
+def triu(m: Any, k: int = 0) -> Any:
+    """Matrices with zeros below diagonal `k`."""
+    return band_op(m, low=int(k), high=None)
