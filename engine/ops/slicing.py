@@ -16,7 +16,7 @@ from engine.op import Op
 from engine.operands import operands
 from engine.ops.indexing import OPERAND, getitem_op, placed_shape, placing_rule
 from engine.trace import constant_value
-from engine.value import Value, aval_of, shape_of
+from engine.value import Value, aval_of, dtype_of, shape_of
 
 # ---- boolean masks ---------------------------------------------------------------------------------------------------
 
@@ -136,11 +136,14 @@ def getitem(x: Any, key: Any) -> Any:
     array([[0],
            [3]])
     """
-    if hasattr(key, "dtype") and key.dtype == np.bool_ and shape_of(key) != ():
-        return boolean_mask_op(x, key)
+    if type(key) is int:
+        return getitem_op(x, spec=(key,))
+    if type(key) is not tuple:
+        if isinstance(key, (Value, np.ndarray)) and dtype_of(key).is_bool and shape_of(key) != ():
+            return boolean_mask_op(x, key)
+        key = (key,)
     dynamic: list[Any] = []
-    items = key if type(key) is tuple else (key,)
-    spec = tuple([_spec_item(item, dynamic) for item in items])
+    spec = tuple([_spec_item(item, dynamic) for item in key])
     return getitem_op(x, *dynamic, spec=spec)
 
 
