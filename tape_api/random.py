@@ -1,6 +1,7 @@
 """Random numbers: ``tf.random``.
 
-The engine's random ops are pure functions of a seed and a counter. This module keeps the counters, by TensorFlow's rules:
+The engine's random ops are pure functions of a seed and a counter. This module keeps the counters, by TensorFlow's
+rules:
 
 - after `set_seed` the same calls give the same numbers again;
 - a call with ``seed=`` has a sequence of its own, which depends on both seeds only;

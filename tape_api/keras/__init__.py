@@ -1,0 +1,34 @@
+"""Models, layers and what trains them: ``tf.keras``."""
+
+from __future__ import annotations
+
+from tape_api.keras import (
+    activations,
+    backend,
+    initializers,
+    layers,
+    losses,
+    metrics,
+    models,
+    optimizers,
+    regularizers,
+    utils,
+)
+from tape_api.keras.layers import Input
+from tape_api.keras.models import Model, Sequential
+
+__all__ = [
+    "Input",
+    "Model",
+    "Sequential",
+    "activations",
+    "backend",
+    "initializers",
+    "layers",
+    "losses",
+    "metrics",
+    "models",
+    "optimizers",
+    "regularizers",
+    "utils",
+]

@@ -1,0 +1,317 @@
+"""`Layer`: the base of all layers and models."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from engine import nest
+from engine.dtypes import as_dtype
+from engine.tensor_shape import TensorShape
+from engine.value import Value, dtype_of
+from tape_api.keras import initializers, regularizers
+from tape_api.keras.backend import floatx, unique_name
+from tape_api.library import root as tf
+from tape_api.module import Module, held_by, snake_case
+from tape_api.tensor import convert_to_tensor
+from tape_api.variable import Variable
+
+
+class _Context(threading.local):
+    """What calls of layers hand on to the layers they call."""
+
+    training: bool | None = None
+
+
+_context = _Context()
+
+
+@contextmanager
+def _training(value: bool | None) -> Iterator[None]:
+    before = _context.training
+    _context.training = value
+    try:
+        yield
+    finally:
+        _context.training = before
+
+
+class Layer(Module):
+    """Base of the layers: a function with weights, which it makes when it sees its first input.
+
+    A subclass defines `call`, and `build` (or `__init__`) to make its weights with `add_weight`. Layers and variables
+    among the attributes of a layer are part of it.
+
+    Parameters
+    ----------
+    trainable : bool
+        Whether the layer's weights are trained.
+    name : str, optional
+        By default the name of the class in snake case, numbered.
+    dtype : DType, optional
+        Of the weights; floating inputs are cast to it. By default `tape_api.keras.backend.floatx`.
+    input_shape : shape, optional
+        Of one element of the batch. Builds the layer at once in a `Sequential` model.
+    input_dim : int, optional
+        The same as ``input_shape=(input_dim,)``.
+    batch_input_shape : shape, optional
+        The same with the batch dimension in front.
+    autocast : bool
+        Whether floating inputs are cast.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> class Scale(tf.keras.layers.Layer):
+    ...     def build(self, input_shape):
+    ...         self.factor = self.add_weight(shape=(input_shape[-1],), initializer="ones", name="factor")
+    ...     def call(self, inputs):
+    ...         return inputs * self.factor
+    >>> layer = Scale()
+    >>> layer([[1.0, 2.0]]).numpy(), len(layer.trainable_weights)
+    (array([[1., 2.]], dtype=float32), 1)
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        *,
+        input_shape: Any = None,
+        input_dim: int | None = None,
+        batch_input_shape: Any = None,
+        autocast: bool = True,
+        **unknown: Any,
+    ) -> None:
+        if unknown:
+            raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {unknown}")
+        self._name = name or unique_name(snake_case(type(self).__name__))
+        self.trainable = trainable
+        self.built = False
+        self._dtype = as_dtype(dtype or floatx())
+        self._autocast = autocast
+        self._added: list[Variable] = []
+        self._penalties: list[tuple[Any, Variable]] = []
+        self._losses: list[Any] = []
+        if input_dim is not None:
+            input_shape = (input_dim,)
+        if input_shape is not None:
+            batch_input_shape = (None, *_as_dims(input_shape))
+        self._input_shape = None if batch_input_shape is None else TensorShape(batch_input_shape)
+
+    # ---- what subclasses define --------------------------------------------------------------------------------------
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights, for inputs of the given shape (with the batch dimension)."""
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The layer's function."""
+        raise NotImplementedError(f"Layer {type(self).__name__} does not have a `call()` method implemented.")
+
+    def add_weight(
+        self,
+        *args: Any,
+        shape: Any = None,
+        initializer: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        regularizer: Any = None,
+        constraint: Any = None,
+        name: str | None = None,
+        **ignored: Any,
+    ) -> Variable:
+        """A new weight.
+
+        Parameters
+        ----------
+        *args
+            A shape, or (in the older order) a name and a shape.
+        shape : shape
+            By default a scalar.
+        initializer : str or callable, optional
+            By default glorot_uniform, and zeros for integers and bools.
+        dtype : DType, optional
+            By default the layer's.
+        trainable : bool
+        regularizer : str or callable, optional
+            ``regularizer(weight)`` is one of the layer's `losses`.
+        constraint : callable, optional
+            Applied to the weight after each step of an optimizer.
+        name : str, optional
+        """
+        for value in args:
+            if isinstance(value, str):
+                name = value
+            else:
+                shape = value
+        wanted = as_dtype(dtype) if dtype is not None else self._dtype
+        make = initializers.get(initializer or ("glorot_uniform" if wanted.is_floating else "zeros"))
+        dims = _as_dims(() if shape is None else shape)
+        if None in dims:
+            raise ValueError(f"layer {self.name!r}: the shape of a weight must be known, got {dims}")
+        label = name or "variable"
+        weight = Variable(
+            make(dims, dtype=wanted), trainable=trainable, name=f"{self.name}/{label}", constraint=constraint
+        )
+        self._added.append(weight)
+        if regularizer is not None:
+            self._penalties.append((regularizers.get(regularizer), weight))
+        return weight
+
+    def add_loss(self, losses: Any) -> None:
+        """Add to `losses`, from within `call`; forgotten when the outermost layer is called again."""
+        self._losses.extend(nest.flatten(losses))
+
+    # ---- calling -----------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the layer: convert and cast the inputs, build it if need be, and apply `call`."""
+        accepts = _parameters(type(self).call)
+        arguments = [_converted(a, self._dtype if self._autocast else None) for a in args]
+        training = kwargs.pop("training", None)
+        if training is None:
+            training = _context.training
+        if "training" in accepts and (training is not None or accepts["training"].default is inspect.Parameter.empty):
+            kwargs["training"] = bool(training)
+        if _context.training is None:
+            self._forget_losses()
+        if not self.built:
+            self._build_for(arguments)
+        with _training(bool(training)):
+            return self.call(*arguments, **kwargs)
+
+    def _forget_losses(self) -> None:
+        for layer in self._layers():
+            layer._losses = []
+
+    def _build_for(self, arguments: Sequence[Any]) -> None:
+        """Build the layer for the shapes of the first argument (whose structure they have)."""
+        first = arguments[0] if arguments else None
+        shapes = nest.map_structure(lambda x: x.shape if isinstance(x, Value) else None, first)
+        self._build_with(shapes)
+
+    def _build_with(self, shapes: Any) -> None:
+        self._check_initialised()
+        self.build(shapes)
+        self.built = True
+
+    def _check_initialised(self) -> None:
+        if "_added" not in vars(self):
+            raise RuntimeError(f"In layer {type(self).__name__}, you forgot to call `super().__init__()` in `__init__`")
+
+    # ---- weights -----------------------------------------------------------------------------------------------------
+
+    def _members(self) -> list[Any]:
+        """Weights and layers, in the order in which they were made."""
+        self._check_initialised()
+        return [item for value in vars(self).values() for item in held_by(value)]
+
+    def _layers(self) -> list[Layer]:
+        """This layer and all that it holds, directly or not."""
+        return [self, *(m for m in self.submodules if isinstance(m, Layer))]
+
+    @property
+    def weights(self) -> list[Any]:
+        """All weights: the layer's own in the order in which they were made, then those of each layer it holds."""
+        return list(super().variables)
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The weights to be trained. A layer that is not trainable has none."""
+        frozen = {id(v) for layer in self._layers() if not layer.trainable for v in layer.weights}
+        return [v for v in self.weights if v.trainable and id(v) not in frozen]
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The other weights."""
+        trained = {id(v) for v in self.trainable_weights}
+        return [v for v in self.weights if id(v) not in trained]
+
+    variables = weights
+    trainable_variables = trainable_weights
+    non_trainable_variables = non_trainable_weights
+
+    @property
+    def losses(self) -> list[Any]:
+        """The penalties on weights, and what `add_loss` was given."""
+        layers = self._layers()
+        penalties = [regularizer(weight) for layer in layers for regularizer, weight in layer._penalties]
+        return [*penalties, *(loss for layer in layers for loss in layer._losses)]
+
+    def get_weights(self) -> list[Any]:
+        """The values of all weights, as arrays."""
+        return [w.numpy() for w in self.weights]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set all weights, in the order of `get_weights`.
+
+        Raises
+        ------
+        ValueError
+            If the number of weights or a shape differs. No weight is changed then.
+        """
+        variables, values = self.weights, [np.asarray(w) for w in weights]
+        if len(variables) != len(values):
+            raise ValueError(
+                f"You called `set_weights(weights)` on layer {self.name!r} with a weight list of length {len(values)}, "
+                f"but the layer was expecting {len(variables)} weights."
+            )
+        for variable, value in zip(variables, values, strict=True):
+            if not variable.shape.is_compatible_with(value.shape):
+                raise ValueError(
+                    f"layer {self.name!r}: the weight {variable.name!r} has shape {variable.shape}, which is not "
+                    f"compatible with the provided shape {value.shape}"
+                )
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value)
+
+    def count_params(self) -> int:
+        """The number of elements of all weights."""
+        return sum(int(np.prod(w.numpy().shape, dtype=np.int64)) for w in self.weights)
+
+    # ---- other properties --------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> str:
+        """Of the weights, as a string."""
+        return self._dtype.name
+
+    compute_dtype = variable_dtype = dtype
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that every layer has."""
+        return {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}, built={self.built}>"
+
+
+@functools.cache
+def _parameters(call: Any) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(call).parameters)
+
+
+def _converted(x: Any, dtype: Any) -> Any:
+    """Arrays and numbers among the inputs as tensors, floating ones in the layer's dtype."""
+    if isinstance(x, (list, tuple, dict)) and any(isinstance(i, (Value, np.ndarray)) for i in nest.flatten(x)):
+        return nest.map_structure(lambda i: _converted(i, dtype), x)
+    if isinstance(x, (list, tuple, np.ndarray, np.generic, int, float, Value)) and not isinstance(x, bool):
+        tensor = convert_to_tensor(x)
+        floating = dtype_of(tensor).is_floating
+        return tf.cast(tensor, dtype) if dtype is not None and floating else tensor
+    return x
+
+
+def _as_dims(shape: Any) -> tuple[Any, ...]:
+    """A shape as a tuple of ints and Nones."""
+    dims = TensorShape(shape).as_tuple()
+    if dims is None:
+        raise ValueError("the rank of a layer's shape must be known")
+    return dims

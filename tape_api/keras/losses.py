@@ -1,0 +1,464 @@
+"""Losses: ``tf.keras.losses``, as functions (one value per element of the batch) and as classes (one number)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.errors import ShapeError
+from engine.value import dtype_of, shape_of
+from tape_api.keras.backend import epsilon, floatx
+from tape_api.keras.lookup import by_name
+from tape_api.library import root as tf
+from tape_api.tensor import convert_to_tensor
+
+# ---- bringing labels and predictions together ------------------------------------------------------------------------
+
+
+def predictions(y_pred: Any) -> Any:
+    """Predictions as a floating tensor."""
+    x = convert_to_tensor(y_pred)
+    return x if dtype_of(x).is_floating else tf.cast(x, floatx())
+
+
+def matched(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    """Labels and predictions in one dtype and rank: a last dimension of size one may be missing on either side."""
+    pred = predictions(y_pred)
+    true = tf.cast(convert_to_tensor(y_true), dtype_of(pred))
+    a, b = shape_of(true), shape_of(pred)
+    if a is None or b is None:
+        return true, pred
+    if len(a) == len(b) + 1 and a[-1] == 1 and a[:-1] == b:
+        true = tf.squeeze(true, axis=-1)
+    elif len(b) == len(a) + 1 and b[-1] == 1 and b[:-1] == a:
+        pred = tf.squeeze(pred, axis=-1)
+    return true, pred
+
+
+def _smoothed(y_true: Any, label_smoothing: float, classes: Any) -> Any:
+    return y_true * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else y_true
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+
+def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
+    """``mean((y_true - y_pred) ** 2)`` over the last dimension.
+
+    Examples
+    --------
+    >>> mean_squared_error([[0.0, 1.0]], [[1.0, 3.0]]).numpy()
+    array([2.5], dtype=float32)
+    """
+    true, pred = matched(y_true, y_pred)
+    return tf.reduce_mean(tf.math.squared_difference(true, pred), axis=-1)
+
+
+def mean_absolute_error(y_true: Any, y_pred: Any) -> Any:
+    """``mean(abs(y_true - y_pred))`` over the last dimension."""
+    true, pred = matched(y_true, y_pred)
+    return tf.reduce_mean(tf.abs(true - pred), axis=-1)
+
+
+def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Any:
+    """``100 * mean(abs((y_true - y_pred) / y_true))`` over the last dimension."""
+    true, pred = matched(y_true, y_pred)
+    return 100 * tf.reduce_mean(tf.abs((true - pred) / tf.maximum(tf.abs(true), epsilon())), axis=-1)
+
+
+def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
+    """``mean((log(1 + y_true) - log(1 + y_pred)) ** 2)`` over the last dimension."""
+    true, pred = matched(y_true, y_pred)
+    first, second = (tf.math.log1p(tf.maximum(x, epsilon())) for x in (true, pred))
+    return tf.reduce_mean(tf.square(first - second), axis=-1)
+
+
+def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
+    """``error ** 2 / 2`` up to `delta`, linear beyond, averaged over the last dimension."""
+    true, pred = matched(y_true, y_pred)
+    size = tf.abs(true - pred)
+    return tf.reduce_mean(tf.where(size <= delta, 0.5 * tf.square(size), delta * size - 0.5 * delta * delta), axis=-1)
+
+
+def log_cosh(y_true: Any, y_pred: Any) -> Any:
+    """``mean(log(cosh(y_pred - y_true)))`` over the last dimension."""
+    true, pred = matched(y_true, y_pred)
+    error = pred - true
+    return tf.reduce_mean(error + tf.nn.softplus(-2.0 * error) - 0.6931471805599453, axis=-1)
+
+
+def _signs(y_true: Any) -> Any:
+    """Labels 0 and 1 as -1 and 1; labels that are -1 and 1 already stay."""
+    is_binary = tf.reduce_all(tf.logical_or(tf.equal(y_true, 0), tf.equal(y_true, 1)))
+    return tf.where(is_binary, 2 * y_true - 1, y_true)
+
+
+def hinge(y_true: Any, y_pred: Any) -> Any:
+    """``mean(max(1 - y_true * y_pred, 0))`` over the last dimension, for labels -1 and 1 (or 0 and 1)."""
+    true, pred = matched(y_true, y_pred)
+    return tf.reduce_mean(tf.maximum(1 - _signs(true) * pred, 0), axis=-1)
+
+
+def squared_hinge(y_true: Any, y_pred: Any) -> Any:
+    """``mean(max(1 - y_true * y_pred, 0) ** 2)`` over the last dimension."""
+    true, pred = matched(y_true, y_pred)
+    return tf.reduce_mean(tf.square(tf.maximum(1 - _signs(true) * pred, 0)), axis=-1)
+
+
+def poisson(y_true: Any, y_pred: Any) -> Any:
+    """``mean(y_pred - y_true * log(y_pred))`` over the last dimension."""
+    true, pred = matched(y_true, y_pred)
+    return tf.reduce_mean(pred - true * tf.math.log(pred + epsilon()), axis=-1)
+
+
+def kl_divergence(y_true: Any, y_pred: Any) -> Any:
+    """``sum(y_true * log(y_true / y_pred))`` over the last dimension."""
+    true, pred = (tf.clip_by_value(x, epsilon(), 1.0) for x in matched(y_true, y_pred))
+    return tf.reduce_sum(true * tf.math.log(true / pred), axis=-1)
+
+
+def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
+    """The cosine of the angle between labels and predictions."""
+    true, pred = (tf.math.l2_normalize(x, axis=axis) for x in matched(y_true, y_pred))
+    return tf.reduce_sum(true * pred, axis=axis)
+
+
+def binary_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+) -> Any:
+    """Mean over `axis` of the cross entropy of labels in [0, 1] with predicted probabilities (or logits)."""
+    true, pred = matched(y_true, y_pred)
+    true = _smoothed(true, label_smoothing, 2)
+    if from_logits:
+        return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=true, logits=pred), axis=axis)
+    p = tf.clip_by_value(pred, epsilon(), 1 - epsilon())
+    return tf.reduce_mean(-(true * tf.math.log(p) + (1 - true) * tf.math.log(1 - p)), axis=axis)
+
+
+def categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+) -> Any:
+    """Cross entropy of one-hot labels with predicted probabilities (or logits) along `axis`."""
+    pred = predictions(y_pred)
+    true = tf.cast(convert_to_tensor(y_true), dtype_of(pred))
+    if shape_of(true) != shape_of(pred):
+        raise ShapeError(
+            f"Arguments `target` and `output` must have the same shape. Received: target.shape={shape_of(true)}, "
+            f"output.shape={shape_of(pred)}"
+        )
+    true = _smoothed(true, label_smoothing, shape_of(pred)[axis])  # type: ignore[index]
+    if from_logits:
+        return tf.nn.softmax_cross_entropy_with_logits(labels=true, logits=pred, axis=axis)
+    p = pred / tf.reduce_sum(pred, axis=axis, keepdims=True)
+    return -tf.reduce_sum(true * tf.math.log(tf.clip_by_value(p, epsilon(), 1 - epsilon())), axis=axis)
+
+
+def sparse_categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None, axis: int = -1
+) -> Any:
+    """Cross entropy of integer labels with predicted probabilities (or logits) along the last dimension.
+
+    Labels equal to `ignore_class` give 0.
+    """
+    pred = predictions(y_pred)
+    labels = tf.cast(convert_to_tensor(y_true), "int64")
+    shape, wanted = shape_of(labels), shape_of(pred)
+    if axis not in (-1, len(wanted or ()) - 1):
+        raise ShapeError(f"sparse_categorical_crossentropy: the classes must be the last dimension, got axis={axis}")
+    if shape is not None and wanted is not None and len(shape) == len(wanted) and shape[-1] == 1:
+        labels = tf.squeeze(labels, axis=-1)
+    if shape_of(labels) != (wanted or ())[:-1]:
+        raise ShapeError(
+            f"Argument `output` must have rank one more than the labels, and agree with them in all dimensions but the "
+            f"last. Received: target.shape={shape}, output.shape={wanted}"
+        )
+    logits = pred if from_logits else tf.math.log(tf.clip_by_value(pred, epsilon(), 1 - epsilon()))
+    if ignore_class is None:
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    valid = tf.not_equal(labels, ignore_class)
+    safe = tf.where(valid, labels, tf.zeros_like(labels))
+    each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=safe, logits=logits)
+    return tf.where(valid, each, tf.zeros_like(each))
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+
+
+class Reduction:
+    """How a loss makes one number of the values for the elements of a batch."""
+
+    AUTO = "auto"
+    NONE = "none"
+    SUM = "sum"
+    SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
+
+
+def reduced(values: Any, sample_weight: Any, reduction: str | None) -> Any:
+    """The values of the elements of a batch, weighted, as one number (or all of them, for ``"none"``)."""
+    if sample_weight is not None:
+        weights = tf.cast(convert_to_tensor(sample_weight), dtype_of(values))
+        missing = len(shape_of(values) or ()) - len(shape_of(weights) or ())
+        if missing < 0:
+            weights = tf.squeeze(weights, axis=-1)
+        elif missing and len(shape_of(weights) or ()):
+            weights = tf.reshape(weights, (*shape_of(weights), *[1] * missing))
+        values = values * weights
+    if reduction in ("none", None):
+        return values
+    return tf.reduce_sum(values) if reduction == "sum" else tf.reduce_mean(values)
+
+
+class Loss:
+    """Base of the losses: ``loss(y_true, y_pred, sample_weight=None)``. A subclass defines `call`.
+
+    Parameters
+    ----------
+    name : str, optional
+    reduction : {"sum_over_batch_size", "auto", "sum", "none"}
+        Mean, sum, or one value per element of the batch.
+    dtype : DType, optional
+        Predictions are cast to it.
+    """
+
+    def __init__(
+        self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
+    ) -> None:
+        known = ("sum_over_batch_size", "auto", "sum", "none", "mean", None)
+        if reduction not in known:
+            raise ValueError(f"argument `reduction` must be one of {known}, got {reduction!r}")
+        self.name, self.reduction, self.dtype = name or type(self).__name__, reduction, dtype
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The loss of each element of the batch."""
+        raise NotImplementedError(f"{type(self).__name__} must define call(y_true, y_pred)")
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """The loss of a batch.
+
+        Parameters
+        ----------
+        y_true, y_pred : tensor or array
+        sample_weight : tensor or array, optional
+            A factor for each element.
+        """
+        if self.dtype is not None:
+            y_pred = tf.cast(convert_to_tensor(y_pred), self.dtype)
+        return reduced(convert_to_tensor(self.call(y_true, y_pred)), sample_weight, self.reduction)
+
+
+class LossFunctionWrapper(Loss):
+    """A loss function, with some of its arguments, as a `Loss`."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+        **arguments: Any,
+    ) -> None:
+        super().__init__(name or fn.__name__, reduction, dtype)
+        self.fn, self.arguments = fn, arguments
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The loss of each element of the batch."""
+        return self.fn(y_true, y_pred, **self.arguments)
+
+
+class MeanSquaredError(LossFunctionWrapper):
+    """Mean of `mean_squared_error`.
+
+    Examples
+    --------
+    >>> MeanSquaredError()([[0.0, 1.0]], [[1.0, 3.0]]).numpy()
+    np.float32(2.5)
+    """
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str = "mean_squared_error", dtype: Any = None
+    ) -> None:
+        super().__init__(mean_squared_error, reduction, name, dtype)
+
+
+class MeanAbsoluteError(LossFunctionWrapper):
+    """Mean of `mean_absolute_error`."""
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str = "mean_absolute_error", dtype: Any = None
+    ) -> None:
+        super().__init__(mean_absolute_error, reduction, name, dtype)
+
+
+class MeanAbsolutePercentageError(LossFunctionWrapper):
+    """Mean of `mean_absolute_percentage_error`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "mean_absolute_percentage_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(mean_absolute_percentage_error, reduction, name, dtype)
+
+
+class MeanSquaredLogarithmicError(LossFunctionWrapper):
+    """Mean of `mean_squared_logarithmic_error`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "mean_squared_logarithmic_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(mean_squared_logarithmic_error, reduction, name, dtype)
+
+
+class Huber(LossFunctionWrapper):
+    """Mean of `huber`."""
+
+    def __init__(
+        self,
+        delta: float = 1.0,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "huber_loss",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(huber, reduction, name, dtype, delta=delta)
+
+
+class LogCosh(LossFunctionWrapper):
+    """Mean of `log_cosh`."""
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str = "log_cosh", dtype: Any = None
+    ) -> None:
+        super().__init__(log_cosh, reduction, name, dtype)
+
+
+class Hinge(LossFunctionWrapper):
+    """Mean of `hinge`."""
+
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str = "hinge", dtype: Any = None) -> None:
+        super().__init__(hinge, reduction, name, dtype)
+
+
+class SquaredHinge(LossFunctionWrapper):
+    """Mean of `squared_hinge`."""
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str = "squared_hinge", dtype: Any = None
+    ) -> None:
+        super().__init__(squared_hinge, reduction, name, dtype)
+
+
+class Poisson(LossFunctionWrapper):
+    """Mean of `poisson`."""
+
+    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str = "poisson", dtype: Any = None) -> None:
+        super().__init__(poisson, reduction, name, dtype)
+
+
+class KLDivergence(LossFunctionWrapper):
+    """Mean of `kl_divergence`."""
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str = "kl_divergence", dtype: Any = None
+    ) -> None:
+        super().__init__(kl_divergence, reduction, name, dtype)
+
+
+class CosineSimilarity(LossFunctionWrapper):
+    """Mean of minus `cosine_similarity`."""
+
+    def __init__(
+        self,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "cosine_similarity",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(cosine_similarity, reduction, name, dtype, axis=axis)
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The loss of each element of the batch: least when the angle is."""
+        return -super().call(y_true, y_pred)
+
+
+class BinaryCrossentropy(LossFunctionWrapper):
+    """Mean of `binary_crossentropy`."""
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "binary_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super().__init__(binary_crossentropy, reduction, name, dtype, **options)
+
+
+class CategoricalCrossentropy(LossFunctionWrapper):
+    """Mean of `categorical_crossentropy`."""
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "categorical_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super().__init__(categorical_crossentropy, reduction, name, dtype, **options)
+
+
+class SparseCategoricalCrossentropy(LossFunctionWrapper):
+    """Mean of `sparse_categorical_crossentropy`."""
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        ignore_class: int | None = None,
+        reduction: str | None = "sum_over_batch_size",
+        axis: int = -1,
+        name: str = "sparse_categorical_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
+        super().__init__(sparse_categorical_crossentropy, reduction, name, dtype, **options)
+
+
+MSE = mse = mean_squared_error
+MAE = mae = mean_absolute_error
+MAPE = mape = mean_absolute_percentage_error
+MSLE = msle = mean_squared_logarithmic_error
+KLD = kld = kullback_leibler_divergence = kl_divergence
+logcosh = log_cosh
+
+FUNCTIONS = {
+    function.__name__: function
+    for function in (
+        mean_squared_error, mean_absolute_error, mean_absolute_percentage_error, mean_squared_logarithmic_error, huber,
+        log_cosh, hinge, squared_hinge, poisson, kl_divergence, cosine_similarity, binary_crossentropy,
+        categorical_crossentropy, sparse_categorical_crossentropy,
+    )
+}  # fmt: skip
+FUNCTIONS.update(mse=mse, mae=mae, mape=mape, msle=msle, kld=kld, logcosh=logcosh)
+FUNCTIONS.update(MSE=mse, MAE=mae, MAPE=mape, MSLE=msle, KLD=kld)
+CLASSES = {
+    kind.__name__: kind
+    for kind in (
+        MeanSquaredError, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredLogarithmicError, Huber, LogCosh,
+        Hinge, SquaredHinge, Poisson, KLDivergence, CosineSimilarity, BinaryCrossentropy, CategoricalCrossentropy,
+        SparseCategoricalCrossentropy,
+    )
+}  # fmt: skip
+
+
+def get(identifier: Any) -> Any:
+    """The loss that `identifier` stands for: the name of a function or class, or a callable; None for none."""
+    return None if identifier is None else by_name({**FUNCTIONS, **CLASSES}, identifier, "loss")

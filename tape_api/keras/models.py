@@ -1,0 +1,160 @@
+"""Models: ``tf.keras.Model`` and ``tf.keras.Sequential``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.tape import paused
+from engine.tensor_shape import TensorShape
+from engine.trace import Trace
+from engine.aval import Aval
+from tape_api.keras.layers import InputLayer, Layer
+from tape_api.keras.training import Trainer
+
+
+class Model(Trainer, Layer):
+    """A layer that can be trained as a whole. Subclass it and define `call`.
+
+    Layers among the attributes (also in lists and dicts) are part of the model.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> class Line(tf.keras.Model):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.dense = tf.keras.layers.Dense(1)
+    ...     def call(self, inputs):
+    ...         return self.dense(inputs)
+    >>> model = Line()
+    >>> model(tf.ones([4, 2])).shape, len(model.trainable_variables)
+    (TensorShape([4, 1]), 2)
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or "inputs" in kwargs or "outputs" in kwargs:
+            raise NotImplementedError(
+                "Model(inputs, outputs): models of symbolic inputs are not supported; use Sequential, or subclass Model"
+            )
+        super().__init__(**kwargs)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers that the model holds directly."""
+        return list({id(m): m for m in self._members() if isinstance(m, Layer)}.values())
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
+        """The layer of that name, or at that place."""
+        if index is not None:
+            return self.layers[index]
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise ValueError(f"No such layer: {name!r}. Existing layers are: {[layer.name for layer in self.layers]}")
+
+    def summary(self, print_fn: Callable[[str], Any] | None = None, **ignored: Any) -> None:
+        """Print the layers with the shapes of their outputs and the numbers of their weights."""
+        for line in self._summary():
+            (print_fn or print)(line)
+
+    def _summary(self) -> list[str]:
+        rows = [("Layer (type)", "Output shape", "Params")]
+        for layer in self.layers:
+            shape = getattr(layer, "_output_shape", None)
+            count = f"{layer.count_params():,}" if layer.built or not layer.weights else "? (unbuilt)"
+            rows.append((f"{layer.name} ({type(layer).__name__})", "?" if shape is None else str(shape), count))
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        rule = "-" * len(lines[0])
+        trained = sum(int(v.shape.num_elements() or 0) for v in self.trainable_weights)
+        total = self.count_params()
+        return [
+            f'Model: "{self.name}"',
+            rule,
+            lines[0],
+            rule,
+            *lines[1:],
+            rule,
+            f"Total params: {total:,}",
+            f"Trainable params: {trained:,}",
+            f"Non-trainable params: {total - trained:,}",
+        ]
+
+
+class Sequential(Model):
+    """Layers applied one after the other.
+
+    Parameters
+    ----------
+    layers : sequence of Layer, optional
+        If the first one knows its input's shape (``input_shape=``, or an `Input`), all are built at once, else when
+        the model is called.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="relu", input_shape=(2,))])
+    >>> model.add(tf.keras.layers.Dense(1))
+    >>> [v.shape.as_list() for v in model.trainable_variables]
+    [[2, 3], [3], [3, 1], [1]]
+    """
+
+    def __init__(self, layers: Sequence[Layer] | None = None, name: str | None = None, trainable: bool = True) -> None:
+        super().__init__(name=name, trainable=trainable)
+        self._stack: list[Layer] = []
+        self._shape_known: Any = None
+        for layer in layers or ():
+            self.add(layer)
+
+    def add(self, layer: Any) -> None:
+        """Put a layer (or a function, as one) on top."""
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                f"Only instances of `keras.Layer` can be added to a Sequential model. Received: {layer} "
+                f"(of type {type(layer).__name__})"
+            )
+        if not self._stack and layer._input_shape is not None:
+            self._shape_known = layer._input_shape
+        self._stack.append(layer)
+        if self._shape_known is not None:
+            self._shape_known = self._output_of(layer, self._shape_known)
+            self.built = True
+
+    def pop(self) -> None:
+        """Take the last layer away."""
+        if not self._stack:
+            raise ValueError("There are no layers in the model.")
+        self._stack.pop()
+        if self._shape_known is not None:
+            self._shape_known = getattr(self._stack[-1], "_output_shape", None) if self._stack else None
+
+    def _output_of(self, layer: Layer, shape: Any) -> Any:
+        """Build a layer for the given input, by calling it on a symbol; the shape of its output."""
+        trace = Trace()
+        with paused():
+            out = layer(trace.placeholder(Aval(TensorShape(shape).as_tuple(), layer._dtype)))
+        layer._output_shape = out.shape
+        return out.shape
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build all layers for inputs of the given shape (with the batch dimension)."""
+        if input_shape is None or self._shape_known is not None:
+            return
+        shape = TensorShape(input_shape)
+        for layer in self._stack:
+            shape = self._output_of(layer, shape)
+        self._shape_known = shape
+        self.built = True
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """What the last layer makes of it."""
+        for layer in self._stack:
+            inputs = layer(inputs)
+        return inputs
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers, without an `InputLayer`."""
+        return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
