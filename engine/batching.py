@@ -20,6 +20,7 @@ The rules here serve nearly all ops:
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -30,21 +31,28 @@ from engine.aval import Aval
 from engine.axes import expand_dims, repeat_leading
 from engine.errors import ShapeError
 from engine.op import Op
-from engine.value import Value, aval_of, as_array, shape_of
+from engine.value import Value, as_array, aval_of, shape_of
 
 _FIRST_LEVEL = 10
-_depth = 0
+
+
+class _Nesting(threading.local):
+    """How many batch levels are open in the current thread."""
+
+    depth = 0
+
+
+_nesting = _Nesting()
 
 
 @contextmanager
 def batch_level() -> Iterator[int]:
     """A new, innermost level for batched values. Levels nest like the calls that open them."""
-    global _depth
-    _depth += 1
+    _nesting.depth += 1
     try:
-        yield _FIRST_LEVEL + _depth
+        yield _FIRST_LEVEL + _nesting.depth
     finally:
-        _depth -= 1
+        _nesting.depth -= 1
 
 
 class NotBatched:

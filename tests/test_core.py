@@ -445,6 +445,20 @@ def test_batches_nest() -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-15)
 
 
+def test_batch_levels_belong_to_their_thread() -> None:
+    levels = []
+
+    def open_level() -> None:
+        with batch_level() as level:
+            levels.append(level)
+
+    with batch_level() as here:
+        thread = threading.Thread(target=open_level)
+        thread.start()
+        thread.join()
+    assert levels == [here]
+
+
 def test_a_value_that_does_not_depend_on_the_batch_is_repeated() -> None:
     with batch_level() as level:
         assert unbatch(np.array([1.0, 2.0]), level, 3).tolist() == [[1.0, 2.0]] * 3
