@@ -9,7 +9,7 @@ own error message by running the abstract evaluation after the fact.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,30 +51,27 @@ class EagerTensor(Value):
     def _shape(self) -> tuple[int, ...]:
         return self._array.shape  # type: ignore[no-any-return]
 
-    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        # Written out for one and two operands: each line here is paid for by every eager op.
         try:
-            arrays = [x._array for x in inputs]
+            if len(inputs) == 1:
+                arrays: Any = (self._array,)
+                known = arrays[0].dtype in op.accepted
+            elif len(inputs) == 2:
+                a, b = inputs[0]._array, inputs[1]._array
+                arrays = (a, b)
+                known = (a.dtype, b.dtype) in op.accepted
+            else:
+                arrays = [x._array for x in inputs]
+                known = tuple([a.dtype for a in arrays]) in op.accepted
         except AttributeError:
-            inputs = _operands(op, inputs)
-            arrays = [x._array if type(x) is EagerTensor else x for x in inputs]
-        try:
-            if tuple([a.dtype for a in arrays]) not in _accepted[op]:
-                accept_dtypes(op, arrays, params)
-        except (AttributeError, KeyError):
-            accept_dtypes(op, arrays, params)
-        try:
-            result = op.kernel(*arrays, **params)
-        except Exception as error:
-            raise explained(error, op, arrays, params) from error
-        if op.multi:
-            outputs: tuple[Any, ...] = tuple([EagerTensor(a) for a in result])
-            if active.tapes:
-                record(op, inputs, params, outputs)
-            return outputs
-        out = EagerTensor(result)
-        if active.tapes:
-            record(op, inputs, params, (out,))
-        return out
+            # not all of them are eager
+            return super()._enter(op, inputs, params)
+        return _applied(op, inputs, arrays, params, known)
+
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        inputs = _operands(op, inputs)
+        return _applied(op, inputs, [x._array if type(x) is EagerTensor else x for x in inputs], params, False)
 
     # ---- what users see ----------------------------------------------------------------------------------------------
 
@@ -189,15 +186,35 @@ class Reference:
         return f"<Reference to {self._referent!r}>"
 
 
-_accepted: dict[Op, set[tuple[Any, ...]]] = {}
-"""The combinations of dtypes that abstract evaluation has accepted, per op."""
+def _applied(op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dict[str, Any], known: bool) -> Any:
+    """Run the kernel, wrap the result, let tapes record; `known` says whether the dtypes have been accepted before."""
+    if not known:
+        accept_dtypes(op, arrays, params)
+    try:
+        result = op.kernel(*arrays, **params) if params else op.kernel(*arrays)
+    except Exception as error:
+        raise explained(error, op, arrays, params) from error
+    if op.multi:
+        outputs: tuple[Any, ...] = tuple([EagerTensor(a) for a in result])
+        if active.tapes:
+            record(op, inputs, params, outputs)
+        return outputs
+    out = EagerTensor(result)
+    if active.tapes:
+        record(op, inputs, params, (out,))
+    return out
 
 
-def accept_dtypes(op: Op, arrays: list[Any], params: dict[str, Any]) -> None:
-    """Run the op's abstract evaluation, which raises if the dtypes (or shapes) are not acceptable; remember them."""
-    op.abstract(*[abstract_operand(a) for a in arrays], **params)
-    if all(hasattr(a, "dtype") for a in arrays):
-        _accepted.setdefault(op, set()).add(tuple([a.dtype for a in arrays]))
+def accept_dtypes(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> None:
+    """Run the op's abstract evaluation, which raises if the dtypes (or shapes) are not acceptable; remember them.
+
+    An operand without a dtype is a shape, given as a tuple of ints; it plays no part in what dtypes are acceptable.
+    """
+    dtypes = tuple([getattr(a, "dtype", None) for a in arrays])
+    key = dtypes[0] if len(dtypes) == 1 else dtypes
+    if key not in op.accepted:
+        op.abstract(*[abstract_operand(a) for a in arrays], **params)
+        op.accepted.add(key)
 
 
 def abstract_operand(x: Any) -> Aval:
@@ -218,7 +235,7 @@ def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def explained(error: Exception, op: Op, arrays: list[Any], params: dict[str, Any]) -> Exception:
+def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Exception:
     """The error that says what was wrong with the op's arguments: its abstract evaluation's, else the kernel's."""
     if isinstance(error, OpError) or not isinstance(error, (ValueError, TypeError, IndexError)):
         # said already, or not about the arguments

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -82,16 +82,15 @@ class Op:
     from_avals: bool = False
     simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
     doc: str = ""
+    accepted: set[Any] = field(default_factory=set, init=False, repr=False)
+    """The combinations of dtypes that eager operands have had so far, and that abstract evaluation accepted."""
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         """Apply the op. Raw operands give raw results; otherwise the most abstract operand decides."""
-        top: Value | None = None
         for x in inputs:
-            if isinstance(x, Value) and (top is None or x.level > top.level):
-                top = x
-        if top is None:
-            return self.kernel(*inputs, **params)
-        return top._bind(self, inputs, params)
+            if isinstance(x, Value):
+                return x._enter(self, inputs, params)
+        return self.kernel(*inputs, **params)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

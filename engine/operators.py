@@ -26,7 +26,9 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
     """A binary operator that applies `op`, converting the other operand to the tensor's dtype."""
 
     def operator(self: Value, other: Any) -> Any:
-        if not isinstance(other, Value):
+        if type(self) is EagerTensor and type(other) is float and self._array.dtype.kind in "fc":
+            other = EagerTensor(self._array.dtype.type(other))
+        elif not isinstance(other, Value):
             if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
                 return NotImplemented
             other = as_operand(other, self.dtype, name)
@@ -91,7 +93,9 @@ def _equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[Eager
     def operator(self: EagerTensor, other: Any) -> Any:
         if other is None:
             return if_shapes_differ
-        if not isinstance(other, Value):
+        if type(self) is EagerTensor and type(other) is float and self._array.dtype.kind in "fc":
+            other = EagerTensor(self._array.dtype.type(other))
+        elif not isinstance(other, Value):
             if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
                 return NotImplemented
             other = as_operand(other, self.dtype, "==")

@@ -7,6 +7,7 @@ known (always, on eager values) these functions return their operand untouched i
 
 from __future__ import annotations
 
+import cmath
 import math
 from typing import Any
 
@@ -141,9 +142,10 @@ def reshape_like(x: Any, ref: Any, **lead: int) -> Any:
 
 def _scale_kernel(ct: Any, partial: Any) -> Any:
     out = np.multiply(ct, partial)
-    flat = out.ravel("K")
+    flat = out if out.ndim == 1 else out.ravel("K")
     # One dot product tells whether all is finite (a false alarm by overflow only costs the slower path).
-    if math.isfinite(abs(flat.dot(flat))):
+    norm = flat.dot(flat)
+    if math.isfinite(norm) if out.dtype.kind != "c" else cmath.isfinite(norm):
         return out
     return np.where(np.equal(ct, 0), np.zeros((), out.dtype), out)
 

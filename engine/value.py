@@ -59,6 +59,14 @@ class Value:
         """The shape (TensorFlow 1's spelling)."""
         return self.shape
 
+    def _enter(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Apply `op` to `inputs`, the first value among which is this one: the one of the highest level decides."""
+        top = self
+        for x in inputs:
+            if isinstance(x, Value) and x.level > top.level:
+                top = x
+        return top._bind(op, inputs, params)
+
     def _bind(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply `op` to `inputs`, among which this value has the highest level."""
         raise AttributeError(f"{type(self).__name__} does not define `_bind`")

@@ -19,6 +19,17 @@ from tape_api.names import TABLE
 from tape_api.tensor import finish
 
 
+def _mixed(op: Op, slow: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """The op at once if its operands are tensors and Python numbers, else with all conversions."""
+    tensors = 0
+    for x in args:
+        if isinstance(x, Value):
+            tensors += 1
+        elif not isinstance(x, (int, float)):
+            return slow(*args)
+    return op(*args) if tensors else slow(*args)
+
+
 def quick(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
     """A public function that applies an op at once if its operands are tensors and Python numbers."""
     count = len(op.args)
@@ -27,21 +38,10 @@ def quick(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != count:
             return slow(*args, **kwargs)
-        first = None
-        numbers = False
         for x in args:
-            if isinstance(x, Value):
-                first = x if first is None else first
-            elif type(x) is float or type(x) is int:
-                numbers = True
-            else:
-                return slow(*args)
-        if first is None:
-            return slow(*args)
-        if numbers:
-            dtype = first.dtype
-            args = tuple([x if isinstance(x, Value) else EagerTensor(as_array(x, dtype, op.name)) for x in args])
-        return op(*args)
+            if type(x) is not EagerTensor:
+                return _mixed(op, slow, args)
+        return args[0]._enter(op, args, {})
 
     return call
 

@@ -20,7 +20,7 @@ from engine.ops.axis_args import reduction_axes, single_axis
 from engine.ops.gather import gather
 from engine.ops.indexing import placed_shape, placing_rule
 from engine.ops.joining import stack
-from engine.ops.shape import as_dims, broadcast_to, known_dims, reshape, shape_operand, size
+from engine.ops.shape import as_dims, broadcast_to, known_dims, reshape, shape_operand, size, unchanged
 from engine.trace import constant_value
 from engine.value import as_array, dtype_of
 
@@ -78,6 +78,7 @@ tile_op = linear(
     lead_param,
     type="Tile",
     args=("input", "multiples"),
+    simplify=unchanged(_tile_abstract),
     doc="Copies of a value side by side.",
 )
 tile_back_op = linear(
@@ -237,6 +238,7 @@ pad_op = general(
     batch=lead_param,
     type="PadV2",
     args=("tensor", "paddings"),
+    simplify=unchanged(_pad_abstract),
     doc="A value with entries added around it: a constant, or its own ones mirrored.",
 )
 

@@ -7,7 +7,7 @@ them. Rules never look at them: they hand them on to the transposed op together 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ shape_op = nondifferentiable(
     batch=_count_batch,
     type="Shape",
     args=("input",),
+    from_avals=True,
     doc="The dimensions, as an integer vector.",
 )
 size_op = nondifferentiable(
@@ -58,6 +59,7 @@ size_op = nondifferentiable(
     batch=_count_batch,
     type="Size",
     args=("input",),
+    from_avals=True,
     doc="The number of elements.",
 )
 rank_op = nondifferentiable(
@@ -67,6 +69,7 @@ rank_op = nondifferentiable(
     batch=_count_batch,
     type="Rank",
     args=("input",),
+    from_avals=True,
     doc="The number of dimensions.",
 )
 
@@ -153,6 +156,15 @@ def dims_array(dims: Sequence[Any]) -> Any:
     return np.asarray(exact, np.int32 if all(-(2**31) <= d < 2**31 for d in exact) else np.int64)
 
 
+def unchanged(abstract: Callable[..., Aval]) -> Callable[..., int | None]:
+    """`Op.simplify` of ops that give operand 0 itself whenever they keep its shape."""
+
+    def simplify(avals: Sequence[Aval], params: dict[str, Any]) -> int | None:
+        return 0 if avals[0].is_static and abstract(*avals, **params).shape == avals[0].shape else None
+
+    return simplify
+
+
 # ---- reshape ---------------------------------------------------------------------------------------------------------
 
 
@@ -191,6 +203,7 @@ reshape_op = linear(
     lead_param,
     type="Reshape",
     args=("tensor", "shape"),
+    simplify=unchanged(_reshape_abstract),
     doc="The same elements in another shape; one dimension may be -1.",
 )
 
@@ -280,6 +293,7 @@ transpose_op = linear(
     lead_param,
     type="Transpose",
     args=("a",),
+    simplify=lambda avals, params: 0 if params["perm"] == tuple(range(len(params["perm"]))) else None,
     doc="Dimensions in another order.",
 )
 
@@ -361,6 +375,7 @@ broadcast_to_op = linear(
     lead_param,
     type="BroadcastTo",
     args=("input", "shape"),
+    simplify=unchanged(_broadcast_abstract),
     doc="Repeated along axes of size one and along new leading axes.",
 )
 
