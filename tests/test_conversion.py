@@ -1,0 +1,136 @@
+"""What becomes of Python and NumPy data, and which dtypes go together: SEMANTICS.md, "Sessions, shapes, dtypes"."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.dtypes import ALL, DType, as_dtype, float32, float64, int32
+from engine.eager import EagerTensor
+from engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.ops.arithmetic import add, maximum
+from engine.ops.linalg import matmul
+from engine.ops.trig import sin
+from engine.trace import Trace
+from engine.value import as_array
+from tests.support import array
+
+F32 = EagerTensor(np.array([1.0, 2.0], np.float32))
+F64 = EagerTensor(np.array([1.0, 2.0]))
+I32 = EagerTensor(np.array([1, 2], np.int32))
+
+
+# ---- conversion ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (1.0, "float32"),
+        (1, "int32"),
+        (2**40, "int64"),
+        (True, "bool"),
+        (1j, "complex128"),
+        ([1, 2.5], "float32"),
+        ([[1, 2], [3, 4]], "int32"),
+        ([], "float32"),
+        (np.ones(1), "float64"),
+        (np.float64(1.0), "float64"),
+        (np.int8(1), "int8"),
+        ([np.float64(1.0), np.float64(2.0)], "float64"),
+        (EagerTensor(np.ones(2, np.float16)), "float16"),
+    ],
+    ids=str,
+)
+def test_as_array_chooses_tensorflows_dtype(value: Any, dtype: str) -> None:
+    assert as_array(value).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1, "float64"), (1.5, "float16"), (1.5, "complex64"), (np.arange(2), "float32"), (np.ones(2), "float32")],
+    ids=str,
+)
+def test_as_array_with_a_dtype_given(value: Any, dtype: str) -> None:
+    assert as_array(value, dtype).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1.5, "int32"), (1j, "float64"), (True, "float32"), (1, "bool"), (300, "int8"), (-1, "uint8"), ("a", "float32")],
+    ids=str,
+)
+def test_as_array_changes_no_kind_of_number(value: Any, dtype: str) -> None:
+    with pytest.raises(DTypeError, match=f"scale: cannot convert .* to a tensor of dtype {dtype}"):
+        as_array(value, dtype, "scale")
+
+
+def test_as_array_refuses_none_and_ragged_lists() -> None:
+    with pytest.raises(ValueError, match="None values not supported"):
+        as_array(None)
+    with pytest.raises(ValueError, match="cannot make one array"):
+        as_array([[1.0], [1.0, 2.0]])
+    with pytest.raises(DTypeError, match="cannot convert"):
+        as_array("text")
+
+
+def test_dtypes_have_one_object_each() -> None:
+    for dtype in ALL:
+        assert as_dtype(dtype.name) is as_dtype(dtype.numpy) is as_dtype(dtype.as_numpy_dtype) is dtype
+        assert pickle.loads(pickle.dumps(dtype)) is dtype
+        assert dtype == dtype.name and dtype == dtype.numpy and hash(dtype) == hash(as_dtype(dtype.name))
+    assert as_dtype(float) is float32 and as_dtype(int) is int32 and as_dtype("double") is float64
+    with pytest.raises(DTypeError, match="not a supported dtype"):
+        as_dtype("S3")
+
+
+def test_dtype_objects_print_as_tensorflows() -> None:
+    assert (repr(float32), str(float32)) == ("tf.float32", "<dtype: 'float32'>")
+    assert isinstance(F32.dtype, DType)
+
+
+# ---- operators and their dtypes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", [1.5, 1, np.float64(1.5), np.array([1.0, 2.0]), np.arange(2), [1, 2.5]], ids=repr)
+def test_the_other_operand_takes_the_tensors_dtype(other: Any) -> None:
+    for result in (F32 + other, other + F32, F32 * other, other - F32):
+        assert isinstance(result, EagerTensor)
+        assert result.dtype is float32
+
+
+def test_integers_do_not_become_floats() -> None:
+    with pytest.raises(DTypeError, match=r"cannot convert .*1\.5.* to a tensor of dtype int32"):
+        I32 + 1.5
+    with pytest.raises(DTypeError, match=r"add: .*tf\.cast"):
+        add(I32, 1.5)
+    assert (I32 / I32).dtype is float64
+    assert (I32 / 2).dtype is float64
+    assert (I32 + 1).dtype is int32
+
+
+def test_nothing_is_promoted_silently() -> None:
+    for first, second in ((F32, F64), (F64, F32), (I32, F32)):
+        with pytest.raises(
+            DTypeError, match=f"add: .*`x` has {first.dtype.name} and `y` has {second.dtype.name}.*tf.cast"
+        ):
+            first + second
+        with pytest.raises((TypeError, ValueError)):
+            Trace().capture(first) + second
+    with pytest.raises(DTypeError, match=r"sin: argument `x` must have one of the dtypes .*; got int32"):
+        sin(I32)
+
+
+def test_python_numbers_in_ops_take_the_tensors_dtype() -> None:
+    assert maximum(F32, 0.5).dtype is float32
+    assert array(maximum(1.5, F32)).tolist() == [1.5, 2.0]
+
+
+def test_errors_of_kernels_are_explained_by_the_op() -> None:
+    with pytest.raises(ShapeError, match=r"add: shapes \(2,\) and \(3,\) do not broadcast together"):
+        F32 + np.ones(3, np.float32)
+    with pytest.raises(InvalidArgumentError, match="matmul: argument `a` must have rank 2 or more, got float32"):
+        matmul(F32, F32)
