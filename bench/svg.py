@@ -33,7 +33,8 @@ class Svg:
     def path(self, points: Sequence[tuple[float, float]], colour: str, width: float) -> None:
         """A line through points."""
         joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.parts.append(f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>')
+        pen = f'stroke="{colour}" stroke-width="{width:g}" stroke-linejoin="round"'
+        self.parts.append(f'<polyline points="{joined}" fill="none" {pen}/>')
 
     def box(self, x: float, y: float, width: float, height: float, colour: str) -> None:
         """A filled rectangle."""
