@@ -1,7 +1,7 @@
 """TensorFlow 2 style: ``import tape_api as tf``.
 
-Eager tensors, variables, `GradientTape`, `custom_gradient`, `random`, and as much of ``keras`` as the usual tutorial needs.
-The functions come from one table (`tape_api.names`); everything else is listed here.
+Eager tensors, variables, `GradientTape`, `custom_gradient`, `random`, and as much of ``keras`` as the usual tutorial
+needs. The functions come from one table (`tape_api.names`); everything else is listed here.
 """
 
 import runpy as _runpy
@@ -11,6 +11,7 @@ _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.
 
 import engine.operators as _operators  # importing it gives values their operators
 from engine import errors, nest
+from engine.dtypes import ALL as _ALL_DTYPES
 from engine.dtypes import (
     DType,
     as_dtype,
@@ -35,19 +36,53 @@ from engine.eager import EagerTensor as Tensor
 from engine.gradient_tape import GradientTape, UnconnectedGradients
 from engine.namespace import missing as _missing
 from engine.tensor_shape import TensorShape
-from tape_api import keras, random
+from tape_api import debugging, keras, random, test
+from tape_api.debugging import ensure_shape
+from tape_api.flow import (
+    case,
+    cond,
+    control_dependencies,
+    custom_gradient,
+    device,
+    executing_eagerly,
+    foldl,
+    foldr,
+    function,
+    get_static_value,
+    grad_pass_through,
+    gradients,
+    group,
+    hessians,
+    init_scope,
+    map_fn,
+    name_scope,
+    no_op,
+    scan,
+    switch_case,
+    vectorized_map,
+    while_loop,
+)
 from tape_api.keras import initializers, losses, metrics, optimizers
-from tape_api.keras.initializers import Constant as constant_initializer
-from tape_api.keras.initializers import Ones as ones_initializer
-from tape_api.keras.initializers import RandomNormal as random_normal_initializer
-from tape_api.keras.initializers import RandomUniform as random_uniform_initializer
-from tape_api.keras.initializers import Zeros as zeros_initializer
 from tape_api.library import root as _root
 from tape_api.module import Module
-from tape_api.tensor import constant, convert_to_tensor, is_tensor
+from tape_api.printing import print_ as print
+from tape_api.tensor import TensorSpec, constant, convert_to_tensor, is_tensor
 from tape_api.variable import Variable
 
+__version__ = "2.21.0"
+"""The version of TensorFlow whose behaviour this follows: programs compare it with what they need."""
+
+newaxis = None
+
+constant_initializer = initializers.Constant
+ones_initializer = initializers.Ones
+random_normal_initializer = initializers.RandomNormal
+random_uniform_initializer = initializers.RandomUniform
+zeros_initializer = initializers.Zeros
+
 globals().update({name: value for name, value in vars(_root).items() if not name.startswith("_")})
+_root.nn.dropout = random.dropout
+vars(_root.dtypes).update(DType=DType, as_dtype=as_dtype, half=half, double=double, **{d.name: d for d in _ALL_DTYPES})
 
 
 def __getattr__(name: str) -> object:

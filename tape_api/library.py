@@ -14,7 +14,7 @@ from engine.api import lift
 from engine.eager import EagerTensor
 from engine.namespace import build
 from engine.op import Op
-from engine.value import Value, as_array
+from engine.value import Value
 from tape_api.names import TABLE
 from tape_api.tensor import finish
 

@@ -1,7 +1,7 @@
 """The table of names: which of TensorFlow 2's names stand for which function of the engine.
 
 One row per function: the function (or op) and all its names below ``tf.``. Signatures, documentation and rules are the
-engine's; `tape_api.library` makes the public functions.
+engine's (or `optim`'s, for clipping); `tape_api.library` makes the public functions.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from engine.ops import (
     stats,
     trig,
 )
+from optim import clip
 
 TABLE: tuple[tuple[Any, str], ...] = (
     # ---- arithmetic
@@ -55,7 +56,10 @@ TABLE: tuple[tuple[Any, str], ...] = (
     (arithmetic.ceil, "math.ceil"),
     (arithmetic.round, "round math.round"),
     (arithmetic.rint, "math.rint"),
-    (arithmetic.clip, "clip_by_value"),
+    (clip.clip_by_value, "clip_by_value"),
+    (clip.clip_by_norm, "clip_by_norm"),
+    (clip.clip_by_global_norm, "clip_by_global_norm"),
+    (clip.global_norm, "linalg.global_norm"),
     # ---- comparisons, logic, choice, casts
     (compare.equal, "equal math.equal"),
     (compare.not_equal, "not_equal math.not_equal"),

@@ -9,10 +9,11 @@ import numpy as np
 
 from engine.api import as_operand
 from engine.aval import format_shape, normalize_shape
-from engine.dtypes import DType, as_dtype
+from engine.dtypes import DType, as_dtype, float32
 from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
 from engine.ops.shape import broadcast_to, reshape
+from engine.tensor_shape import TensorShape
 from engine.value import Value
 from engine.variable import Variable
 
@@ -132,3 +133,15 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a tensor or a variable (and not, say, an array)."""
     return isinstance(x, Value)
+
+
+class TensorSpec:
+    """A shape and a dtype, as ``input_signature`` of a function takes them."""
+
+    def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None) -> None:
+        self.shape = TensorShape(shape)
+        self.dtype = as_dtype(dtype)
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"

@@ -291,4 +291,3 @@ def _operand(x: Any) -> Any:
 
 def _rebuilt(tensor: EagerTensor, trainable: bool, name: str, shape: Shape) -> Variable:
     return Variable(tensor, trainable=trainable, name=name, shape=shape, validate_shape=shape is not None)
-

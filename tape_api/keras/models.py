@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.aval import Aval
 from engine.tape import paused
 from engine.tensor_shape import TensorShape
 from engine.trace import Trace
-from engine.aval import Aval
 from tape_api.keras.layers import InputLayer, Layer
 from tape_api.keras.training import Trainer
 

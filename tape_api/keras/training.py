@@ -137,7 +137,7 @@ class Trainer:
         """
         self._require_compiled()
         if unsupported:
-            raise NotImplementedError(f"fit: the arguments {sorted(unsupported)} are not supported; write your own loop")
+            raise NotImplementedError(f"fit: arguments {sorted(unsupported)} are not supported; write your own loop")
         history = History()
         for epoch in range(initial_epoch, epochs):
             logs = self._run(self.train_step, batches(x, y, batch_size or 32, shuffle))

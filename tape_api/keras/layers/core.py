@@ -51,7 +51,7 @@ class InputLayer(Layer):
         return inputs
 
 
-def Input(  # noqa: N802  (Keras's spelling)
+def Input(
     shape: Any = None,
     batch_size: int | None = None,
     dtype: Any = None,

@@ -1,0 +1,110 @@
+"""Assertions about tensors: ``tf.debugging``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.dtypes import NUMERIC
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.value import Value
+from tape_api.library import root as tf
+from tape_api.printing import tensor_text
+from tape_api.tensor import convert_to_tensor
+
+
+def _comparison(name: str, holds: Callable[..., Any], sign: str) -> Callable[..., None]:
+    """An assertion that a comparison holds for all elements."""
+
+    def check(x: Any, y: Any, message: str | None = None, summarize: int = 3, name: str | None = None) -> None:
+        a = convert_to_tensor(x)
+        b = convert_to_tensor(y, dtype_hint=a.dtype)
+        if not np.all(holds(a.numpy(), b.numpy())):
+            raise InvalidArgumentError(
+                f"{message or ''}\nCondition x {sign} y did not hold.\nx: {tensor_text(a.numpy(), summarize)}\n"
+                f"y: {tensor_text(b.numpy(), summarize)}"
+            )
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raise InvalidArgumentError unless ``x {sign} y`` for all elements."
+    return check
+
+
+assert_equal = _comparison("assert_equal", np.equal, "==")
+assert_none_equal = _comparison("assert_none_equal", np.not_equal, "!=")
+assert_less = _comparison("assert_less", np.less, "<")
+assert_less_equal = _comparison("assert_less_equal", np.less_equal, "<=")
+assert_greater = _comparison("assert_greater", np.greater, ">")
+assert_greater_equal = _comparison("assert_greater_equal", np.greater_equal, ">=")
+
+
+def assert_near(
+    x: Any, y: Any, rtol: float | None = None, atol: float | None = None, message: str | None = None, **_: Any
+) -> None:
+    """Raise InvalidArgumentError unless ``abs(x - y) <= atol + rtol * abs(y)``; by default ten times the epsilon."""
+    a = convert_to_tensor(x)
+    b = convert_to_tensor(y, dtype_hint=a.dtype)
+    tolerance = 10 * float(np.finfo(a.dtype.real_dtype.numpy).eps)
+    rtol, atol = tolerance if rtol is None else rtol, tolerance if atol is None else atol
+    if not np.all(np.abs(a.numpy() - b.numpy()) <= atol + rtol * np.abs(b.numpy())):
+        raise InvalidArgumentError(
+            f"{message or ''}\nx and y not equal to tolerance rtol = {rtol}, atol = {atol}\n"
+            f"x: {tensor_text(a.numpy())}\ny: {tensor_text(b.numpy())}"
+        )
+
+
+def assert_positive(x: Any, message: str | None = None, **_: Any) -> None:
+    """Raise InvalidArgumentError unless all elements are positive."""
+    assert_greater(x, 0, message)
+
+
+def assert_non_negative(x: Any, message: str | None = None, **_: Any) -> None:
+    """Raise InvalidArgumentError unless all elements are 0 or more."""
+    assert_greater_equal(x, 0, message)
+
+
+def assert_rank(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:
+    """Raise ShapeError (a ValueError) unless `x` has the given rank."""
+    have = convert_to_tensor(x).ndim
+    if have != rank:
+        raise ShapeError(f"{message or ''}: tensor must have rank {rank}. Received rank {have}")
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
+    """`tensor`, if all its elements are finite.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are infinities or NaNs.
+    """
+    x = convert_to_tensor(tensor)
+    array = x.numpy()
+    found = [word for word, test in (("Inf", np.isinf), ("NaN", np.isnan)) if np.any(test(array))]
+    if found:
+        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(found)} values")
+    return tf.identity(x)
+
+
+assert_all_finite = check_numerics
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether it is a tensor of numbers (not bools)."""
+    return isinstance(tensor, Value) and tensor.dtype in NUMERIC
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+    """`x`, if its shape fits.
+
+    Raises
+    ------
+    ShapeError
+        If it does not.
+    """
+    tensor = convert_to_tensor(x)
+    if not tensor.shape.is_compatible_with(shape):
+        raise ShapeError(f"ensure_shape: Shape of tensor {tensor.shape} is not compatible with expected shape {shape}.")
+    return tf.identity(tensor)

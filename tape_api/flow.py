@@ -1,0 +1,269 @@
+"""Control flow and scopes. Everything here happens at once, so these are the plain Python constructs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from engine import custom, nest
+from engine.errors import InvalidArgumentError
+from tape_api.library import root as tf
+from tape_api.tensor import convert_to_tensor
+
+
+def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
+    """Decorator for a function that defines its own gradient.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(*args) -> (result, grad_fn)``, where ``grad_fn(*upstream)`` returns one gradient per argument. If `f` reads
+        variables, `grad_fn` must take ``variables=`` and return (gradients of arguments, gradients of variables).
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> @tf.custom_gradient
+    ... def log1pexp(x):
+    ...     e = tf.exp(x)
+    ...     return tf.math.log(1 + e), lambda upstream: upstream * (1 - 1 / (1 + e))
+    >>> x = tf.constant(100.0)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = log1pexp(x)
+    >>> tape.gradient(y, x).numpy()
+    np.float32(1.0)
+    """
+    return custom_gradient if f is None else custom.custom_gradient(f, convert_to_tensor)
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` with the gradient of the identity.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> x = tf.constant(2.6)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = tf.grad_pass_through(tf.round)(x)
+    >>> tape.gradient(y, x).numpy()
+    np.float32(1.0)
+    """
+
+    @custom_gradient
+    def passed(*args: Any, **kwargs: Any) -> Any:
+        def grad(*upstream: Any, variables: Sequence[Any] = ()) -> Any:
+            return (upstream, [None] * len(variables)) if variables else upstream
+
+        return f(*args, **kwargs), grad
+
+    return passed  # type: ignore[no-any-return]
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    **ignored: Any,
+) -> Any:
+    """`func` itself, run as it is each time it is called (as TensorFlow does under ``run_functions_eagerly``).
+
+    Programs written with ``@tf.function`` compute the same; nothing is traced or compiled. Arrays among the arguments
+    and numbers among the results become tensors.
+
+    Parameters
+    ----------
+    func : callable
+    input_signature, autograph, jit_compile, reduce_retracing
+        Accepted for compatibility.
+    """
+    if func is None:
+        return functools.partial(function, input_signature=input_signature)
+
+    @functools.wraps(func)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        given = nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, np.ndarray) else x, (args, kwargs))
+        result = func(*given[0], **given[1])
+        return nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, _DATA) else x, result)
+
+    run.python_function = func  # type: ignore[attr-defined]
+    run.input_signature = input_signature  # type: ignore[attr-defined]
+    run.get_concrete_function = lambda *_, **__: run  # type: ignore[attr-defined]
+    return run
+
+
+_DATA = (np.ndarray, np.generic, int, float, complex)
+
+
+def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+    """``true_fn()`` if `pred` holds, else ``false_fn()``."""
+    return true_fn() if bool(pred) else false_fn()
+
+
+def case(
+    pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, name: str | None = None
+) -> Any:
+    """The result of the function that stands beside the first condition that holds.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If no condition holds and there is no `default`, or (if `exclusive`) more than one holds.
+    """
+    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
+    chosen = [fn for pred, fn in pairs if bool(pred)]
+    if exclusive and len(chosen) > 1:
+        raise InvalidArgumentError(f"case: {len(chosen)} conditions hold, but they must exclude each other")
+    if not chosen and default is None:
+        raise InvalidArgumentError("case: none of the conditions holds, and there is no default")
+    return chosen[0]() if chosen else default()  # type: ignore[misc]
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str | None = None
+) -> Any:
+    """The result of the function with the given index; of `default` (or else the last) if there is none."""
+    branches = dict(branch_fns if isinstance(branch_fns, dict) else _numbered(branch_fns))
+    return branches.get(int(branch_index), default or branches[max(branches)])()
+
+
+def _numbered(branch_fns: Sequence[Any]) -> list[tuple[int, Any]]:
+    return [item if isinstance(item, tuple) else (i, item) for i, item in enumerate(branch_fns)]
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Sequence[Any],
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """``while cond(*loop_vars): loop_vars = body(*loop_vars)``; the last `loop_vars`."""
+    done = 0
+    while (maximum_iterations is None or done < int(maximum_iterations)) and bool(cond(*loop_vars)):
+        result = body(*loop_vars)
+        loop_vars = result if isinstance(result, (list, tuple)) else [result]
+        done += 1
+    return nest.map_structure(convert_to_tensor, loop_vars)
+
+
+def _elements(elems: Any) -> list[Any]:
+    """The structures of rows of a structure of tensors."""
+    columns = [tf.unstack(convert_to_tensor(leaf)) for leaf in nest.flatten(elems)]
+    if len({len(c) for c in columns}) > 1:
+        raise InvalidArgumentError(f"elems must agree in the first dimension, got {[len(c) for c in columns]}")
+    return [nest.pack_sequence_as(elems, row) for row in zip(*columns, strict=True)]
+
+
+def _stacked(results: Sequence[Any]) -> Any:
+    """A structure of tensors from structures of their rows."""
+    rows = [nest.flatten(r) for r in results]
+    return nest.pack_sequence_as(results[0], [tf.stack(column) for column in zip(*rows, strict=True)])
+
+
+def map_fn(fn: Callable[[Any], Any], elems: Any, *_: Any, **__: Any) -> Any:
+    """`fn` applied to each row of `elems` (a tensor or a structure of them), the results stacked."""
+    return _stacked([fn(row) for row in _elements(elems)])
+
+
+def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
+    """`fn` applied to each row of `elems`, the results stacked."""
+    return map_fn(fn, elems)
+
+
+def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, *_: Any, **__: Any) -> Any:
+    """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
+    rows = _elements(elems)
+    total = rows.pop(0) if initializer is None else initializer
+    for row in rows:
+        total = fn(total, row)
+    return total
+
+
+def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, *_: Any, **__: Any) -> Any:
+    """`foldl` over the rows in reverse order."""
+    return foldl(fn, nest.map_structure(lambda x: tf.reverse(convert_to_tensor(x), [0]), elems), initializer)
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All intermediate results of `foldl`, stacked."""
+    rows = _elements(elems)[:: -1 if reverse else 1]
+    results = [] if initializer is not None else [rows.pop(0)]
+    total = results[0] if results else initializer
+    for row in rows:
+        total = fn(total, row)
+        results.append(total)
+    return _stacked(results[:: -1 if reverse else 1])
+
+
+@contextmanager
+def name_scope(name: str) -> Iterator[str]:
+    """Accepted for compatibility: eager tensors have no names."""
+    yield f"{name}/"
+
+
+@contextmanager
+def device(device_name: Any) -> Iterator[None]:
+    """Accepted for compatibility: everything runs on the CPU."""
+    yield
+
+
+@contextmanager
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
+    """Accepted for compatibility: everything happens in the order of the program."""
+    yield
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Accepted for compatibility: everything happens at once."""
+    yield
+
+
+def executing_eagerly() -> bool:
+    """True."""
+    return True
+
+
+def gradients(*_: Any, **__: Any) -> Any:
+    """Not for eager tensors: use a `GradientTape` (or `graph_api`, which has ``gradients``)."""
+    raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+
+
+def hessians(*_: Any, **__: Any) -> Any:
+    """Not for eager tensors: use a `GradientTape` (or `graph_api`, which has ``hessians``)."""
+    raise RuntimeError("tf.hessians is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+
+
+def group(*inputs: Any, **_: Any) -> None:
+    """Nothing: what the inputs stand for has happened."""
+
+
+def no_op(name: str | None = None) -> None:
+    """Nothing."""
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The tensor's value as an array."""
+    return np.asarray(convert_to_tensor(tensor))

@@ -1,0 +1,77 @@
+"""``tf.test``: comparing derivatives with finite differences, and questions about hardware that programs ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.gradient_tape import GradientTape, UnconnectedGradients
+from tape_api.tensor import convert_to_tensor
+
+
+def compute_gradient(
+    f: Callable[..., Any], x: Sequence[Any], delta: float | None = None
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Jacobians of a function by the tape, and by finite differences.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(*x)`` returns one tensor.
+    x : sequence of tensor or array
+        Real and floating.
+    delta : float, optional
+        Half the distance of the points that differences are taken between, by default 1/1024.
+
+    Returns
+    -------
+    tuple of two tuples of array
+        Per argument a Jacobian of shape ``(size of f(*x), size of the argument)``.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> exact, numeric = compute_gradient(tf.square, [tf.constant([1.0, 2.0])])
+    >>> exact[0].tolist(), bool(np.allclose(exact[0], numeric[0], atol=1e-3))
+    ([[2.0, 0.0], [0.0, 4.0]], True)
+    """
+    arguments = [convert_to_tensor(a) for a in x]
+    with GradientTape() as tape:
+        tape.watch(arguments)
+        y = f(*arguments)
+    size = y.numpy().size
+    found = tape.jacobian(y, arguments, unconnected_gradients=UnconnectedGradients.ZERO)
+    exact = [j.numpy().reshape(size, a.numpy().size) for j, a in zip(found, arguments, strict=True)]
+    numeric = [_differences(f, arguments, i, delta or 1 / 1024) for i in range(len(arguments))]
+    return tuple(exact), tuple(numeric)
+
+
+def _differences(f: Callable[..., Any], arguments: Sequence[Any], which: int, delta: float) -> np.ndarray:
+    point = arguments[which].numpy()
+    columns = []
+    for index in np.ndindex(point.shape):
+        values = []
+        for step in (delta, -delta):
+            moved = np.array(point)
+            moved[index] += step
+            inputs = [convert_to_tensor(moved) if i == which else a for i, a in enumerate(arguments)]
+            values.append(np.ravel(f(*inputs).numpy()))
+        columns.append((values[0] - values[1]) / (2 * delta))
+    return np.stack(columns, axis=1) if columns else np.zeros((np.size(f(*arguments).numpy()), 0))
+
+
+def is_built_with_cuda() -> bool:
+    """False: everything runs on the CPU."""
+    return False
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+    """False: everything runs on the CPU."""
+    return False
+
+
+def gpu_device_name() -> str:
+    """The empty string: there is none."""
+    return ""
