@@ -5,41 +5,98 @@ from pathlib import Path as _Path
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
-import engine.operators  # noqa: E402, F401  (installs the operators)
-from engine import errors, nest  # noqa: E402
-from engine.dtypes import (  # noqa: E402
-    DType, as_dtype, bool_ as bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64,
-    uint8, uint16, uint32, uint64,
+import engine.operators
+from engine import errors, nest
+from engine.dtypes import (
+    DType,
+    as_dtype,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
 )  # fmt: skip
-from engine.gradient_tape import GradientTape, UnconnectedGradients  # noqa: E402
-from engine.namespace import missing as _missing  # noqa: E402
-from engine.ops.shape import broadcast_static_shape  # noqa: E402
-from engine.tensor_shape import Dimension  # noqa: E402
-from graph_api.convert import (  # noqa: E402
-    constant, convert_to_tensor, custom_gradient, placeholder, placeholder_with_default,
+from engine.dtypes import (
+    bool_ as bool,
+)
+from engine.gradient_tape import GradientTape, UnconnectedGradients
+from engine.namespace import missing as _missing
+from engine.ops.shape import broadcast_static_shape
+from engine.tensor_shape import Dimension
+from graph_api.convert import (
+    constant,
+    convert_to_tensor,
+    custom_gradient,
+    placeholder,
+    placeholder_with_default,
 )  # fmt: skip
-from graph_api.flow import (  # noqa: E402
-    Assert, Print, assert_equal, assert_greater, assert_greater_equal, assert_less, assert_less_equal, group, no_op,
-    py_func, tuple, with_dependencies,
+from graph_api.defaults import get_default_session
+from graph_api.flow import (
+    Assert,
+    Print,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_less,
+    assert_less_equal,
+    group,
+    no_op,
+    py_func,
+    tuple,
+    with_dependencies,
 )  # fmt: skip
-from graph_api.gradients import AggregationMethod, gradients, hessians  # noqa: E402
-from graph_api.graph import (  # noqa: E402
-    Graph, GraphKeys, Operation, Tensor, add_to_collection, add_to_collections, control_dependencies, device,
-    get_collection, get_collection_ref, get_default_graph, reset_default_graph,
+from graph_api.gradients import AggregationMethod, gradients, hessians
+from graph_api.graph import (
+    Graph,
+    GraphKeys,
+    add_to_collection,
+    add_to_collections,
+    control_dependencies,
+    device,
+    get_collection,
+    get_collection_ref,
+    get_default_graph,
+    reset_default_graph,
 )  # fmt: skip
-from graph_api.graph import GraphShape as TensorShape  # noqa: E402
-from graph_api.library import root as _root  # noqa: E402
-from graph_api.modes import (  # noqa: E402
-    disable_eager_execution, disable_v2_behavior, enable_eager_execution, executing_eagerly,
+from graph_api.library import root as _root
+from graph_api.modes import (
+    disable_eager_execution,
+    disable_v2_behavior,
+    enable_eager_execution,
+    executing_eagerly,
 )  # fmt: skip
-from graph_api.scopes import (  # noqa: E402
-    AUTO_REUSE, VariableScope, get_variable, get_variable_scope, name_scope, variable_scope,
+from graph_api.scopes import (
+    AUTO_REUSE,
+    VariableScope,
+    get_variable,
+    get_variable_scope,
+    name_scope,
+    variable_scope,
 )  # fmt: skip
-from graph_api.session import (  # noqa: E402
-    ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session,
+from graph_api.session import (
+    ConfigProto,
+    GPUOptions,
+    InteractiveSession,
+    Session,
 )  # fmt: skip
-from graph_api.variable import (  # noqa: E402
-    Variable, assign, assign_add, assign_sub, local_variables, local_variables_initializer, model_variables,
+from graph_api.tensor import GraphShape as TensorShape
+from graph_api.tensor import Operation, Tensor
+from graph_api.variable import (
+    Variable,
+    assign,
+    assign_add,
+    assign_sub,
+    local_variables,
+    local_variables_initializer,
+    model_variables,
     trainable_variables,
 )  # fmt: skip
 

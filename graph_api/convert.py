@@ -19,7 +19,8 @@ from engine.ops.shape import broadcast_to, reshape
 from engine.trace import Symbol
 from engine.value import Value
 from engine.variable import Variable
-from graph_api.graph import Graph, Operation, Tensor, get_default_graph
+from graph_api.graph import Graph, get_default_graph
+from graph_api.tensor import Operation, Tensor
 
 default_input = linear(
     "default_input",
@@ -84,7 +85,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     >>> import graph_api as tf
     >>> with tf.Graph().as_default():
     ...     tf.placeholder(tf.float32, [None, 3], name="x")
-    <tf.Tensor 'x:0' shape=(?, 3) dtype=float32>
+    <tf.Tensor 'x:0' shape=(None, 3) dtype=float32>
     """
     return get_default_graph().placeholder(Aval(normalize_shape(shape), as_dtype(dtype)), name=name)  # type: ignore[return-value]
 
@@ -115,7 +116,9 @@ def constant(
     if shape is not None:
         dims = normalize_shape(shape)
         if verify_shape and array.shape != dims:
-            raise TypeError(f"constant: expected a value of shape {format_shape(dims)}, got {format_shape(array.shape)}")
+            raise TypeError(
+                f"constant: expected a value of shape {format_shape(dims)}, got {format_shape(array.shape)}"
+            )
         array = np.array(broadcast_to(array, dims) if array.size == 1 else reshape(array, dims))
     return get_default_graph().constant(array[()] if array.ndim == 0 else array, name=name)  # type: ignore[return-value]
 

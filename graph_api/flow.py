@@ -18,8 +18,9 @@ from engine.op import Op
 from engine.ops import compare, reduce
 from engine.ops import shape as shapes
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import Operation, Tensor, get_default_graph
+from graph_api.graph import get_default_graph
 from graph_api.graph import no_op as no_op_op
+from graph_api.tensor import Operation, Tensor
 
 
 def no_op(name: str | None = None) -> Operation:
@@ -51,7 +52,9 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
 
 
 def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
-    raise UnimplementedError(f"{op.name}: a Python function cannot be vectorised; write it with this package's functions")
+    raise UnimplementedError(
+        f"{op.name}: a Python function cannot be vectorised; write it with this package's functions"
+    )
 
 
 # ---- Print -----------------------------------------------------------------------------------------------------------
@@ -130,7 +133,12 @@ def _assertion(condition: Any, data: Sequence[Any], message: str, name: str) -> 
 
 def _compared(relation: Op, symbol: str, label: str) -> Callable[..., Operation]:
     def check(
-        x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+        x: Any,
+        y: Any,
+        data: Any = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
     ) -> Operation:
         a = convert_to_tensor(x)
         b = convert_to_tensor(y, dtype_hint=a.dtype)
@@ -139,7 +147,9 @@ def _compared(relation: Op, symbol: str, label: str) -> Callable[..., Operation]
         return _assertion(holds, data or [a, b], text, name or label)
 
     check.__name__ = label
-    check.__doc__ = f"An operation that raises InvalidArgumentError unless ``x {symbol} y`` for all elements when it runs."
+    check.__doc__ = (
+        f"An operation that raises InvalidArgumentError unless ``x {symbol} y`` for all elements when it runs."
+    )
     return check
 
 
@@ -174,7 +184,9 @@ python_call = nondifferentiable(
 )
 
 
-def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
     """Call a Python function of NumPy arrays when the graph runs.
 
     Parameters

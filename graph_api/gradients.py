@@ -13,7 +13,8 @@ from engine.ops.shape import reshape
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
 from engine.value import aval_of, shape_of
-from graph_api.graph import Graph, Tensor
+from graph_api.graph import Graph
+from graph_api.tensor import Tensor
 
 
 class AggregationMethod:
@@ -79,7 +80,9 @@ def gradients(
     16.0
     """
     if aggregation_method not in (None, 0, 1, 2):
-        raise ValueError(f"gradients: argument `aggregation_method` must be an AggregationMethod, got {aggregation_method!r}")
+        raise ValueError(
+            f"gradients: argument `aggregation_method` must be an AggregationMethod, got {aggregation_method!r}"
+        )
     with _graph_of(ys, "ys").name_scope(name):
         return symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients)
 

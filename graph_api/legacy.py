@@ -39,7 +39,9 @@ def legacy(
                     raise TypeError(f"{function.__name__}() got two values for the argument `{key}`")
                 if key == "_sentinel":
                     if value is not None:
-                        raise ValueError(f"Only call `{function.__name__}` with named arguments (labels=..., logits=...)")
+                        raise ValueError(
+                            f"Only call `{function.__name__}` with named arguments (labels=..., logits=...)"
+                        )
                 elif value is not None or key not in table:
                     kwargs[key] = value
             args = ()

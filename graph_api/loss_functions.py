@@ -48,9 +48,7 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
     return finish(lambda: add_n(found) if found else np.float32(0), name)
 
 
-def get_total_loss(
-    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
-) -> Any:
+def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None) -> Any:
     """The sum of the losses noted so far, and of the regularization losses.
 
     Raises

@@ -18,7 +18,8 @@ from engine.dtypes import float32, int64
 from engine.ops import random
 from engine.variable import assign_variable, read_variable, variable_handle
 from graph_api.convert import convert_to_tensor, finish
-from graph_api.graph import Graph, Tensor, get_default_graph
+from graph_api.graph import Graph, get_default_graph
+from graph_api.tensor import Tensor
 
 _DEFAULT_GRAPH_SEED = 87654321
 """Stands for the graph's seed where only the operation has one (TensorFlow's choice)."""
@@ -64,21 +65,36 @@ def _drawn(function: Callable[..., Any], seed: int | None, name: str) -> Any:
 
 
 def uniform(
-    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Uniform random numbers in [minval, maxval); a new draw on every run. See `engine.ops.random.uniform`."""
     return _drawn(lambda draw: random.uniform(shape, minval, maxval, dtype, draw=draw), seed, name or "random_uniform")  # type: ignore[no-any-return]
 
 
 def normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normally distributed random numbers; a new draw on every run. See `engine.ops.random.normal`."""
     return _drawn(lambda draw: random.normal(shape, mean, stddev, dtype, draw=draw), seed, name or "random_normal")  # type: ignore[no-any-return]
 
 
 def truncated_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None, name: str | None = None
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Normal numbers no further than two standard deviations from the mean; a new draw on every run."""
     make = lambda draw: random.truncated_normal(shape, mean, stddev, dtype, draw=draw)  # noqa: E731
@@ -102,7 +118,9 @@ def multinomial(
 ) -> Tensor:
     """Classes drawn with the probabilities that each row of `logits` gives: shape (rows, num_samples)."""
     rows = convert_to_tensor(logits)
-    return _drawn(lambda draw: random.categorical(rows, num_samples, output_dtype, draw=draw), seed, name or "multinomial")  # type: ignore[no-any-return]
+    return _drawn(
+        lambda draw: random.categorical(rows, num_samples, output_dtype, draw=draw), seed, name or "multinomial"
+    )  # type: ignore[no-any-return]
 
 
 def categorical(

@@ -287,7 +287,9 @@ def _shared(existing: Variable, full: str, shape: Any, dtype: Any, scope: Variab
 def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Any:
     """What to make the variable from."""
     if initializer is None:
-        initializer = initial_values.glorot_uniform_initializer() if dtype.is_floating else initial_values.zeros_initializer()
+        initializer = (
+            initial_values.glorot_uniform_initializer() if dtype.is_floating else initial_values.zeros_initializer()
+        )
     if not callable(initializer) or isinstance(initializer, Value):
         return initializer
     if isinstance(initializer, type):

@@ -24,7 +24,9 @@ from engine.program.lower import needed_nodes
 from engine.trace import placeholder
 from engine.value import Value, as_array
 from engine.variable import read_variable, variable_handle
-from graph_api.graph import Graph, Operation, Tensor, _stacks, get_default_graph
+from graph_api.defaults import stacks
+from graph_api.graph import Graph, get_default_graph
+from graph_api.tensor import Operation, Tensor
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class Executable:
     assigned: list[Any]
     fetched: int
     state_avals: tuple[Aval, ...]
+
 
 _CACHE_SIZE = 512
 """Executables kept per session; the oldest gives way (a program that feeds ever new shapes compiles ever anew)."""
@@ -276,11 +279,11 @@ class _DefaultSession:
         self._session = session
 
     def __enter__(self) -> Session:
-        _stacks.sessions.append(self._session)
+        stacks.sessions.append(self._session)
         return self._session
 
     def __exit__(self, *_: Any) -> None:
-        _stacks.sessions.remove(self._session)
+        stacks.sessions.remove(self._session)
 
 
 class InteractiveSession(Session):
@@ -288,24 +291,19 @@ class InteractiveSession(Session):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        _stacks.sessions.append(self)
+        stacks.sessions.append(self)
         self._graph_context = self.graph.as_default() if graph is not None else None
         if self._graph_context is not None:
             self._graph_context.__enter__()
 
     def close(self) -> None:
         """Stop being the default session, and free everything."""
-        if self in _stacks.sessions:
-            _stacks.sessions.remove(self)
+        if self in stacks.sessions:
+            stacks.sessions.remove(self)
         if self._graph_context is not None:
             self._graph_context.__exit__(None, None, None)
             self._graph_context = None
         super().close()
-
-
-def get_default_session() -> Session | None:
-    """The session that `eval` and `run` of tensors use, or None."""
-    return _stacks.session()  # type: ignore[no-any-return]
 
 
 def _only(values: list[Any]) -> Any:

@@ -10,9 +10,22 @@ from graph_api.initial_values import zeros_initializer
 from graph_api.scopes import get_variable
 from graph_api.variable import Variable
 from optim import (
-    AdadeltaOptimizer, AdagradOptimizer, AdamOptimizer, ExponentialMovingAverage, FtrlOptimizer,
-    GradientDescentOptimizer, MomentumOptimizer, Optimizer, ProximalAdagradOptimizer, ProximalGradientDescentOptimizer,
-    RMSPropOptimizer, cosine_decay, exponential_decay, inverse_time_decay, natural_exp_decay, piecewise_constant,
+    AdadeltaOptimizer,
+    AdagradOptimizer,
+    AdamOptimizer,
+    ExponentialMovingAverage,
+    FtrlOptimizer,
+    GradientDescentOptimizer,
+    MomentumOptimizer,
+    Optimizer,
+    ProximalAdagradOptimizer,
+    ProximalGradientDescentOptimizer,
+    RMSPropOptimizer,
+    cosine_decay,
+    exponential_decay,
+    inverse_time_decay,
+    natural_exp_decay,
+    piecewise_constant,
     polynomial_decay,
 )  # fmt: skip
 

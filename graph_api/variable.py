@@ -14,7 +14,8 @@ from engine.tape import record_read
 from engine.value import Value, as_array
 from engine.variable import Variable as EngineVariable
 from engine.variable import assign_variable, read_variable, variable_handle
-from graph_api.graph import Graph, GraphKeys, GraphShape, Operation, Tensor, get_default_graph
+from graph_api.graph import Graph, GraphKeys, get_default_graph
+from graph_api.tensor import GraphShape, Operation, Tensor
 
 
 def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name: str) -> Tensor:
@@ -213,11 +214,15 @@ class Variable(EngineVariable):
         """
         return self._assigned(value, name or "Assign")
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """An operation that adds to the value; as a tensor, the new value."""
         return self._assigned(self._fresh() + delta, name or "AssignAdd")
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """An operation that subtracts from the value; as a tensor, the new value."""
         return self._assigned(self._fresh() - delta, name or "AssignSub")
 
@@ -293,7 +298,9 @@ def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 
 
-def assign(ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None) -> Any:
+def assign(
+    ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
+) -> Any:
     """Set a variable; see `Variable.assign`."""
     return ref.assign(value, name=name)
 

@@ -37,7 +37,11 @@ def list_of_targets(tf: Any) -> Any:
 
 def weighted_targets(tf: Any) -> Any:
     x = tf.placeholder(tf.float64, [3])
-    return evaluate(tf, tf.gradients([x * x, tf.exp(x)], x, grad_ys=[tf.constant([1.0, 2.0, 3.0], tf.float64), None]), {x: [0.1, 0.2, 0.3]})
+    return evaluate(
+        tf,
+        tf.gradients([x * x, tf.exp(x)], x, grad_ys=[tf.constant([1.0, 2.0, 3.0], tf.float64), None]),
+        {x: [0.1, 0.2, 0.3]},
+    )
 
 
 def partial_derivatives(tf: Any) -> Any:

@@ -54,7 +54,10 @@ def test_feeding_a_constant_or_variable() -> None:
 
 def test_unfed_placeholder() -> None:
     x = tf.placeholder(tf.float32, [None, 2], name="input")
-    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=r"'input' with dtype float32 and shape"):
+    with (
+        tf.Session() as sess,
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"'input' with dtype float32 and shape"),
+    ):
         sess.run(x + 1.0)
 
 
@@ -232,7 +235,10 @@ def test_new_shapes_compile_anew_and_old_ones_are_kept() -> None:
 def test_errors_at_run_time_name_operation_and_line() -> None:
     a, b = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     c = tf.matmul(a, b, name="product")
-    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=r"'product', made at .*test_session"):
+    with (
+        tf.Session() as sess,
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"'product', made at .*test_session"),
+    ):
         sess.run(c, {a: np.ones((2, 3)), b: np.ones((2, 3))})
 
 

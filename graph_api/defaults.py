@@ -1,0 +1,46 @@
+"""What is the default in the current thread: graphs and sessions, innermost last."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+
+class Stacks(threading.local):
+    """The default graphs and sessions of the current thread.
+
+    Attributes
+    ----------
+    graphs, sessions : list
+        Innermost last.
+    """
+
+    def __init__(self) -> None:
+        self.graphs: list[Any] = []
+        self.sessions: list[Any] = []
+
+
+stacks = Stacks()
+
+
+def get_default_session() -> Any:
+    """The session that `eval` and `run` of tensors use, or None."""
+    return stacks.sessions[-1] if stacks.sessions else None
+
+
+def session_for(graph: Any, session: Any, purpose: str) -> Any:
+    """The session given, or else the default one, which must run `graph`.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or it runs another graph.
+    """
+    session = session or get_default_session()
+    if session is None:
+        raise ValueError(
+            f"Cannot {purpose}: no session is registered as default. Use `with sess.as_default()` or pass `session=`"
+        )
+    if session.graph is not graph:
+        raise ValueError(f"Cannot {purpose}: the session's graph is another than the tensor's")
+    return session

@@ -1,0 +1,210 @@
+"""Operations and tensors of a graph."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine.aval import Aval, compatible, format_shape, merge_shapes, normalize_shape
+from engine.errors import ShapeError
+from engine.op import Node, Op
+from engine.tensor_shape import TensorShape
+from engine.trace import Symbol
+from graph_api.defaults import session_for
+
+_HOUSE = tuple(
+    str(Path(__file__).resolve().parent.parent / name) for name in ("engine", "graph_api", "tape_api", "optim")
+)
+_is_ours: dict[str, bool] = {}
+
+
+def _user_line() -> tuple[str, int]:
+    """File and line of the innermost caller outside this project."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None:
+        name = frame.f_code.co_filename
+        ours = _is_ours.get(name)
+        if ours is None:
+            ours = _is_ours[name] = name.startswith(_HOUSE)
+        if not ours:
+            break
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+class UnknownDimension:
+    """A dimension that is not known: ``.value`` is None, and it equals None."""
+
+    value = None
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or isinstance(other, UnknownDimension)
+
+    def __hash__(self) -> int:
+        return hash(None)
+
+    def __repr__(self) -> str:
+        return "Dimension(None)"
+
+    def __str__(self) -> str:
+        return "?"
+
+    def __int__(self) -> int:
+        raise ShapeError("the dimension is not known while the graph is built; use tf.shape(x)[i]")
+
+    __index__ = __int__
+
+
+class GraphShape(TensorShape):
+    """TensorFlow 1's shape: an unknown dimension is an object with ``.value``, not None."""
+
+    __slots__ = ()
+    unknown_dimension = UnknownDimension()
+
+
+class Operation(Node):
+    """A node of a graph, with a name.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the graph.
+    graph : Graph
+    control_inputs : list of Operation
+        What must run before it although it gives it no data.
+    device : str
+        As requested; everything runs on this machine's CPU.
+    where : tuple of (str, int)
+        File and line of the user's program that made it.
+    """
+
+    __slots__ = ("control_inputs", "device", "graph", "name", "where")
+
+    def __init__(self, graph: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> None:
+        super().__init__(op, inputs, params, ())
+        self.graph = graph
+        self.name = name
+        self.control_inputs = graph.current_control_inputs()
+        self.device = graph.current_device
+        self.where = _user_line()
+
+    @property
+    def type(self) -> str:
+        """TensorFlow's op type, ``"MatMul"``."""
+        return self.op.type
+
+    @property
+    def traceback(self) -> list[tuple[str, int]]:
+        """Where the user's program made it."""
+        return [self.where]
+
+    @property
+    def node_def(self) -> Operation:
+        """The operation itself; there are no protocol buffers."""
+        return self
+
+    def values(self) -> tuple[Any, ...]:
+        """The outputs."""
+        return self.outputs
+
+    def get_attr(self, name: str) -> Any:
+        """A static parameter of the op.
+
+        Raises
+        ------
+        ValueError
+            If it has none of that name.
+        """
+        if name == "T" and self.inputs:
+            return self.inputs[0].dtype
+        if name in ("dtype", "T") and self.outputs:
+            return self.outputs[0].dtype
+        if name not in self.params:
+            raise ValueError(
+                f"operation {self.name!r} ({self.type}) has no attribute {name!r}; it has {list(self.params)}"
+            )
+        return self.params[name]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run the operation in `session`, or in the default session."""
+        session_for(self.graph, session, f"run operation {self.name!r}").run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+
+class Tensor(Symbol):
+    """The output of an operation of a graph."""
+
+    __slots__ = ()
+
+    @property
+    def graph(self) -> Any:
+        """The graph it belongs to."""
+        return self.trace
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes it."""
+        return self.node  # type: ignore[return-value]
+
+    @property
+    def name(self) -> str:
+        """``"operation:index"``."""
+        return f"{self.op.name}:{self.index}"
+
+    @property
+    def value_index(self) -> int:
+        """Which output of its operation it is."""
+        return self.index
+
+    @property
+    def device(self) -> str:
+        """As requested; everything runs on this machine's CPU."""
+        return self.op.device
+
+    @property
+    def shape(self) -> GraphShape:
+        """The shape, as far as it is known."""
+        return GraphShape(self._aval.shape)
+
+    def get_shape(self) -> GraphShape:
+        """The shape, as far as it is known."""
+        return self.shape
+
+    @property
+    def ndim(self) -> int | None:
+        """The rank, None if not known."""
+        return self._aval.ndim
+
+    def set_shape(self, shape: Any) -> None:
+        """Add to what is known of the shape.
+
+        Raises
+        ------
+        ValueError
+            If it contradicts what is known already.
+        """
+        new = normalize_shape(shape)
+        if not compatible(self._aval.shape, new):
+            raise ShapeError(
+                f"set_shape: {self.name} has shape {format_shape(self._aval.shape)}, which does not fit {format_shape(new)}"
+            )
+        self._aval = Aval(merge_shapes(self._aval.shape, new), self._aval.dtype, self._aval.value)
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take it as an input."""
+        return [n for n in self.graph.nodes if any(x is self for x in n.inputs)]  # type: ignore[misc]
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value, computed in `session` or in the default session."""
+        return session_for(self.graph, session, f"evaluate {self.name!r}").run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        shape = "<unknown>" if self._aval.shape is None else str(self.shape)
+        return f"<tf.Tensor '{self.name}' shape={shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._aval.shape is None else f", shape={self.shape}"
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
