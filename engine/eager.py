@@ -80,6 +80,11 @@ class EagerTensor(Value):
         """Number of dimensions."""
         return int(self._array.ndim)
 
+    @property
+    def device(self) -> str:
+        """Where the value lies: always the CPU."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
     def numpy(self) -> Any:
         """A NumPy array (a NumPy scalar for rank 0) of the same contents, which the caller may change."""
         array = self._array
@@ -158,10 +163,21 @@ class EagerTensor(Value):
         return EagerTensor, (self._array,)
 
     def __str__(self) -> str:
-        return f"tf.Tensor({self._array}, shape={self.shape}, dtype={self.dtype.name})"
+        text = str(self._array)
+        return f"tf.Tensor({_on_its_own(text)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self._array!r}>"
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array)}>"
+
+
+def array_text(array: Any) -> str:
+    """An array as the ``repr`` of tensors and variables shows it."""
+    return _on_its_own(repr(array) if array.ndim else str(array))
+
+
+def _on_its_own(text: str) -> str:
+    """Text of several lines starts on a line of its own, so that columns stand below each other."""
+    return f"\n{text}" if "\n" in text else text
 
 
 class Reference:

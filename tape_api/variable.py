@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.aval import Aval, Shape, compatible, format_shape, normalize_shape
 from engine.dtypes import DType
-from engine.eager import EagerTensor, Reference
+from engine.eager import EagerTensor, Reference, array_text
 from engine.errors import DTypeError, ShapeError
 from engine.op import Op
 from engine.ops.arithmetic import add, subtract
@@ -279,7 +279,7 @@ class Variable(EngineVariable):
     def __repr__(self) -> str:
         return (
             f"<tf.Variable {self.name!r} shape={format_shape(self._fits)} dtype={self._dtype.name}, "
-            f"numpy={self._tensor._array!r}>"
+            f"numpy={array_text(self._tensor._array)}>"
         )
 
 
