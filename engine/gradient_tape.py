@@ -131,8 +131,8 @@ class GradientTape:
         self._tape.clear()
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """The variables watched, in the order they were first used."""
-        return tuple(self._tape.variables.values())
+        """The variables watched, in the order in which they were made (graph variables: in which they were used)."""
+        return tuple(sorted(self._tape.variables.values(), key=lambda v: getattr(v, "serial", 0)))
 
     def gradient(
         self,
@@ -312,7 +312,9 @@ def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     """The cotangents to start from: those given, ones elsewhere."""
     given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
     if len(given) != len(targets):
-        raise ValueError(f"output_gradients: expected {len(targets)} of them, one for each target, got {len(given)}")
+        raise ValueError(
+            f"output_gradients: expected {len(targets)} of them, one tensor or array for each target, got {len(given)}"
+        )
     return [ones_like(t) if g is None else _checked_seed(t, g) for t, g in zip(targets, given, strict=True)]
 
 

@@ -131,8 +131,15 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Any:
     except ValueError as error:
         raise ValueError(f"{name}: cannot make one array of {value!r}: {error}") from None
     if wanted is None:
-        wanted = as_dtype(array.dtype) if numpy_like else _default_dtype(value, array, name)
+        wanted = _dtype_of_array(array, name) if numpy_like else _default_dtype(value, array, name)
     return _converted(array, wanted, name)
+
+
+def _dtype_of_array(array: Any, name: str) -> DType:
+    try:
+        return as_dtype(array.dtype)
+    except TypeError:
+        raise _conversion_error(name, array, None) from None
 
 
 def _default_dtype(value: Any, array: np.ndarray, name: str) -> DType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ from engine.tape import active, paused, record_read
 from engine.variable import Variable as EngineVariable
 from engine.variable import read_variable
 from tape_api.tensor import convert_to_tensor
+
+_serials = itertools.count()
 
 
 class Variable(EngineVariable):
@@ -51,7 +54,7 @@ class Variable(EngineVariable):
     <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_dtype", "_fits", "_name", "_tensor", "constraint", "trainable")
+    __slots__ = ("__dict__", "__weakref__", "_dtype", "_fits", "_name", "_tensor", "constraint", "serial", "trainable")
 
     def __init__(
         self,
@@ -74,6 +77,7 @@ class Variable(EngineVariable):
         if callable(initial_value):
             initial_value = initial_value()
         self._name = name or "Variable"
+        self.serial = next(_serials)
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = constraint
         with paused():
