@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import engine.operators  # noqa: F401  (rules use Python's operators on values)
 from engine.eager import EagerTensor
 from engine.forward import forward
 from engine.nest import flatten, pack_sequence_as
