@@ -53,7 +53,7 @@ from graph_api.flow import (
     tuple,
     with_dependencies,
 )  # fmt: skip
-from graph_api.gradients import AggregationMethod, gradients, hessians
+from graph_api.gradients import AggregationMethod, gradients, hessians, jacobian
 from graph_api.graph import (
     Graph,
     GraphKeys,

@@ -155,10 +155,10 @@ def convert_to_tensor(
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
     if wanted is None and hint is not None:
         try:
-            return in_graph(as_operand(value, hint), get_default_graph(), name)  # type: ignore[no-any-return]
+            return in_graph(as_operand(value, hint), get_default_graph(), name)
         except (TypeError, ValueError):
             pass
-    return in_graph(as_operand(value, wanted), get_default_graph(), name)  # type: ignore[no-any-return]
+    return in_graph(as_operand(value, wanted), get_default_graph(), name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -177,7 +177,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         )
     graph = tensor.graph
     aval = Aval(dims, tensor.dtype)
-    return graph.append(default_input, (tensor,), {"shape": dims}, (aval,), name=name or "PlaceholderWithDefault")[0]  # type: ignore[return-value]
+    return graph.append(default_input, (tensor,), {"shape": dims}, (aval,), name=name or "PlaceholderWithDefault")[0]
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:

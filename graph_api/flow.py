@@ -48,7 +48,7 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
     """`output_tensor`, available only when all of `dependencies` have run."""
     graph = get_default_graph()
     with graph.control_dependencies(dependencies):
-        return shapes.identity(convert_to_tensor(output_tensor))  # type: ignore[no-any-return]
+        return shapes.identity(convert_to_tensor(output_tensor))
 
 
 def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
@@ -94,7 +94,7 @@ def Print(
         raise ValueError("Print: argument `first_n` is not supported")
     x = convert_to_tensor(input_)
     params = {"message": message or "", "summarize": summarize or 3}
-    return x.graph.apply(print_op, (x, *[convert_to_tensor(d) for d in data]), params, name=name or "Print")  # type: ignore[no-any-return]
+    return x.graph.apply(print_op, (x, *[convert_to_tensor(d) for d in data]), params, name=name or "Print")
 
 
 # ---- assertions ------------------------------------------------------------------------------------------------------

@@ -1,20 +1,21 @@
-"""`gradients` and `hessians`: derivatives as new tensors of the graph."""
+"""`gradients`, `jacobian` and `hessians`: derivatives as new tensors of the graph."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from engine import nest
 from engine.batching import Batched, batch_level, unbatch
 from engine.errors import ShapeError
-from engine.gradient_tape import UnconnectedGradients
+from engine.gradient_tape import UnconnectedGradients, as_policy
 from engine.ops.shape import reshape
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
-from engine.value import aval_of, shape_of
+from engine.value import shape_of
 from graph_api.graph import Graph
-from graph_api.tensor import Tensor
 
 
 class AggregationMethod:
@@ -95,6 +96,79 @@ def _graph_of(x: Any, argument: str) -> Graph:
     raise TypeError(f"argument `{argument}` must hold tensors or variables of a graph, got {x!r}")
 
 
+def jacobian(
+    ys: Any,
+    xs: Any,
+    name: str = "jacobian",
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> Any:
+    """The derivative of every element of `ys` with respect to every element of each of `xs`, as new tensors.
+
+    All rows are computed at once: one reverse walk carries a batch of cotangents, the rows of the identity matrix.
+
+    Parameters
+    ----------
+    ys : tensor, or structure of tensors
+        Of known shapes. A structure gives a structure of Jacobians.
+    xs : tensor, variable, or structure of these
+        Of known shapes.
+    name : str
+        Scope of the new operations.
+    stop_gradients : tensor or list of tensors, optional
+        Tensors to treat as constants.
+    unconnected_gradients : UnconnectedGradients or str
+        ``"none"`` or ``"zero"``: what to return for an x that a y does not depend on.
+
+    Returns
+    -------
+    structure like `xs` (for each y)
+        Of shape ``y.shape + x.shape``.
+
+    Raises
+    ------
+    ValueError
+        If a shape is not known.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32, [2])
+    ...     print(sess.run(tf.jacobian(tf.stack([x[0] * x[1], x[1]]), x), {x: [3.0, 5.0]}))
+    [[5. 3.]
+     [0. 1.]]
+    """
+    policy = as_policy(unconnected_gradients)
+    flat = nest.flatten(xs)
+    with _graph_of(nest.flatten(ys), "ys").name_scope(name):
+        blocks = [_rows(y, flat, stop_gradients, policy) for y in nest.flatten(ys)]
+    return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, block) for block in blocks])
+
+
+def _rows(y: Any, xs: list[Any], stop_gradients: Any, policy: UnconnectedGradients) -> list[Any]:
+    """The Jacobians of one target: its gradient with the rows of the identity as a batch of cotangents."""
+    shape = _known_shape(y)
+    size = math.prod(shape)
+    seed = np.eye(size, dtype=y.dtype.numpy).reshape(size, *shape)
+    with batch_level() as level:
+        found = symbolic_gradients(y, xs, Batched(seed, level), stop_gradients)
+        stacked = [None if g is None else unbatch(g, level, size) for g in found]
+    wanted = [shape + _known_shape(x) for x in xs]
+    results = [None if g is None else reshape(g, s) for g, s in zip(stacked, wanted, strict=True)]
+    if policy is UnconnectedGradients.NONE:
+        return results
+    zeros = [np.zeros(s, x.dtype.numpy) for s, x in zip(wanted, xs, strict=True)]
+    return [y.graph.constant(z) if r is None else r for r, z in zip(results, zeros, strict=True)]
+
+
+def _known_shape(x: Any) -> tuple[int, ...]:
+    shape = shape_of(x)
+    if shape is None or None in shape:
+        raise ShapeError(f"jacobian: the shape of {x!r} must be known; set it with set_shape")
+    return shape  # type: ignore[return-value]
+
+
 def hessians(
     ys: Any,
     xs: Any,
@@ -118,20 +192,7 @@ def hessians(
     list
         One tensor per x, of shape ``x.shape + x.shape``.
     """
-    graph = _graph_of(ys, "ys")
-    with graph.name_scope(name):
+    with _graph_of(ys, "ys").name_scope(name):
         first = gradients(ys, xs, aggregation_method=aggregation_method)
-        return [None if g is None else _jacobian_of_gradient(g, x) for g, x in zip(first, as_list(xs), strict=True)]
-
-
-def _jacobian_of_gradient(gradient: Tensor, x: Any) -> Any:
-    """All rows at once: the gradient's gradient with the identity's rows as a batch of cotangents."""
-    shape = shape_of(x)
-    if shape is None or None in shape:
-        raise ShapeError(f"hessians: the shape of each of `xs` must be known, got {aval_of(x)}; set it with set_shape")
-    size = int(np.prod(shape, dtype=np.int64))  # type: ignore[arg-type]
-    seed = np.eye(size, dtype=gradient.dtype.numpy).reshape(size, *shape)  # type: ignore[misc]
-    with batch_level() as level:
-        (rows,) = symbolic_gradients(gradient, x, Batched(seed, level), unconnected_gradients="zero")
-        stacked = unbatch(rows, level, size)
-    return reshape(stacked, (*shape, *shape))
+        pairs = zip(first, as_list(xs), strict=True)
+        return [None if g is None else jacobian(g, x, unconnected_gradients="zero") for g, x in pairs]

@@ -163,7 +163,7 @@ class Graph(Trace):
             raise KeyError(
                 f"The name {name!r} refers to a Tensor which does not exist: {operation!r} has {len(outputs)}"
             )
-        return outputs[int(index)]  # type: ignore[no-any-return]
+        return outputs[int(index)]
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The tensor or operation that `obj` (a name, tensor, operation or variable) stands for.

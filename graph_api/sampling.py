@@ -36,7 +36,7 @@ def _entropy() -> np.ndarray:
 
 def _hidden(graph: Graph, aval: Aval, default: Callable[[], Any], name: str) -> Tensor:
     """The handle of a variable that no initializer needs to run for."""
-    return graph.apply(variable_handle, (), {"aval": aval, "default": default}, name=name)  # type: ignore[no-any-return]
+    return graph.apply(variable_handle, (), {"aval": aval, "default": default}, name=name)
 
 
 def _seed_of(graph: Graph, seed: int | None) -> Any:
@@ -73,7 +73,7 @@ def uniform(
     name: str | None = None,
 ) -> Tensor:
     """Uniform random numbers in [minval, maxval); a new draw on every run. See `engine.ops.random.uniform`."""
-    return _drawn(lambda draw: random.uniform(shape, minval, maxval, dtype, draw=draw), seed, name or "random_uniform")  # type: ignore[no-any-return]
+    return _drawn(lambda draw: random.uniform(shape, minval, maxval, dtype, draw=draw), seed, name or "random_uniform")
 
 
 def normal(
@@ -85,7 +85,7 @@ def normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed random numbers; a new draw on every run. See `engine.ops.random.normal`."""
-    return _drawn(lambda draw: random.normal(shape, mean, stddev, dtype, draw=draw), seed, name or "random_normal")  # type: ignore[no-any-return]
+    return _drawn(lambda draw: random.normal(shape, mean, stddev, dtype, draw=draw), seed, name or "random_normal")
 
 
 def truncated_normal(
@@ -98,19 +98,19 @@ def truncated_normal(
 ) -> Tensor:
     """Normal numbers no further than two standard deviations from the mean; a new draw on every run."""
     make = lambda draw: random.truncated_normal(shape, mean, stddev, dtype, draw=draw)  # noqa: E731
-    return _drawn(make, seed, name or "truncated_normal")  # type: ignore[no-any-return]
+    return _drawn(make, seed, name or "truncated_normal")
 
 
 def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
     """Gamma-distributed numbers, ``shape`` for each pair of parameters; differentiable in them."""
-    return _drawn(lambda draw: random.gamma(shape, alpha, beta, dtype, draw=draw), seed, name or "random_gamma")  # type: ignore[no-any-return]
+    return _drawn(lambda draw: random.gamma(shape, alpha, beta, dtype, draw=draw), seed, name or "random_gamma")
 
 
 def poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Tensor:
     """Counts of the Poisson distribution, ``shape`` for each rate."""
-    return _drawn(lambda draw: random.poisson(shape, lam, dtype, draw=draw), seed, name or "random_poisson")  # type: ignore[no-any-return]
+    return _drawn(lambda draw: random.poisson(shape, lam, dtype, draw=draw), seed, name or "random_poisson")
 
 
 def multinomial(
@@ -120,7 +120,7 @@ def multinomial(
     rows = convert_to_tensor(logits)
     return _drawn(
         lambda draw: random.categorical(rows, num_samples, output_dtype, draw=draw), seed, name or "multinomial"
-    )  # type: ignore[no-any-return]
+    )
 
 
 def categorical(
@@ -133,7 +133,7 @@ def categorical(
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of `value` in random order, another one on every run."""
     rows = convert_to_tensor(value)
-    return _drawn(lambda draw: random.shuffle(rows, draw=draw), seed, name or "RandomShuffle")  # type: ignore[no-any-return]
+    return _drawn(lambda draw: random.shuffle(rows, draw=draw), seed, name or "RandomShuffle")
 
 
 def dropout(
@@ -155,7 +155,7 @@ def dropout(
         raise ValueError("dropout: give either `rate` or `keep_prob`, not both")
     tensor = convert_to_tensor(x)
     dropped = rate if rate is not None else 1 - keep_prob
-    return _drawn(lambda draw: random.dropout(tensor, dropped, noise_shape, draw=draw), seed, name or "dropout")  # type: ignore[no-any-return]
+    return _drawn(lambda draw: random.dropout(tensor, dropped, noise_shape, draw=draw), seed, name or "dropout")
 
 
 __all__ = [

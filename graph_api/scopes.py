@@ -250,7 +250,7 @@ def get_variable(
             f"Did you mean to set reuse=tf.AUTO_REUSE in variable_scope?"
         )
     wanted = as_dtype(dtype) if dtype is not None else as_dtype(scope.dtype)  # type: ignore[attr-defined]
-    chosen = initializer if initializer is not None else scope.initializer  # type: ignore[attr-defined]
+    chosen = initializer if initializer is not None else scope.initializer
     initial = _initial(chosen, shape, wanted, full)
     with graph.name_scope(None):
         variable = Variable(
@@ -263,7 +263,7 @@ def get_variable(
             constraint=constraint or scope.constraint,  # type: ignore[attr-defined]
         )
     graph.variable_store[full] = variable
-    _regularize(variable, regularizer or scope.regularizer, graph)  # type: ignore[attr-defined]
+    _regularize(variable, regularizer or scope.regularizer, graph)
     return variable
 
 

@@ -234,7 +234,7 @@ class Session:
 
     def _fed_tensor(self, key: Any) -> Tensor:
         try:
-            return self.graph.as_graph_element(key, allow_operation=False)  # type: ignore[no-any-return]
+            return self.graph.as_graph_element(key, allow_operation=False)
         except TypeError:
             raise TypeError(f"Cannot interpret feed_dict key as Tensor: {key!r}") from None
         except (KeyError, ValueError) as error:

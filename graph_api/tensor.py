@@ -195,7 +195,7 @@ class Tensor(Symbol):
 
     def consumers(self) -> list[Operation]:
         """The operations that take it as an input."""
-        return [n for n in self.graph.nodes if any(x is self for x in n.inputs)]  # type: ignore[misc]
+        return [n for n in self.graph.nodes if any(x is self for x in n.inputs)]
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """The value, computed in `session` or in the default session."""

@@ -29,7 +29,7 @@ def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name:
     tensor = graph.operand(initial_value)
     if dtype is not None and tensor.dtype is not dtype:
         raise DTypeError(f"Variable {name!r}: argument `initial_value` has dtype {tensor.dtype.name}, not {dtype.name}")
-    return tensor  # type: ignore[no-any-return]
+    return tensor
 
 
 class Variable(EngineVariable):
@@ -120,12 +120,12 @@ class Variable(EngineVariable):
     @property
     def aval(self) -> Aval:
         """Shape and dtype."""
-        return self._handle.aval  # type: ignore[no-any-return]
+        return self._handle.aval
 
     @property
     def handle(self) -> Tensor:
         """What tapes and gradients identify the variable by."""
-        return self._handle  # type: ignore[no-any-return]
+        return self._handle
 
     def read_value(self) -> Tensor:
         """The value at this point: after assignments made before it was asked for, and after control dependencies."""
@@ -137,7 +137,7 @@ class Variable(EngineVariable):
         else:
             out = self._snapshot
         record_read(self, read_variable, (self._handle,), (out,))
-        return out  # type: ignore[no-any-return]
+        return out
 
     def new_slot(self, name: str, initial_value: Any) -> Variable:
         """A non-trainable variable beside this one, for an optimizer's state."""
@@ -149,12 +149,12 @@ class Variable(EngineVariable):
     @property
     def graph(self) -> Graph:
         """The graph it belongs to."""
-        return self._handle.graph  # type: ignore[no-any-return]
+        return self._handle.graph
 
     @property
     def op(self) -> Operation:
         """The operation that stands for it."""
-        return self._handle.op  # type: ignore[no-any-return]
+        return self._handle.op
 
     @property
     def device(self) -> str:
@@ -202,7 +202,7 @@ class Variable(EngineVariable):
             written = graph.apply(assign_variable, (self._handle, graph.operand(value)), {}, name=name)
             self._assignments += 1
             with graph.control_dependencies([written.op]):
-                return graph.apply(read_variable, (self._handle,), {}, name=f"{name}Value")  # type: ignore[no-any-return]
+                return graph.apply(read_variable, (self._handle,), {}, name=f"{name}Value")
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """An operation that sets the value; as a tensor, the new value.
@@ -229,7 +229,7 @@ class Variable(EngineVariable):
     def _fresh(self) -> Tensor:
         """The value at this point, whatever happened before."""
         with self.graph.name_scope(f"{self.op.name}/"):
-            return self.graph.apply(read_variable, (self._handle,), {}, name="read")  # type: ignore[no-any-return]
+            return self.graph.apply(read_variable, (self._handle,), {}, name="read")
 
     def eval(self, session: Any = None) -> Any:
         """The value in `session` or in the default session."""

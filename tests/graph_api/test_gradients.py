@@ -209,3 +209,25 @@ def test_long_chain_does_not_recurse() -> None:
         y = y * 1.0001
     (g,) = tf.gradients(y, x)
     assert run(g, {x: 1.0}) == pytest.approx(1.0001**3000)
+
+
+def test_jacobian_at_once_equals_row_by_row() -> None:
+    x, w = tf.placeholder(tf.float64, [3]), tf.Variable(np.arange(6.0).reshape(2, 3))
+    y = tf.tanh(tf.matmul(w, tf.expand_dims(x, 1)))
+    at_once = tf.jacobian(y, {"x": x, "w": w})
+    rows = [tf.gradients(y[i, 0], [x, w]) for i in range(2)]
+    out, single = run([at_once, rows], {x: [0.1, 0.2, 0.3]})
+    assert out["x"].shape == (2, 1, 3) and out["w"].shape == (2, 1, 2, 3)
+    np.testing.assert_allclose(out["x"][:, 0], [r[0] for r in single], rtol=1e-14)
+    np.testing.assert_allclose(out["w"][:, 0], [r[1] for r in single], rtol=1e-14)
+
+
+def test_jacobian_of_several_targets_and_of_unconnected_ones() -> None:
+    x, z = tf.placeholder(tf.float64, [2]), tf.placeholder(tf.float64, [3])
+    (jx, jz), (kx, kz) = tf.jacobian([x * x, tf.reduce_sum(z)], [x, z])
+    assert jz is None and kx is None
+    zeros = tf.jacobian(x * x, z, unconnected_gradients="zero")
+    out = run([jx, kz, zeros], {x: [2, 3], z: [1, 2, 3]})
+    np.testing.assert_array_equal(out[0], [[4, 0], [0, 6]])
+    np.testing.assert_array_equal(out[1], [1, 1, 1])
+    np.testing.assert_array_equal(out[2], np.zeros((2, 3)))
