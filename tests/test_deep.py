@@ -1,4 +1,4 @@
-"""Long chains: no recursion anywhere, and memory proportional to the length."""
+"""Long chains take memory in proportion to their length. That 100,000 ops work at all is in bench/test_overhead.py."""
 
 from __future__ import annotations
 
@@ -40,12 +40,7 @@ def peak(function: Callable[[int], float], length: int) -> int:
 
 
 @pytest.mark.parametrize("gradient", [on_a_tape, in_a_graph])
-def test_100_000_ops_in_a_row(gradient: Callable[[int], float]) -> None:
-    np.testing.assert_allclose(gradient(100_000), 0.99999**50_000, rtol=1e-9)
-
-
-@pytest.mark.parametrize("gradient", [on_a_tape, in_a_graph])
 def test_memory_is_linear(gradient: Callable[[int], float]) -> None:
-    gradient(10)
+    np.testing.assert_allclose(gradient(10), 0.99999**5, rtol=1e-12)
     # ten times the length; dictionaries grow in steps, hence the margin
     assert peak(gradient, 10_000) < 15 * peak(gradient, 1_000)
