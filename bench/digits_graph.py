@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -46,21 +47,37 @@ class GraphModel:
 
 def jacobian_methods(weights: list[Array], x: Array, wrt_inputs: bool) -> list[Method]:
     """The ways graph mode has to compute the Jacobian of the logits."""
-    return [Method("graph: gradients, row by row", functools.partial(_row_by_row, weights, x, wrt_inputs))]
+    given = (weights, x, wrt_inputs)
+    return [
+        Method("graph: gradients, row by row", functools.partial(_row_by_row, *given)),
+        Method("graph: jacobian", functools.partial(_jacobian, *given)),
+    ]
+
+
+def _model(weights: list[Array], x: Array, wrt_inputs: bool) -> tuple[Any, list[Any], dict[Any, Array]]:
+    """The logits, what to differentiate them with respect to, and the values to feed."""
+    pixels = tf.placeholder(tf.float32, x.shape, name="pixels")
+    given = [tf.placeholder(tf.float32, w.shape) for w in weights]
+    sources = [pixels] if wrt_inputs else given
+    return mlp_logits(tf, pixels, given), sources, {pixels: x, **dict(zip(given, weights, strict=True))}
 
 
 def _row_by_row(weights: list[Array], x: Array, wrt_inputs: bool) -> Callable[[], Jacobians]:
     with tf.Graph().as_default():
-        pixels = tf.placeholder(tf.float32, x.shape, name="pixels")
-        given = [tf.placeholder(tf.float32, w.shape) for w in weights]
-        outputs = mlp_logits(tf, pixels, given)
-        sources = [pixels] if wrt_inputs else given
+        outputs, sources, feed = _model(weights, x, wrt_inputs)
         rows = [tf.gradients(row, sources) for row in tf.unstack(tf.reshape(outputs, [-1]))]
         session = tf.Session()
-    feed = {pixels: x, **dict(zip(given, weights, strict=True))}
     shape = tuple(outputs.shape.as_list())
 
     def run() -> Jacobians:
         return [np.stack(row).reshape(*shape, *row[0].shape) for row in zip(*session.run(rows, feed), strict=True)]
 
     return run
+
+
+def _jacobian(weights: list[Array], x: Array, wrt_inputs: bool) -> Callable[[], Jacobians]:
+    with tf.Graph().as_default():
+        outputs, sources, feed = _model(weights, x, wrt_inputs)
+        blocks = tf.jacobian(outputs, sources)
+        session = tf.Session()
+    return lambda: session.run(blocks, feed)
