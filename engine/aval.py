@@ -97,6 +97,9 @@ def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
     ShapeError
         If two known dimensions differ and neither is 1. The message names `name` and shows all shapes.
     """
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return first
     if any(s is None for s in shapes):
         return None
     rank = max(len(s) for s in shapes if s is not None)
