@@ -283,8 +283,12 @@ class GradientTape:
         return [tracked_value(x) for x in targets], flat
 
     def _walk(self, seeds: list[tuple[Any, Any]], sources: list[Any]) -> list[Any]:
+        """Cotangents of the sources; None for those that the tape neither watched nor saw computed."""
         walk = reverse if active.tapes else replayed
-        return walk(self._tape.nodes, seeds, [tracked_value(x) for x in sources])
+        tracked = self._tape.tracked
+        wanted = [tracked_value(x) for x in sources]
+        found = iter(walk(self._tape.nodes, seeds, [w for w in wanted if id(w) in tracked]))
+        return [next(found) if id(w) in tracked else None for w in wanted]
 
     def _batched_walk(self, target: Any, seed: Any, sources: list[Any]) -> list[Any]:
         """Cotangents of the sources for all seeds at once, with the batch axis in front."""

@@ -1,0 +1,592 @@
+"""GradientTape: everything that SEMANTICS says of it, except Jacobians (test_jacobian.py)."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+import weakref
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tf
+
+
+def gradient_of(fn: Any, *values: Any, **options: Any) -> Any:
+    """Gradient of ``fn(*tensors)`` with respect to the tensors."""
+    tensors = [tf.constant(v) for v in values]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        y = fn(*tensors)
+    found = tape.gradient(y, tensors, **options)
+    return found[0] if len(values) == 1 else found
+
+
+# ---- what is recorded ------------------------------------------------------------------------------------------------
+
+
+def test_watched_tensor() -> None:
+    assert gradient_of(lambda x: x * x, 3.0).numpy() == 6.0
+
+
+def test_an_unwatched_tensor_has_no_gradient() -> None:
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+    assert tape.gradient(y, x) is None
+
+
+def test_what_happened_before_watch_is_not_recorded() -> None:
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = x * x
+        tape.watch(x)
+        z = x * x * x
+    assert tape.gradient(y, x) is None
+    assert tape.gradient(z, x).numpy() == 27.0
+
+
+def test_trainable_variables_are_watched_when_read() -> None:
+    v, frozen = tf.Variable(3.0), tf.Variable(4.0, trainable=False)
+    with tf.GradientTape() as tape:
+        y = v * v * frozen
+    dv, dfrozen = tape.gradient(y, [v, frozen])
+    assert dv.numpy() == 24.0 and dfrozen is None
+    assert tape.watched_variables() == (v,)
+
+
+def test_variables_are_not_watched_if_not_wanted() -> None:
+    v, w = tf.Variable(3.0), tf.Variable(4.0)
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(w)
+        y = v * w
+    assert tape.gradient(y, v) is None
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch([w])
+        y = v * w
+    assert tape.gradient(y, w).numpy() == 3.0
+
+
+def test_a_non_trainable_variable_can_be_watched() -> None:
+    v, w = tf.Variable(3.0), tf.Variable(4.0, trainable=False)
+    with tf.GradientTape() as tape:
+        tape.watch(w)
+        y = v * w
+    found = tape.gradient(y, [v, w])
+    assert [g.numpy() for g in found] == [4.0, 3.0]
+    # in the order in which they were made, not watched
+    assert [x.ref() for x in tape.watched_variables()] == [v.ref(), w.ref()]
+
+
+def test_every_way_of_reading_a_variable_is_recorded() -> None:
+    v = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        reads = [v.read_value(), v.value(), tf.convert_to_tensor(v), tf.identity(v)]
+        y = reads[0] * reads[1] * reads[2] * reads[3] * v
+    assert tape.gradient(y, v).numpy() == 405.0
+    assert [tape.gradient(y, r).numpy() for r in reads] == [81.0] * 4
+
+
+def test_a_tensor_read_from_a_variable_earlier_is_a_tensor_of_its_own() -> None:
+    v = tf.Variable(3.0)
+    x = v.read_value()
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * v
+    dx, dv = tape.gradient(y, [x, v])
+    assert (dx.numpy(), dv.numpy()) == (3.0, 3.0)
+
+
+def test_a_value_read_before_the_tape_is_not_connected() -> None:
+    v = tf.Variable(3.0)
+    before = v.read_value()
+    with tf.GradientTape() as tape:
+        y = before * 2.0 + v
+    assert tape.gradient(y, v).numpy() == 1.0
+
+
+def test_assignment_inside_the_tape() -> None:
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        x.assign_add(1.0)
+        y = x * x
+    assert tape.gradient(y, x).numpy() == 6.0
+
+
+def test_reads_before_and_after_an_assignment_both_count() -> None:
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = x * x
+        x.assign(5.0)
+        z = x * x
+    assert tape.gradient([y, z], x).numpy() == 4.0 + 10.0
+
+
+def test_assignment_cuts_the_path() -> None:
+    v, w = tf.Variable(2.0), tf.Variable(1.0)
+    with tf.GradientTape(persistent=True) as tape:
+        w.assign(v * 3.0)
+        y = w * v
+    assert tape.gradient(y, v).numpy() == 6.0
+    assert tape.gradient(y, w).numpy() == 2.0
+
+
+def test_reset_forgets() -> None:
+    v = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = v * v
+        tape.reset()
+        z = v + 1.0
+    assert tape.gradient(y, v) is None
+    assert tape.gradient(z, v).numpy() == 1.0
+
+
+def test_reset_forgets_what_was_watched() -> None:
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        tape.reset()
+        y = x * x
+    assert tape.gradient(y, x) is None
+
+
+def test_stop_recording() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        with tape.stop_recording():
+            z = y * 2.0
+        w = z + y
+    np.testing.assert_array_equal(tape.gradient(w, x), [2.0, 4.0])
+
+
+def test_recording_goes_on_after_an_exception_inside_stop_recording() -> None:
+    v = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        with pytest.raises(ZeroDivisionError), tape.stop_recording():
+            raise ZeroDivisionError
+        y = v * v
+    assert tape.gradient(y, v).numpy() == 6.0
+
+
+def test_a_tape_stops_recording_when_left_by_an_exception() -> None:
+    v = tf.Variable(3.0)
+    tape = tf.GradientTape(persistent=True)
+    with pytest.raises(ZeroDivisionError), tape:
+        y = v * v
+        raise ZeroDivisionError
+    z = y * v
+    assert tape.gradient(z, v) is None
+    assert tape.gradient(y, v).numpy() == 6.0
+
+
+def test_a_tape_can_be_entered_again() -> None:
+    v = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = v * v
+    with tape:
+        z = v * y
+    assert tape.gradient(z, v).numpy() == 27.0
+    once = tf.GradientTape()
+    for _ in range(2):
+        with once:
+            y = v * v
+        assert once.gradient(y, v).numpy() == 6.0
+
+
+def test_gradient_inside_the_with_block() -> None:
+    v = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = v * v
+        g = tape.gradient(y, v)
+    assert g.numpy() == 6.0
+
+
+def test_a_tape_records_its_own_thread_only() -> None:
+    v = tf.Variable(3.0)
+    results = []
+    with tf.GradientTape(persistent=True) as tape:
+        thread = threading.Thread(target=lambda: results.append(v * v))
+        thread.start()
+        thread.join()
+        y = v * 1.0
+    assert tape.gradient(results[0], v) is None
+    assert tape.gradient(y, v).numpy() == 1.0
+
+
+def test_operators_record_arrays_on_either_side() -> None:
+    a = np.array([1.0, 2.0])
+    x = tf.constant([3.0, 4.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        left, right = a * x, x * a
+    assert isinstance(left, tf.Tensor) and left.dtype == tf.float32
+    for y in (left, right):
+        np.testing.assert_array_equal(tape.gradient(y, x), [1.0, 2.0])
+
+
+def test_arrays_changed_afterwards_do_not_change_gradients() -> None:
+    a = np.array([1.0, 2.0], np.float32)
+    x = tf.constant([3.0, 4.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.multiply(x, a) + x * a
+    a[:] = 100.0
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 4.0])
+
+
+# ---- targets and sources ---------------------------------------------------------------------------------------------
+
+
+def test_several_targets_add_up() -> None:
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y, z = x**2, x**3
+    assert tape.gradient([y, z], x).numpy() == 16.0
+
+
+def test_a_target_counts_as_the_sum_of_its_elements() -> None:
+    np.testing.assert_array_equal(gradient_of(lambda x: x * x, [1.0, 2.0]), [2.0, 4.0])
+
+
+def test_structures_come_back() -> None:
+    x, z = tf.constant(2.0), tf.constant(3.0)
+    frozen = tf.Variable(1.0, trainable=False)
+    pair = namedtuple("pair", "first second")
+    with tf.GradientTape() as tape:
+        tape.watch([x, z])
+        y = {"p": x * z, "q": [x]}
+    found = tape.gradient(y, {"a": x, "b": [z, (frozen,)], "c": pair(x, z)})
+    assert found["a"].numpy() == 4.0 and found["b"][0].numpy() == 2.0
+    assert found["b"][1] == (None,)
+    assert isinstance(found["c"], pair) and found["c"].second.numpy() == 2.0
+
+
+def test_a_source_given_twice_gets_its_gradient_twice() -> None:
+    v = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = v * v
+    assert [g.numpy() for g in tape.gradient(y, [v, v])] == [6.0, 6.0]
+
+
+def test_empty_lists() -> None:
+    v = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = v * v
+    assert tape.gradient(y, []) == []
+    assert tape.gradient([], [v]) == [None]
+
+
+def test_the_target_is_the_source() -> None:
+    v, x = tf.Variable(3.0), tf.constant(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        tf.identity(v)
+    assert tape.gradient(v, v).numpy() == 1.0
+    assert tape.gradient(x, x).numpy() == 1.0
+
+
+def test_an_intermediate_result_is_a_source() -> None:
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        z = y * y
+    assert tape.gradient(z, y).numpy() == 18.0
+    assert tape.gradient(z, [x, y])[0].numpy() == 108.0
+
+
+def test_output_gradients() -> None:
+    np.testing.assert_array_equal(
+        gradient_of(lambda x: x * x, [1.0, 2.0], output_gradients=tf.constant([1.0, 10.0])), [2.0, 40.0]
+    )
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y, z = x * x, x * 3.0
+    found = tape.gradient([y, z], x, output_gradients=[None, np.array([10.0, 0.0])])
+    np.testing.assert_array_equal(found, [2.0 + 30.0, 4.0])
+
+
+def test_gradients_have_the_dtype_of_their_source() -> None:
+    for dtype in (tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128):
+        x = tf.constant([1.0, 2.0], dtype) if not dtype.is_complex else tf.cast([1.0, 2.0], dtype)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(x * x * 2.0)
+        assert tape.gradient(y, x).dtype is dtype
+
+
+def test_gradients_do_not_alias() -> None:
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = x + 1.0
+    g = tape.gradient(y, [x, x])
+    array = g[0].numpy()
+    array[:] = 7.0
+    np.testing.assert_array_equal(g[1], [1.0, 1.0])
+    np.testing.assert_array_equal(x, [1.0, 2.0])
+
+
+# ---- None, zeros -----------------------------------------------------------------------------------------------------
+
+CUTS = {
+    "stop_gradient": lambda x: tf.stop_gradient(x) * 2.0,
+    "cast to int": lambda x: tf.cast(tf.cast(x, tf.int32), tf.float32),
+    "argmax": lambda x: tf.cast(tf.argmax(x), tf.float32),
+    "floor": tf.floor,
+    "round": tf.round,
+    "ceil": tf.math.ceil,
+    "floordiv": lambda x: x // 2.0,
+    "comparison": lambda x: tf.cast(x > 1.0, tf.float32),
+    "zeros_like": tf.zeros_like,
+    "numpy": lambda x: tf.constant(x.numpy()),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_no_gradient_passes(cut: Any) -> None:
+    assert gradient_of(cut, [1.5, 2.5]) is None
+    np.testing.assert_array_equal(gradient_of(cut, [1.5, 2.5], unconnected_gradients="zero"), [0.0, 0.0])
+
+
+def test_a_path_beside_the_cut_remains() -> None:
+    assert gradient_of(lambda x: x * tf.stop_gradient(x), 3.0).numpy() == 3.0
+
+
+def test_sign_has_a_gradient_of_zeros() -> None:
+    np.testing.assert_array_equal(gradient_of(tf.sign, [1.5, -2.5]), [0.0, 0.0])
+
+
+def test_unconnected_gradients_as_member_or_string() -> None:
+    x, y = tf.constant([1.0, 2.0]), tf.constant(1)
+    for policy in ("zero", tf.UnconnectedGradients.ZERO):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+        dx, dy = tape.gradient(tf.constant(1.0), [x, y], unconnected_gradients=policy)
+        np.testing.assert_array_equal(dx, [0.0, 0.0])
+        assert dy.numpy() == 0 and dy.dtype == tf.int32
+    assert tf.UnconnectedGradients.NONE.value == "none"
+
+
+def test_integer_targets_and_sources_have_none() -> None:
+    n = tf.constant(2)
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        with pytest.warns(UserWarning, match=r"watch: the dtype .* must be floating .* got int32"):
+            tape.watch(n)
+        y = n * n
+        z = tf.cast(n, tf.float32) * x
+        k = tf.cast(x, tf.int32)
+    assert tape.gradient(y, n) is None
+    assert tape.gradient(z, n) is None
+    assert tape.gradient(k, x) is None
+    assert tape.gradient([k, z], x).numpy() == 2.0
+
+
+def test_where_keeps_an_infinite_branch_out() -> None:
+    g = gradient_of(lambda x: tf.where(x > 0.0, tf.sqrt(x), tf.zeros_like(x)), [0.0, 4.0])
+    np.testing.assert_array_equal(g, [0.0, 0.25])
+
+
+# ---- persistence, higher orders --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", ["gradient", "jacobian", "batch_jacobian"])
+@pytest.mark.parametrize("first", ["gradient", "jacobian", "batch_jacobian"])
+def test_a_spent_tape_raises(first: str, second: str) -> None:
+    x = tf.constant([[1.0], [2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    getattr(tape, first)(y, x)
+    with pytest.raises(RuntimeError, match="can only be used to compute one set of gradients"):
+        getattr(tape, second)(y, x)
+
+
+def test_a_persistent_tape_can_be_asked_again() -> None:
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        z = y * y
+    assert [tape.gradient(t, x).numpy() for t in (z, y, z)] == [108.0, 6.0, 108.0]
+
+
+def test_nested_tapes() -> None:
+    x = tf.constant(2.0)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = x**3.0
+        dy = inner.gradient(y, x)
+    assert dy.numpy() == 12.0
+    assert outer.gradient(dy, x).numpy() == 12.0
+
+
+def test_third_order_through_a_variable() -> None:
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as t3:
+        with tf.GradientTape() as t2:
+            with tf.GradientTape() as t1:
+                y = tf.sin(v) * v
+            d1 = t1.gradient(y, v)
+        d2 = t2.gradient(d1, v)
+    d3 = t3.gradient(d2, v)
+    assert d3.numpy() == pytest.approx(-3 * np.sin(2.0) - 2 * np.cos(2.0), rel=1e-5)
+
+
+def test_a_persistent_tape_records_its_own_gradient() -> None:
+    x = tf.constant(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x**3.0
+        dy = tape.gradient(y, x)
+    assert tape.gradient(dy, x).numpy() == 12.0
+
+
+def test_two_tapes_side_by_side() -> None:
+    x, z = tf.constant(2.0), tf.constant(3.0)
+    with tf.GradientTape() as one, tf.GradientTape() as two:
+        one.watch(x)
+        two.watch(z)
+        y = x * z
+    assert one.gradient(y, [x, z])[0].numpy() == 3.0
+    found = two.gradient(y, [x, z])
+    assert found[0] is None and found[1].numpy() == 2.0
+
+
+def test_recurring_recordings_give_the_same_gradients() -> None:
+    # from the third time on, the walk is compiled
+    w = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    expected = None
+    for k in range(8):
+        x = tf.constant([[1.0, float(k)]])
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.tanh(tf.matmul(x, w) / 10.0) ** 2.0)
+        got = tape.gradient(y, w).numpy()
+        t = np.tanh(x.numpy() @ w.numpy() / 10)
+        expected = x.numpy().T @ (2 * t * (1 - t**2) / 10)
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+def test_recurring_recordings_of_other_shapes_and_targets() -> None:
+    v = tf.Variable(2.0)
+    for k in range(12):
+        n = 1 + k % 3
+        with tf.GradientTape(persistent=True) as tape:
+            y = v * tf.ones([n])
+            z = y * y
+        assert tape.gradient(y, v).numpy() == n
+        assert tape.gradient(z, v).numpy() == 4.0 * n
+        assert tape.gradient(z, v, output_gradients=tf.fill([n], 2.0)).numpy() == 8.0 * n
+
+
+# ---- misuse ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda t, y, x: t.gradient(2.0, x), TypeError, "target: must be a tensor or variable, got float"),
+        (lambda t, y, x: t.gradient(None, x), TypeError, "target: .* got NoneType"),
+        (lambda t, y, x: t.gradient(y, [x, 1.0]), TypeError, "source: must be a tensor or variable, got float"),
+        (lambda t, y, x: t.gradient(y, None), TypeError, "source: .* got NoneType"),
+        (lambda t, y, x: t.gradient(y, np.ones(2)), TypeError, "source: .* got ndarray"),
+        (lambda t, y, x: t.jacobian(y, 1.0), TypeError, "source"),
+        (lambda t, y, x: t.batch_jacobian("y", x), TypeError, "target"),
+        (lambda t, y, x: t.watch(3.0), TypeError, "watch: must be a tensor or variable, got float"),
+        (lambda t, y, x: t.watch([x, None]), TypeError, "watch: .* got NoneType"),
+        (lambda t, y, x: t.gradient(y, x, tf.ones([3])), ValueError, r"the target has shape \(2,\), its gradient \(3,\)"),
+        (lambda t, y, x: t.gradient(y, x, tf.ones([2], tf.float64)), TypeError, "dtype float32, its gradient float64"),
+        (lambda t, y, x: t.gradient(y, x, [1.0, 2.0]), ValueError, "expected 1 of them"),
+        (lambda t, y, x: t.gradient(y, x, unconnected_gradients="no"), ValueError, "'none' or 'zero', got 'no'"),
+        (lambda t, y, x: t.reset(), ValueError, "reset: the tape is not recording"),
+        (lambda t, y, x: t.stop_recording().__enter__(), ValueError, "stop_recording: the tape is not recording"),
+    ],
+)
+def test_misuse(call: Any, error: type[Exception], message: str) -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(error, match=message):
+        call(tape, y, x)
+    # and the tape still works
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 4.0])
+
+
+def test_a_wrong_argument_does_not_spend_the_tape() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(ValueError, match="output_gradients"):
+        tape.gradient(y, x, output_gradients=tf.ones([3]))
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 4.0])
+
+
+def test_entering_twice() -> None:
+    with tf.GradientTape() as tape, pytest.raises(ValueError, match="recording already"), tape:
+        pass
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_spent_tape_lets_go_of_its_recording() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        middle = x * x
+        y = tf.exp(middle)
+    seen = weakref.ref(middle)
+    del middle
+    assert seen() is not None
+    tape.gradient(y, x)
+    del y
+    gc.collect()
+    assert seen() is None
+
+
+def test_a_persistent_tape_lets_go_when_dropped() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        middle = x * x
+        y = tf.exp(middle)
+    tape.gradient(y, x)
+    seen = weakref.ref(middle)
+    del middle, y, tape
+    gc.collect()
+    assert seen() is None
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_memory_stays_flat(persistent: bool) -> None:
+    v = tf.Variable(np.ones(1000, np.float32))
+
+    def step() -> None:
+        with tf.GradientTape(persistent=persistent) as tape:
+            y = tf.reduce_sum(tf.sin(v * v))
+        v.assign_sub(tape.gradient(y, v) * 1e-3)
+
+    for _ in range(20):
+        step()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(1000):
+        step()
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    # one step allocates about 50 kB
+    assert grown < 100_000
