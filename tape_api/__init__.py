@@ -6,6 +6,7 @@ needs. The functions come from one table (`tape_api.names`); everything else is 
 
 import runpy as _runpy
 from pathlib import Path as _Path
+from typing import Any as _Any
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
@@ -85,5 +86,5 @@ _root.nn.dropout = random.dropout
 vars(_root.dtypes).update(DType=DType, as_dtype=as_dtype, half=half, double=double, **{d.name: d for d in _ALL_DTYPES})
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> _Any:
     raise _missing("tape_api", name)
