@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings as _warnings
 
-# Kernels meet infinities and NaNs as a matter of course (the branch of a `where` not taken, log(0)); TensorFlow is silent
-# about them, and so are calls made from the engine. The filter is limited to warnings raised in the engine's own modules:
-# NumPy calls elsewhere warn as before, and np.seterr(all="raise") still raises.
+# Kernels meet infinities and NaNs as a matter of course (the branch of a `where` not taken, log(0)); TensorFlow is
+# silent about them, and so are calls made from the engine. The filter is limited to warnings raised in the engine's own
+# modules: NumPy calls elsewhere warn as before, and np.seterr(all="raise") still raises.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine(\.|$)")

@@ -7,9 +7,10 @@ vectors such as the result of ``tf.shape`` also carry their partially known *con
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class Aval:
     @property
     def is_static(self) -> bool:
         """Whether every dimension is known."""
-        return self.shape is not None and None not in self.shape
+        return is_known(self.shape)
 
     @property
     def ndim(self) -> int | None:
@@ -50,9 +51,7 @@ class Aval:
     @property
     def size(self) -> int | None:
         """Number of elements, or None if not known."""
-        if self.shape is None or None in self.shape:
-            return None
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape) if is_known(self.shape) else None
 
     def __str__(self) -> str:
         return f"{self.dtype.name}{format_shape(self.shape)}"
@@ -62,6 +61,11 @@ def aval_of_array(array: Any) -> Aval:
     """The abstract value of a NumPy array or scalar."""
     dtype = array.dtype
     return Aval(array.shape, BY_NUMPY.get(dtype) or as_dtype(dtype))
+
+
+def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
+    """Whether rank and dimensions are all known."""
+    return shape is not None and None not in shape
 
 
 def format_shape(shape: Shape) -> str:

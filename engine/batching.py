@@ -79,7 +79,7 @@ class Batched(Value):
 
     def __init__(self, inner: Any, level: int) -> None:
         self.inner = inner
-        self.level = level  # type: ignore[misc]
+        self.level = level
 
     @property
     def aval(self) -> Aval:

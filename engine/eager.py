@@ -49,7 +49,7 @@ class EagerTensor(Value):
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        return self._array.shape  # type: ignore[no-any-return]
+        return self._array.shape
 
     def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         # Written out for one and two operands: each line here is paid for by every eager op.
@@ -258,7 +258,7 @@ def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str,
         return error
     try:
         op.abstract(*[abstract_operand(a) for a in arrays], **params)
-    except Exception as better:
+    except Exception as better:  # noqa: BLE001 - whatever it raises says more than the kernel did
         return better
     operands = ", ".join(str(abstract_operand(a)) for a in arrays)
     return InvalidArgumentError(f"{op.name}({operands}): {error}")

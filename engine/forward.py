@@ -3,8 +3,8 @@
 The mirror image of `engine.reverse`: one tangent per value, nodes from first to last, a node with a tangent at some
 input asks its op's rule for the tangent of the output.
 
-An op that says ``jvp=FROM_VJP`` has no forward rule. Its tangent is the transpose of its reverse rule: ct -> vjp(ct) is a
-linear map; pulling the tangent back through *it* gives the JVP. (The trick is due to J. Townsend, "A new trick for
+An op that says ``jvp=FROM_VJP`` has no forward rule. Its tangent is the transpose of its reverse rule: ct -> vjp(ct) is
+a linear map; pulling the tangent back through *it* gives the JVP. (The trick is due to J. Townsend, "A new trick for
 calculating Jacobian vector products", 2017.)
 """
 

@@ -25,7 +25,7 @@ from engine.replay import replayed
 from engine.reverse import reverse
 from engine.rows import check_rows_independent
 from engine.tape import Tape, active
-from engine.value import Value, as_array, aval_of, dtype_of, shape_of
+from engine.value import Value, as_array, dtype_of, known_shape, shape_of
 from engine.variable import Variable, tracked_value
 
 
@@ -208,9 +208,9 @@ class GradientTape:
         targets, flat = self._start(target, sources)
         blocks = []
         for one in targets:
-            shape = _static_shape(one, "jacobian")
+            shape = known_shape(one, "jacobian")
             found = self._batched_walk(one, _identity(shape, dtype_of(one)), flat)
-            shapes = [shape + _static_shape(s, "jacobian") for s in flat]
+            shapes = [shape + known_shape(s, "jacobian") for s in flat]
             results = [
                 _result(None if g is None else reshape(g, full), s, policy, full)
                 for g, s, full in zip(found, flat, shapes, strict=True)
@@ -249,7 +249,7 @@ class GradientTape:
         """
         as_policy(unconnected_gradients)
         (one,), _ = self._start([target], [source])
-        shape, source_shape = _static_shape(one, "batch_jacobian"), _static_shape(source, "batch_jacobian")
+        shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
         if not shape or not source_shape or shape[0] != source_shape[0]:
             raise ShapeError(
                 f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
@@ -336,13 +336,6 @@ def _checked_seed(target: Any, seed: Any) -> Any:
     return seed
 
 
-def _static_shape(x: Any, what: str) -> tuple[int, ...]:
-    shape = shape_of(x)
-    if shape is None or None in shape:
-        raise ShapeError(f"{what}: the shape must be known, got {aval_of(x)}; set it with set_shape")
-    return shape  # type: ignore[return-value]
-
-
 def _identity(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """One seed per element: the identity matrix with its columns in the given shape."""
     count = int(np.prod(shape, dtype=np.int64))
@@ -351,7 +344,7 @@ def _identity(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 def _moved_batch(stacked: Any) -> Any:
     """(elements, rows, ...) to (rows, elements, ...)."""
-    rank = len(_static_shape(stacked, "batch_jacobian"))
+    rank = len(known_shape(stacked, "batch_jacobian"))
     return transpose(stacked, (1, 0, *range(2, rank)))
 
 

@@ -6,13 +6,13 @@ Most ops belong to a kind and state one thing, from which the kind derives both 
   a zero cotangent stays zero whatever the partial (`engine.structural.scale`).
 - `linear`: a transpose. The JVP is the op itself, applied to the tangent.
 - `multilinear`: a transpose per operand, the others held fixed. The JVP is the op with that operand replaced.
-- `general`: both rules written out, or ``jvp=FROM_VJP`` said aloud (the forward rule is then the transpose of the reverse
-  rule, see `engine.forward`).
+- `general`: both rules written out, or ``jvp=FROM_VJP`` said aloud (the forward rule is then the transpose of the
+  reverse rule, see `engine.forward`).
 - `nondifferentiable`: says so; the path from target to source is cut, and `explain` can report it.
 
 **Complex numbers.** Cotangents follow TensorFlow: the gradient is the conjugate of the derivative, so that descent goes
-along it. Elementwise and multilinear VJPs therefore conjugate partials and fixed operands. That happens here and nowhere
-else; a transpose given to `linear` is the adjoint, which for real-coefficient maps is the plain transpose.
+along it. Elementwise and multilinear VJPs therefore conjugate partials and fixed operands. That happens here and
+nowhere else; a transpose given to `linear` is the adjoint, which for real-coefficient maps is the plain transpose.
 """
 
 from __future__ import annotations
@@ -181,7 +181,8 @@ def linear(
     Parameters
     ----------
     transpose : callable
-        ``transpose(ct, x, *others, **params)``: the adjoint map applied to a cotangent. `x` may serve as reference only.
+        ``transpose(ct, x, *others, **params)``: the adjoint map applied to a cotangent. `x` may serve as reference
+        only.
     abstract, batch : callable
         As in `Op`.
     """

@@ -45,7 +45,7 @@ def _logical_or_bitwise(logical: Callable[..., Any], bitwise: Callable[..., Any]
     return lambda x, *y: (logical if dtype_of(x).is_bool else bitwise)(x, *y)
 
 
-_BINARY = {
+_BINARY: dict[str, Callable[..., Any]] = {
     "add": arithmetic.add,
     "sub": arithmetic.subtract,
     "mul": arithmetic.multiply,
@@ -73,15 +73,7 @@ def install() -> None:
         setattr(Value, f"__r{name}__", _binary(op, name, reflected=True))
     for name, op in _COMPARISONS.items():
         setattr(Value, f"__{name}__", _binary(op, name))
-    invert = _logical_or_bitwise(compare.logical_not, compare.bitwise_not)
-    for name, function in {
-        "neg": arithmetic.negative,
-        "pos": lambda x: x,
-        "abs": complexes.abs,
-        "invert": invert,
-        "getitem": slicing.getitem,
-        "setitem": _no_item_assignment,
-    }.items():
+    for name, function in _METHODS.items():
         setattr(Value, f"__{name}__", _method(function))
     for name, op, if_shapes_differ in (("eq", compare.equal, False), ("ne", compare.not_equal, True)):
         setattr(EagerTensor, f"__{name}__", _equality(op, if_shapes_differ))
@@ -120,4 +112,12 @@ def _no_item_assignment(self: Value, *_: Any) -> None:
     )
 
 
+_METHODS: dict[str, Callable[..., Any]] = {
+    "neg": arithmetic.negative,
+    "pos": lambda x: x,
+    "abs": complexes.abs,
+    "invert": _logical_or_bitwise(compare.logical_not, compare.bitwise_not),
+    "getitem": slicing.getitem,
+    "setitem": _no_item_assignment,
+}
 install()

@@ -111,7 +111,9 @@ def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> 
     cts = [cotangents.get(id(o)) if id(o) in kept else cotangents.pop(id(o), None) for o in outputs]
     if all(ct is None for ct in cts):
         return None
-    return tuple([zeros_like(_plain(o) if raw else o) if ct is None else ct for ct, o in zip(cts, outputs, strict=True)])
+    return tuple(
+        [zeros_like(_plain(o) if raw else o) if ct is None else ct for ct, o in zip(cts, outputs, strict=True)]
+    )
 
 
 def _plain(x: Any) -> Any:

@@ -1,11 +1,11 @@
 """Are the rows of a batch independent? The check behind `batch_jacobian`.
 
 A row-wise function keeps a tangent that lives in some rows of the source within the same rows of whatever is computed
-from it. So random tangents in chosen sets of rows, pushed forward together, show whether rows are coupled, and where: at
-the first node that spreads a tangent beyond its rows. The sets are "bit k of the row number is 0" and "... is 1", for
-each k: any two rows differ in some bit, so ``2 log2(rows)`` tangents separate every pair. The values are random, so a
-coupling is missed with probability zero; one whose derivative happens to be exactly zero at this point does no harm and
-is not reported.
+from it. So random tangents in chosen sets of rows, pushed forward together, show whether rows are coupled, and where:
+at the first node that spreads a tangent beyond its rows. The sets are "bit k of the row number is 0" and "... is 1",
+for each k: any two rows differ in some bit, so ``2 log2(rows)`` tangents separate every pair. The values are random, so
+a coupling is missed with probability zero; one whose derivative happens to be exactly zero at this point does no harm
+and is not reported.
 """
 
 from __future__ import annotations

@@ -109,7 +109,9 @@ def _back(rule: Any) -> Any:
     return vjp
 
 
-sum_to_like_op = _like_op("sum_to_like_op", "SumToLike", _sum_like_kernel, _back(lambda *a, **k: broadcast_like(*a, **k)))
+sum_to_like_op = _like_op(
+    "sum_to_like_op", "SumToLike", _sum_like_kernel, _back(lambda *a, **k: broadcast_like(*a, **k))
+)
 broadcast_like_op = _like_op(
     "broadcast_like_op", "BroadcastLike", _broadcast_like_kernel, _back(lambda *a, **k: sum_to_like(*a, **k))
 )
@@ -203,4 +205,3 @@ conj_op = Op(
 def conj(x: Any) -> Any:
     """Complex conjugate; a real value is returned as it is."""
     return conj_op(x) if dtype_of(x).is_complex else x
-

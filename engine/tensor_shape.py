@@ -55,7 +55,9 @@ class TensorShape:
 
     def _known(self, what: str) -> tuple[int | None, ...]:
         if self._dims is None:
-            raise ShapeError(f"TensorShape.{what}: the rank is unknown; set it with set_shape, or ask tf.shape at run time")
+            raise ShapeError(
+                f"TensorShape.{what}: the rank is unknown; set it with set_shape, or ask tf.shape at run time"
+            )
         return self._dims
 
     @property

@@ -1,7 +1,7 @@
 """Traces: append-only lists of nodes, and the symbols that stand for their results.
 
-A graph is a `Trace` with names (`graph_api.Graph`); a traced function is a plain one. Applying an op to a symbol appends
-a node; operands that are not symbols yet (arrays, eager tensors, Python numbers) become constants of the trace.
+A graph is a `Trace` with names (`graph_api.Graph`); a traced function is a plain one. Applying an op to a symbol
+appends a node; operands that are not symbols yet (arrays, eager tensors, Python numbers) become constants of the trace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.eager import EagerTensor, abstract_operand
 from engine.errors import InvalidArgumentError, OperatorNotAllowedInGraphError
 from engine.op import Node, Op
 from engine.tape import active, record
-from engine.value import Value, aval_of, as_array
+from engine.value import Value, as_array, aval_of
 
 
 class Symbol(Value):
@@ -54,12 +54,14 @@ class Symbol(Value):
     def __bool__(self) -> bool:
         raise OperatorNotAllowedInGraphError(
             f"{self!r} is symbolic and has no truth value yet: Python's `if`, `while`, `and`, `or` and `not` need one. "
-            f"Use tf.cond or tf.where for a choice, tf.logical_and and tf.logical_or for logic, `is None` to test for None"
+            f"Use tf.cond or tf.where for a choice, tf.logical_and and tf.logical_or for logic, `is None` to test for "
+            f"None"
         )
 
     def __iter__(self) -> Any:
         raise OperatorNotAllowedInGraphError(
-            f"{self!r} is symbolic: Python cannot iterate over it. Use tf.unstack to split it, or tf.map_fn to loop over it"
+            f"{self!r} is symbolic: Python cannot iterate over it. Use tf.unstack to split it, or tf.map_fn to loop "
+            f"over it"
         )
 
     def __len__(self) -> int:
@@ -88,23 +90,23 @@ class Trace:
         self.nodes: list[Node] = []
         self._captured: dict[int, tuple[Any, Symbol]] = {}
 
-    def apply(self, op: Op, inputs: Sequence[Any], params: dict[str, Any], **node_info: Any) -> Any:
+    def apply(self, op: Op, inputs: Sequence[Any], params: dict[str, Any], name: str | None = None) -> Any:
         """Append a node that applies `op`; return its output (a tuple of them if the op has several).
 
-        `node_info` is passed on to `make_node`, for traces whose nodes carry more (names, say).
+        `name` is for traces whose nodes have names.
         """
         operands = self.operands(op, inputs)
         avals = op.abstract(*[x.aval for x in operands], **params)
-        outputs = self.append(op, operands, params, avals if op.multi else (avals,), **node_info)
+        outputs = self.append(op, operands, params, avals if op.multi else (avals,), name=name)
         if active.tapes:
             record(op, operands, params, outputs)
         return outputs if op.multi else outputs[0]
 
     def append(
-        self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], avals: Sequence[Aval], **node_info: Any
+        self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], avals: Sequence[Aval], name: str | None = None
     ) -> tuple[Symbol, ...]:
         """Append a node whose outputs have the given avals; return its outputs."""
-        node = self.make_node(op, inputs, params, **node_info)
+        node = self.make_node(op, inputs, params, name=name)
         inputs_known = [x.aval for x in inputs]
         known = [_with_known_value(op, inputs_known, params, aval) for aval in avals]
         outputs = tuple(self.make_symbol(node, i, aval) for i, aval in enumerate(known))
@@ -112,7 +114,7 @@ class Trace:
         self.nodes.append(node)
         return outputs
 
-    def make_node(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], **node_info: Any) -> Node:
+    def make_node(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str | None = None) -> Node:
         """The record of one application. A subclass may return a richer one."""
         return Node(op, inputs, params, ())
 
@@ -146,13 +148,13 @@ class Trace:
         is_number = isinstance(x, (int, float, complex, bool))
         return self.constant(as_array(x, dtype if is_number else None, name))
 
-    def constant(self, array: Any, **node_info: Any) -> Symbol:
+    def constant(self, array: Any, name: str | None = None) -> Symbol:
         """A node holding `array`."""
-        return self.append(constant, (), {"value": array}, (abstract_operand(array),), **node_info)[0]
+        return self.append(constant, (), {"value": array}, (abstract_operand(array),), name=name)[0]
 
-    def placeholder(self, aval: Aval, **node_info: Any) -> Symbol:
+    def placeholder(self, aval: Aval, name: str | None = None) -> Symbol:
         """A node whose value is given from outside."""
-        return self.append(placeholder, (), {"dtype": aval.dtype, "shape": aval.shape}, (aval,), **node_info)[0]
+        return self.append(placeholder, (), {"dtype": aval.dtype, "shape": aval.shape}, (aval,), name=name)[0]
 
     def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Any:
         """Apply a Python operator. A trace with names may name the result after it."""

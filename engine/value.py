@@ -10,13 +10,14 @@ kernel. The walks use that to run gradient rules at NumPy's own speed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Shape, aval_of_array
+from engine.aval import Aval, Shape, aval_of_array, is_known
 from engine.dtypes import BY_NUMPY, DType, as_dtype
-from engine.errors import DTypeError
+from engine.errors import DTypeError, ShapeError
 from engine.tensor_shape import TensorShape
 
 
@@ -34,6 +35,36 @@ class Value:
     level: int = 0
     # NumPy must not treat a Value as a sequence to loop over, nor win ``ndarray + value``.
     __array_priority__ = 100.0
+
+    # Python's operators, which `engine.operators` defines; named here for type checkers.
+    __getitem__: Callable[..., Any]
+    __add__: Callable[..., Any]
+    __radd__: Callable[..., Any]
+    __sub__: Callable[..., Any]
+    __rsub__: Callable[..., Any]
+    __mul__: Callable[..., Any]
+    __rmul__: Callable[..., Any]
+    __truediv__: Callable[..., Any]
+    __rtruediv__: Callable[..., Any]
+    __floordiv__: Callable[..., Any]
+    __rfloordiv__: Callable[..., Any]
+    __mod__: Callable[..., Any]
+    __rmod__: Callable[..., Any]
+    __pow__: Callable[..., Any]
+    __rpow__: Callable[..., Any]
+    __matmul__: Callable[..., Any]
+    __rmatmul__: Callable[..., Any]
+    __and__: Callable[..., Any]
+    __or__: Callable[..., Any]
+    __xor__: Callable[..., Any]
+    __lt__: Callable[..., Any]
+    __le__: Callable[..., Any]
+    __gt__: Callable[..., Any]
+    __ge__: Callable[..., Any]
+    __neg__: Callable[..., Any]
+    __pos__: Callable[..., Any]
+    __abs__: Callable[..., Any]
+    __invert__: Callable[..., Any]
 
     @property
     def aval(self) -> Aval:
@@ -94,7 +125,21 @@ def aval_of(x: Any) -> Aval:
 
 def shape_of(x: Any) -> Shape:
     """Static shape of any value as a tuple (None where not known)."""
-    return x._shape if isinstance(x, Value) else x.shape  # type: ignore[no-any-return]
+    return x._shape if isinstance(x, Value) else x.shape
+
+
+def known_shape(x: Any, what: str) -> tuple[int, ...]:
+    """Static shape of a value, which must be known.
+
+    Raises
+    ------
+    ShapeError
+        If it is not; the message starts with `what`.
+    """
+    shape = shape_of(x)
+    if not is_known(shape):
+        raise ShapeError(f"{what}: the shape of {x!r} must be known, got {aval_of(x)}; set it with set_shape")
+    return shape
 
 
 def dtype_of(x: Any) -> DType:

@@ -55,7 +55,7 @@ variable_handle = nondifferentiable(
     type="VarHandleOp",
     args=(),
     stateful=True,
-    doc="A variable of a graph. Its value lives in a session; `default()` is the value before any assignment, if given.",
+    doc="A variable of a graph. Its value lives in a session; `default()`, if given, is that before any assignment.",
 )
 assign_variable = nondifferentiable(
     "assign_variable",

@@ -2,6 +2,7 @@
 
 import runpy as _runpy
 from pathlib import Path as _Path
+from typing import Any as _Any
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
@@ -50,9 +51,11 @@ from graph_api.flow import (
     group,
     no_op,
     py_func,
-    tuple,
     with_dependencies,
 )  # fmt: skip
+from graph_api.flow import (
+    tuple_ as tuple,
+)
 from graph_api.gradients import AggregationMethod, gradients, hessians, jacobian
 from graph_api.graph import (
     Graph,
@@ -106,5 +109,5 @@ __version__ = "1.15.0"  # the TensorFlow release whose names these are
 globals().update({k: v for k, v in vars(_root).items() if not k.startswith("_")})
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> _Any:
     raise _missing("graph_api", name)

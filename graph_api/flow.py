@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,7 +35,7 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     return get_default_graph().group(flat, name or "group_deps")
 
 
-def tuple(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
+def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """The same tensors, each available only when all of them are computed (and `control_inputs` have run)."""
     graph = get_default_graph()
     waited = [t for t in tensors if t is not None] + list(control_inputs or [])
@@ -62,7 +61,7 @@ def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, An
 
 def _print_kernel(x: Any, *data: Any, message: str, summarize: int) -> Any:
     shown = "".join("[" + " ".join(str(v) for v in np.ravel(d)[:summarize]) + "]" for d in data)
-    print(message + shown, file=sys.stderr)
+    sys.stderr.write(message + shown + "\n")
     return x
 
 
@@ -83,7 +82,7 @@ def Print(
     input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
     summarize: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """`input_`, with the first `summarize` elements of each of `data` printed to standard error whenever it is computed.
+    """`input_`; whenever it is computed, the first `summarize` elements of each of `data` go to standard error.
 
     Raises
     ------
@@ -205,8 +204,8 @@ def py_func(
     tensor or list of tensors
         Of unknown shapes (see `set_shape`). The gradient is None: nothing is known of the function.
     """
-    single = not isinstance(Tout, (list, builtins.tuple))
-    dtypes = builtins.tuple([as_dtype(t) for t in ([Tout] if single else Tout)])
+    single = not isinstance(Tout, (list, tuple))
+    dtypes = tuple([as_dtype(t) for t in ([Tout] if single else Tout)])
     graph = get_default_graph()
     params = {"func": func, "dtypes": dtypes, "single": single}
     outputs = graph.apply(python_call, [convert_to_tensor(x) for x in inp], params, name=name or "PyFunc")

@@ -9,12 +9,11 @@ import numpy as np
 
 from engine import nest
 from engine.batching import Batched, batch_level, unbatch
-from engine.errors import ShapeError
 from engine.gradient_tape import UnconnectedGradients, as_policy
 from engine.ops.shape import reshape
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
-from engine.value import shape_of
+from engine.value import known_shape
 from graph_api.graph import Graph
 
 
@@ -148,25 +147,18 @@ def jacobian(
 
 def _rows(y: Any, xs: list[Any], stop_gradients: Any, policy: UnconnectedGradients) -> list[Any]:
     """The Jacobians of one target: its gradient with the rows of the identity as a batch of cotangents."""
-    shape = _known_shape(y)
+    shape = known_shape(y, "jacobian")
     size = math.prod(shape)
     seed = np.eye(size, dtype=y.dtype.numpy).reshape(size, *shape)
     with batch_level() as level:
         found = symbolic_gradients(y, xs, Batched(seed, level), stop_gradients)
         stacked = [None if g is None else unbatch(g, level, size) for g in found]
-    wanted = [shape + _known_shape(x) for x in xs]
+    wanted = [shape + known_shape(x, "jacobian") for x in xs]
     results = [None if g is None else reshape(g, s) for g, s in zip(stacked, wanted, strict=True)]
     if policy is UnconnectedGradients.NONE:
         return results
     zeros = [np.zeros(s, x.dtype.numpy) for s, x in zip(wanted, xs, strict=True)]
     return [y.graph.constant(z) if r is None else r for r, z in zip(results, zeros, strict=True)]
-
-
-def _known_shape(x: Any) -> tuple[int, ...]:
-    shape = shape_of(x)
-    if shape is None or None in shape:
-        raise ShapeError(f"jacobian: the shape of {x!r} must be known; set it with set_shape")
-    return shape  # type: ignore[return-value]
 
 
 def hessians(

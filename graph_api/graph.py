@@ -285,7 +285,8 @@ class GraphKeys:
 
 _PLAIN_NAMES = {
     "AddV2": "Add", "ConcatV2": "concat", "GatherV2": "GatherV2", "Pack": "stack", "SelectV2": "SelectV2",
-    "Split": "split", "SplitV": "split", "Unpack": "unstack", "RealDiv": "truediv", "Range": "range", "OneHot": "one_hot",
+    "Split": "split", "SplitV": "split", "Unpack": "unstack", "RealDiv": "truediv", "Range": "range",
+    "OneHot": "one_hot",
 }  # fmt: skip
 
 

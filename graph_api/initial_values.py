@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from engine import initializers
 from engine.initializers import Initializer
@@ -28,7 +28,7 @@ class identity_initializer(initializers.Identity):
 class random_uniform_initializer(initializers.RandomUniform):
     """Uniform on [minval, maxval)."""
 
-    source = sampling
+    source: ClassVar[Any] = sampling
 
     def __init__(self, minval: float = 0.0, maxval: float = 1.0, seed: int | None = None, dtype: Any = None) -> None:
         super().__init__(minval, maxval, seed, dtype)
@@ -37,7 +37,7 @@ class random_uniform_initializer(initializers.RandomUniform):
 class random_normal_initializer(initializers.RandomNormal):
     """Normal with the given mean and standard deviation."""
 
-    source = sampling
+    source: ClassVar[Any] = sampling
 
     def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = None) -> None:
         super().__init__(mean, stddev, seed, dtype)
@@ -46,7 +46,7 @@ class random_normal_initializer(initializers.RandomNormal):
 class truncated_normal_initializer(initializers.TruncatedNormal):
     """Normal, but values further than two standard deviations from the mean are drawn again."""
 
-    source = sampling
+    source: ClassVar[Any] = sampling
 
     def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = None) -> None:
         super().__init__(mean, stddev, seed, dtype)
@@ -55,7 +55,7 @@ class truncated_normal_initializer(initializers.TruncatedNormal):
 class variance_scaling_initializer(initializers.VarianceScaling):
     """Random values whose variance is scaled by the number of inputs or outputs."""
 
-    source = sampling
+    source: ClassVar[Any] = sampling
 
 
 class glorot_uniform_initializer(variance_scaling_initializer):

@@ -1,4 +1,4 @@
-"""The one table of TensorFlow 1's names: which engine function or op each stands for, and what its arguments were called.
+"""The one table of TensorFlow 1's names: which engine function or op each stands for, and its arguments' names then.
 
 A row is ``(function, names)``, or ``(Old(function, ...), names)`` where TensorFlow 1 spelled arguments differently.
 Everything is lifted by `engine.api.lift`; there is no second implementation of anything.
@@ -69,13 +69,13 @@ _NAMED = ("_sentinel", "labels", "logits", "name")
 
 @operands("labels", "logits")
 def _softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) -> Any:
-    """As `engine.ops.losses.softmax_cross_entropy_with_logits`, but the labels count as constants (TensorFlow 1's way)."""
+    """As `engine.ops.losses.softmax_cross_entropy_with_logits`, but the labels count as constants (TensorFlow 1)."""
     return losses.softmax_cross_entropy_with_logits(shape.stop_gradient(labels), logits, axis)
 
 
 @operands("x", "y", alone=("condition",))
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """As `engine.ops.compare.where`, but a vector condition beside values of higher rank chooses rows (TensorFlow 1)."""
+    """As `engine.ops.compare.where`, but a vector condition beside higher ranks chooses rows, as in TensorFlow 1."""
     ranks = [shape_of(v) for v in (condition, x) if v is not None]
     if len(ranks) == 2 and None not in ranks and len(ranks[0] or ()) == 1 < len(ranks[1] or ()):
         condition = shape.reshape(condition, [-1] + [1] * (len(ranks[1] or ()) - 1))

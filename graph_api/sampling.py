@@ -1,8 +1,8 @@
 """Random tensors of a graph.
 
-Each random operation has a stream of its own, named by a seed, and a counter that moves on by one each time it runs. The
-counter is a hidden variable of the session, so a new session starts the streams anew, as in TensorFlow 1. Without any
-seed the stream's name is drawn from the system's entropy once per session.
+Each random operation has a stream of its own, named by a seed, and a counter that moves on by one each time it runs.
+The counter is a hidden variable of the session, so a new session starts the streams anew, as in TensorFlow 1. Without
+any seed the stream's name is drawn from the system's entropy once per session.
 """
 
 from __future__ import annotations

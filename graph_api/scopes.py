@@ -275,11 +275,13 @@ def _shared(existing: Variable, full: str, shape: Any, dtype: Any, scope: Variab
         )
     if shape is not None and not compatible(normalize_shape(shape), existing.aval.shape):
         raise ValueError(
-            f"Trying to share variable {full}, but specified shape {normalize_shape(shape)} and found shape {existing.shape}."
+            f"Trying to share variable {full}, but specified shape {normalize_shape(shape)} and found shape "
+            f"{existing.shape}."
         )
     if dtype is not None and as_dtype(dtype) is not existing.dtype:
         raise ValueError(
-            f"Trying to share variable {full}, but specified dtype {as_dtype(dtype).name} and found dtype {existing.dtype.name}."
+            f"Trying to share variable {full}, but specified dtype {as_dtype(dtype).name} and found dtype "
+            f"{existing.dtype.name}."
         )
     return existing
 

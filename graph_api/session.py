@@ -1,14 +1,15 @@
 """Sessions: running parts of a graph.
 
-A session keeps the variables' values and a cache of executables. A call of `run` with fetches and feeds seen before (the
-same tensors, the same shapes) costs a few dictionary look-ups beyond the compiled program itself. A program is pure;
-the session hands it the state it reads and stores the state it assigned only after the whole program has succeeded, so
-a run that fails leaves every variable as it was.
+A session keeps the variables' values and a cache of executables. A call of `run` with fetches and feeds seen before
+(the same tensors, the same shapes) costs a few dictionary look-ups beyond the compiled program itself. A program is
+pure; the session hands it the state it reads and stores the state it assigned only after the whole program has
+succeeded, so a run that fails leaves every variable as it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -201,9 +202,8 @@ class Session:
 
     def _resolve(self, fetches: Any) -> tuple[Sequence[Any], Callable[[list[Any]], Any]]:
         """The graph elements to compute, and how to put their values into the structure of `fetches`."""
-        if type(fetches) is Tensor or type(fetches) is Operation:
-            if fetches.graph is self.graph:
-                return (fetches,), _only
+        if (type(fetches) is Tensor or type(fetches) is Operation) and fetches.graph is self.graph:
+            return (fetches,), _only
         leaves = nest.flatten(fetches)
         return [self._element(leaf) for leaf in leaves], lambda values: nest.pack_sequence_as(fetches, values)
 
@@ -214,8 +214,8 @@ class Session:
             return self.graph.as_graph_element(leaf)
         except TypeError:
             raise TypeError(
-                f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string, Tensor, Operation or "
-                f"Variable"
+                f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string, Tensor, Operation "
+                f"or Variable"
             ) from None
         except (ValueError, KeyError) as error:
             raise ValueError(f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
@@ -252,7 +252,7 @@ class Session:
         return _DefaultSession(self)
 
     def __enter__(self) -> Session:
-        contexts = [self.graph.as_default(), self.as_default()]
+        contexts: list[AbstractContextManager[Any]] = [self.graph.as_default(), self.as_default()]
         for context in contexts:
             context.__enter__()
         self._contexts.append(contexts)

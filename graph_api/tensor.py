@@ -189,7 +189,8 @@ class Tensor(Symbol):
         new = normalize_shape(shape)
         if not compatible(self._aval.shape, new):
             raise ShapeError(
-                f"set_shape: {self.name} has shape {format_shape(self._aval.shape)}, which does not fit {format_shape(new)}"
+                f"set_shape: {self.name} has shape {format_shape(self._aval.shape)}, which does not fit "
+                f"{format_shape(new)}"
             )
         self._aval = Aval(merge_shapes(self._aval.shape, new), self._aval.dtype, self._aval.value)
 

@@ -1,0 +1,1 @@
+"""The ops, each with its kernel and all its rules."""

@@ -23,8 +23,20 @@ def _filled(value: int) -> Any:
 
 
 zeros_like = nondifferentiable(
-    "zeros_like", _filled(0), abstract=_like_abstract, accepts=ANY, args=("input",), from_avals=True, doc="Zeros in x's shape."
+    "zeros_like",
+    _filled(0),
+    abstract=_like_abstract,
+    accepts=ANY,
+    args=("input",),
+    from_avals=True,
+    doc="Zeros in x's shape.",
 )
 ones_like = nondifferentiable(
-    "ones_like", _filled(1), abstract=_like_abstract, accepts=ANY, args=("input",), from_avals=True, doc="Ones in x's shape."
+    "ones_like",
+    _filled(1),
+    abstract=_like_abstract,
+    accepts=ANY,
+    args=("input",),
+    from_avals=True,
+    doc="Ones in x's shape.",
 )

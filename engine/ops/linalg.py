@@ -13,39 +13,14 @@ from engine.axes import expand_dims, squeeze
 from engine.batching import leading
 from engine.dtypes import NUMERIC
 from engine.errors import ShapeError
-from engine.kinds import check_dtype, linear, multilinear, same_dtype
+from engine.kinds import check_dtype, multilinear, same_dtype
 from engine.operands import operands
 from engine.ops.diagonal import diagonal
 from engine.ops.einsum import einsum_op
 from engine.ops.reduce import reduce_sum
+from engine.ops.shape import matrix_transpose
 from engine.structural import conj, sum_to_like
 from engine.value import shape_of
-
-# ---- transposes ------------------------------------------------------------------------------------------------------
-
-
-def _transposed(x: Any) -> Any:
-    return x.swapaxes(-1, -2)
-
-
-def _matrix_transpose_abstract(x: Aval) -> Aval:
-    if x.shape is None:
-        return x
-    if len(x.shape) < 2:
-        raise ShapeError(f"matrix_transpose: the argument must have rank 2 or more, got {x}")
-    return Aval((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
-
-
-matrix_transpose_op = linear(
-    "matrix_transpose_op",
-    _transposed,
-    lambda ct, x: matrix_transpose_op(ct),
-    _matrix_transpose_abstract,
-    leading(2),
-    type="Transpose",
-    args=("a",),
-    doc="The last two dimensions exchanged.",
-)
 
 
 @operands("matrix")
@@ -60,7 +35,7 @@ def adjoint(matrix: Any) -> Any:
     -------
     value, shape (..., m, n)
     """
-    return matrix_transpose_op(conj(matrix))
+    return matrix_transpose(matrix, conjugate=True)
 
 
 # ---- matmul ----------------------------------------------------------------------------------------------------------
@@ -72,13 +47,13 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
     if a.ndim == b.ndim == 2:
         return np.matmul(a.T if transpose_a else a, b.T if transpose_b else b)
     if transpose_a:
-        a = _transposed(a)
+        a = a.mT
     if transpose_b:
-        b = _transposed(b)
+        b = b.mT
     if b.ndim == 2:
         return _fold_rows(a, b)
     if a.ndim == 2 and (transpose_b or b.shape[-1] == 1):
-        return _transposed(_fold_rows(_transposed(b), a.T))
+        return _fold_rows(b.mT, a.T).mT
     return np.matmul(a, b)
 
 

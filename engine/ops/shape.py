@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import axes
 from engine.aval import Aval, Shape, broadcast_shapes, format_shape, normalize_axis
-from engine.batching import NotBatched, elementwise_rule, lead_param
+from engine.batching import NotBatched, elementwise_rule, lead_param, leading
 from engine.dtypes import INTEGER, DType, as_dtype, int32
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, linear, nondifferentiable, same_dtype
@@ -327,6 +327,26 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Any:
     return conj(out) if conjugate else out
 
 
+def _matrix_transpose_abstract(a: Aval) -> Aval:
+    if a.shape is None:
+        return a
+    if len(a.shape) < 2:
+        raise ShapeError(f"matrix_transpose: argument `a` must have rank 2 or more, got {a}")
+    return Aval((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+
+
+matrix_transpose_op = linear(
+    "matrix_transpose_op",
+    lambda a: a.swapaxes(-1, -2),
+    lambda ct, a: matrix_transpose_op(ct),
+    _matrix_transpose_abstract,
+    leading(2),
+    type="Transpose",
+    args=("a",),
+    doc="The last two dimensions exchanged.",
+)
+
+
 @operands("a")
 def matrix_transpose(a: Any, conjugate: bool = False) -> Any:
     """`a` with its last two dimensions exchanged.
@@ -341,11 +361,8 @@ def matrix_transpose(a: Any, conjugate: bool = False) -> Any:
     -------
     value, shape (..., n, m)
     """
-    shape = shape_of(a)
-    if shape is None or len(shape) < 2:
-        raise ShapeError(f"matrix_transpose: argument `a` must have a known rank of at least 2, got {aval_of(a)}")
-    last = len(shape) - 1
-    return transpose(a, (*range(last - 1), last, last - 1), conjugate)
+    out = matrix_transpose_op(a)
+    return conj(out) if conjugate else out
 
 
 # ---- broadcast_to ----------------------------------------------------------------------------------------------------

@@ -22,9 +22,7 @@ asinh = elementwise("asinh", np.arcsinh, (lambda out, x: rsqrt(1 + square(x)),),
 acosh = elementwise(
     "acosh", np.arccosh, (lambda out, x: rsqrt(x - 1) * rsqrt(x + 1),), doc="Inverse hyperbolic cosine."
 )
-atanh = elementwise(
-    "atanh", np.arctanh, (lambda out, x: reciprocal(1 - square(x)),), doc="Inverse hyperbolic tangent."
-)
+atanh = elementwise("atanh", np.arctanh, (lambda out, x: reciprocal(1 - square(x)),), doc="Inverse hyperbolic tangent.")
 atan2 = elementwise(
     "atan2",
     np.arctan2,

@@ -84,7 +84,7 @@ def test_grad_ys_weigh_the_targets() -> None:
 def test_grad_ys_are_checked() -> None:
     x = tf.placeholder(tf.float32, [2])
     y = x * x
-    with pytest.raises(ValueError, match="Length mismatch. Passed 2 grad_ys for 1 ys"):
+    with pytest.raises(ValueError, match=r"Length mismatch\. Passed 2 grad_ys for 1 ys"):
         tf.gradients(y, x, [None, None])
     with pytest.raises(ValueError, match=r"\(3,\).*\(2,\)"):
         tf.gradients(y, x, [tf.constant([1.0, 2.0, 3.0])])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.ops import diagonal, linalg
+from engine.ops import diagonal, linalg, shape
 from tests.row import Row, real
 
 ALL = ("float32", "float64", "complex128")
@@ -66,14 +66,7 @@ ROWS = (
         tf=lambda tf, a, b: tf.linalg.matvec(a, b, adjoint_a=True),
     ),
     Row(
-        linalg.matrix_transpose_op,
-        (real(4, 2, 3),),
-        dtypes=ALL,
-        oracle=lambda a: np.swapaxes(a, 1, 2),
-        tf=lambda tf, a: tf.linalg.matrix_transpose(a),
-    ),
-    Row(
-        linalg.matrix_transpose_op,
+        shape.matrix_transpose_op,
         (real(2, 3),),
         dtypes=ALL,
         label="adjoint",
