@@ -30,6 +30,7 @@ default_input = linear(
     elementwise_rule,
     type="PlaceholderWithDefault",
     args=("input",),
+    stateful=True,  # never to be known in advance, even if the default is a constant
     doc="The identity, of a less specific static shape: something else may be fed in its place.",
 )
 

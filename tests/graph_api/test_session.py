@@ -52,6 +52,15 @@ def test_feeding_a_constant_or_variable() -> None:
         assert sess.run(c + v, {c: 5.0, v: 7.0}) == 12.0
 
 
+def test_a_default_is_not_known_in_advance() -> None:
+    n = tf.placeholder_with_default([2, 3], [2])
+    x = tf.zeros(n)
+    assert x.shape.as_list() == [None, None]
+    with tf.Session() as session:
+        assert session.run(x).shape == (2, 3)
+        assert session.run(x, {n: [4, 1]}).shape == (4, 1)
+
+
 def test_unfed_placeholder() -> None:
     x = tf.placeholder(tf.float32, [None, 2], name="input")
     with (
