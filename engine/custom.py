@@ -1,8 +1,10 @@
 """`custom_gradient`: a function with a gradient rule of the user's own.
 
-The function runs unrecorded; what is recorded is one node ``custom_call(inputs..., outputs...) -> outputs`` that passes
-the outputs through and pulls cotangents back to the inputs by the user's rule. The same node serves tapes and graphs.
-Rules made of ops can be differentiated again, so nested custom gradients define second derivatives.
+After the function has run, one more node is recorded: ``custom_call(inputs..., outputs...) -> outputs``. It passes the
+outputs through and pulls cotangents back to the inputs by the user's rule, past whatever the function did inside. That
+is recorded as well: the rule may use intermediate results, and must be differentiable through them. The same node
+serves tapes and graphs. Rules made of ops can be differentiated again, so nested custom gradients define second
+derivatives.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
 from engine.kinds import FROM_VJP, PerOperand, general
 from engine.op import Op
-from engine.tape import Tape, active, paused
+from engine.tape import Tape
 from engine.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
 from engine.variable import Variable
 
@@ -59,7 +61,12 @@ custom_call = general(
 
 
 class _Rule:
-    """The user's gradient function, called once per set of cotangents and checked."""
+    """The user's gradient function, called once per set of cotangents and checked.
+
+    It is unhashable, because no two are alike: recordings that hold one are not worth remembering for compilation.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, name: str, grad_fn: Callable[..., Any], structure: Any, inputs: int, variables: Sequence[Any]):
         self.name, self.grad_fn, self.structure = name, grad_fn, structure
@@ -100,8 +107,8 @@ class _Rule:
             gradient = as_array(gradient, dtype_of(operand), f"custom_gradient of {self.name}")
         if not compatible(shape_of(gradient), shape_of(operand)):
             raise ShapeError(
-                f"custom_gradient: the gradient function of {self.name} returned shape {format_shape(shape_of(gradient))} "
-                f"for input {i}, which has shape {format_shape(shape_of(operand))}"
+                f"custom_gradient: the gradient function of {self.name} returned shape "
+                f"{format_shape(shape_of(gradient))} for input {i}, which has shape {format_shape(shape_of(operand))}"
             )
         if dtype_of(gradient) is not dtype_of(operand):
             raise DTypeError(
@@ -137,17 +144,17 @@ def custom_gradient(f: Callable[..., Any], convert: Callable[[Any], Any]) -> Cal
         arguments = [convert(a) for a in nest.flatten(args)]
         values = [a.read_value() if isinstance(a, Variable) else a for a in arguments]
         watcher = Tape()
-        outer = active.tapes
-        with paused(*outer):
-            watcher.start()
-            result, grad_fn = f(*nest.pack_sequence_as(args, arguments), **kwargs)
+        watcher.start()
+        try:
+            result, grad_fn = _result_and_rule(f(*nest.pack_sequence_as(args, arguments), **kwargs), name)
+        finally:
             watcher.stop()
         passed = {id(a) for a in arguments}
         variables = [v for v in watcher.variables.values() if id(v) not in passed]
-        if variables and "variables" not in inspect.signature(grad_fn).parameters:
+        if variables and not _takes_variables(grad_fn):
             raise TypeError(
-                f"custom_gradient: {name} reads the variables {[v.name for v in variables]}, so its gradient function must "
-                f"take the keyword argument `variables` and return their gradients too"
+                f"custom_gradient: {name} reads the variables {[v.name for v in variables]}, so its gradient function "
+                f"must take the keyword argument `variables` and return their gradients too"
             )
         outputs = [convert(o) for o in nest.flatten(result)]
         rule = _Rule(name, grad_fn, result, len(values), variables)
@@ -156,3 +163,14 @@ def custom_gradient(f: Callable[..., Any], convert: Callable[[Any], Any]) -> Cal
         return nest.pack_sequence_as(result, passed_on)
 
     return decorated
+
+
+def _result_and_rule(returned: Any, name: str) -> tuple[Any, Callable[..., Any]]:
+    if isinstance(returned, (tuple, list)) and len(returned) == 2 and callable(returned[1]):
+        return returned[0], returned[1]
+    raise TypeError(f"custom_gradient: {name} must return (result, gradient function), got {returned!r}")
+
+
+def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(grad_fn).parameters.values()
+    return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
