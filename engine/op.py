@@ -28,6 +28,7 @@ from enum import Enum
 from typing import Any
 
 from engine.aval import Aval
+from engine.dtypes import DType
 from engine.value import Value
 
 Rule = Callable[..., Any]
@@ -98,11 +99,36 @@ class Op:
     def __reduce__(self) -> tuple[Any, ...]:
         return _find, (self.module, self.name)
 
+
 def _find(module: str, name: str) -> Op:
     __import__(module)
     found = getattr(sys.modules[module], name)
     assert isinstance(found, Op)
     return found
+
+
+_EXACT = frozenset({int, str, type(None), type(...), DType})
+_LOOSE = frozenset({bool, float, complex})
+
+
+def distinct(param: Any) -> Any:
+    """A hashable stand-in for a parameter of an op, equal for equal parameters only.
+
+    Python takes ``1``, ``1.0`` and ``True`` for equal, and ``0.0`` and ``-0.0``; here they differ.
+
+    Raises
+    ------
+    TypeError
+        If the parameter is not plain data: an array may be changed, a function may do something else each time.
+    """
+    kind = type(param)
+    if kind in _EXACT:
+        return param
+    if kind in _LOOSE:
+        return kind, repr(param)
+    if kind is tuple:
+        return tuple([distinct(item) for item in param])
+    raise TypeError(f"a parameter of type {kind.__name__} is not plain data")
 
 
 class Node:

@@ -1,9 +1,10 @@
 """Compiled reverse walks: a training loop records the same tape every step, so its walk is planned once and kept.
 
-The structure of a recording (ops, parameters, who feeds whom, shapes and dtypes) is a key. When a structure is seen again
-and again, the reverse walk runs once more with symbols in place of arrays; the nodes it makes are lowered to a
+The structure of a recording (ops, parameters, who feeds whom, shapes and dtypes) is a key. When a structure is seen
+again and again, the reverse walk runs once more with symbols in place of arrays; the nodes it makes are lowered to a
 `Program` whose arguments are values on the tape. From then on a gradient of that structure costs looking up the key and
-running straight-line kernel calls. The walk and the rules are the same, the passes are bit-exact, so the results are too.
+running straight-line kernel calls. The walk and the rules are the same, the passes are bit-exact, so the results are
+too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from engine.batching import Batched
 from engine.eager import EagerTensor
-from engine.op import Node
+from engine.op import Node, distinct
 from engine.program import Program, lower
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
@@ -29,7 +30,8 @@ COMPILE_AFTER = 2
 _CAPACITY = 256
 """Structures remembered; the oldest gives way."""
 
-_seen: dict[Any, int] = {}
+_walks: dict[int, int] = {}
+"""Hash of a structure's key to how often it was walked; counting keeps nothing alive that way."""
 _compiled: dict[Any, Replay] = {}
 counters = {"walked": 0, "compiled": 0, "replayed": 0}
 """How many gradients were walked, compiled and replayed, for tests and the curious."""
@@ -51,9 +53,7 @@ class Replay:
 
     __slots__ = ("arguments", "batched", "program", "results")
 
-    def __init__(
-        self, program: Program, arguments: list[int], results: list[int | None], batched: list[bool]
-    ) -> None:
+    def __init__(self, program: Program, arguments: list[int], results: list[int | None], batched: list[bool]) -> None:
         self.program = program
         self.arguments = arguments
         self.results = results
@@ -83,12 +83,13 @@ class Structure:
     Raises
     ------
     AttributeError, TypeError
-        If the recording holds something that has no structure to compare (symbols, batches, unhashable parameters).
+        If the recording holds something that has no structure to compare: symbols, batches, or a function among the
+        parameters (`custom_gradient`), which must be asked anew each time.
     """
 
     __slots__ = ("key", "slots", "values")
 
-    def __init__(self, nodes: Sequence[Node], extra: Sequence[Any]) -> None:
+    def __init__(self, nodes: Sequence[Node]) -> None:
         slots: dict[int, int] = {}
         values: list[Any] = []
         parts: list[Any] = []
@@ -101,14 +102,14 @@ class Structure:
                     values.append(x)
                     parts += _leaf(x)
                 parts.append(slot)
-            if node.params:
-                parts += node.params.items()
+            for name, param in node.params.items():
+                parts += (name, distinct(param))
             for out in node.outputs:
                 slots[id(out)] = len(values)
                 values.append(out)
                 parts.append(out._array.shape)
         self.slots, self.values = slots, values
-        self.key = (*parts, *extra)
+        self.key = tuple(parts)
 
 
 def _leaf(x: Any) -> tuple[Any, ...]:
@@ -121,7 +122,7 @@ def _leaf(x: Any) -> tuple[Any, ...]:
         return x.aval.shape, x.aval.dtype
     if isinstance(x, (tuple, int)):
         # a shape: part of the structure
-        return (x,)
+        return "shape", distinct(x)
     if type(x) is Batched and isinstance(x.inner, np.ndarray):
         return "batched", x.inner.shape, x.inner.dtype
     raise TypeError(f"{type(x).__name__} has no structure to compare")
@@ -133,7 +134,7 @@ def replayed(nodes: Sequence[Node], seeds: Sequence[tuple[Any, Any]], sources: S
     Call it only while no tape is recording: the result consists of plain arrays.
     """
     try:
-        structure = Structure(nodes, ())
+        structure = Structure(nodes)
         slots = structure.slots
         targets = tuple([(slots[id(t)], *_leaf(s)) for t, s in seeds])
         key = (structure.key, targets, tuple([slots.get(id(s)) for s in sources]))
@@ -144,17 +145,19 @@ def replayed(nodes: Sequence[Node], seeds: Sequence[tuple[Any, Any]], sources: S
         counters["replayed"] += 1
         return replay(structure.values, [seed for _, seed in seeds])
     counters["walked"] += 1
-    if key is not None and _count(key) > COMPILE_AFTER:
-        _compiled[key] = _compile(nodes, structure, seeds, sources)
+    if key is not None:
+        walks = _walks.get(hash(key), 0) + 1
+        _remember(_walks, hash(key), walks)
+        if walks > COMPILE_AFTER:
+            _remember(_compiled, key, _compile(nodes, structure, seeds, sources))
     return reverse(nodes, seeds, sources)
 
 
-def _count(key: Any) -> int:
-    for table in (_seen, _compiled):
-        if len(table) >= _CAPACITY:
-            table.pop(next(iter(table)))
-    _seen[key] = _seen.get(key, 0) + 1
-    return _seen[key]
+def _remember(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Put an item into a table of limited size; the oldest one gives way."""
+    if key not in table and len(table) >= _CAPACITY:
+        table.pop(next(iter(table)), None)
+    table[key] = value
 
 
 def _compile(

@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
+from engine.aval import Aval, is_known
 from engine.eager import abstract_operand
-from engine.op import Node, Op
+from engine.errors import ShapeError
+from engine.op import Node, Op, distinct
 from engine.program.program import Instruction, Program, located
 from engine.trace import constant
 from engine.variable import assign_variable, read_variable, variable_handle
@@ -78,7 +79,8 @@ class Lowering:
             inputs = tuple([self.slots[id(x)] for x in node.inputs])
             outputs = self.emit(node, inputs)
             for symbol, slot in zip(node.outputs, outputs, strict=True):
-                self.slots[id(symbol)] = slot
+                # one that is given keeps the value it is given
+                self.slots.setdefault(id(symbol), slot)
 
     def state_of(self, handle: Any) -> int:
         """The slot that holds the variable's value now."""
@@ -93,6 +95,10 @@ class Lowering:
         """An assignment: from here on the variable holds the operand's value."""
         handle, value = node.inputs
         slot = self.slots[id(value)]
+        try:
+            assign_variable.abstract(handle.aval, self.avals[slot])
+        except ShapeError as error:
+            raise located(error, self.describe(node)) from error
         self.current[id(handle)] = slot
         self.assigned[id(handle)] = handle
         self.slots[id(node.outputs[0])] = slot
@@ -150,8 +156,7 @@ class Lowering:
             return None
         try:
             result = op.kernel(*operands, **params)
-        except Exception:
-            # the error belongs to the run, where it can be told with the place in the user's program
+        except Exception:  # noqa: BLE001 - it belongs to the run, which can tell the place in the user's program
             return None
         results = result if op.multi else (result,)
         if sum(r.nbytes for r in results) > _FOLD_LIMIT:
@@ -163,7 +168,8 @@ class Lowering:
         """The operands if they are constants; stand-ins of the same shapes for an op that looks at nothing else."""
         if op.from_avals:
             avals = [self.avals[s] for s in inputs]
-            return [np.broadcast_to(a.dtype.numpy.type(0), a.shape) for a in avals] if _static(avals) else None
+            blank = [np.broadcast_to(a.dtype.numpy.type(0), a.shape) for a in avals if is_known(a.shape)]
+            return blank if len(blank) == len(avals) else None
         if all(s in self.constants for s in inputs):
             return [self.constants[s] for s in inputs]
         values = [self.avals[s].value for s in inputs]
@@ -176,20 +182,14 @@ class Lowering:
         self.report[name] = self.report.get(name, 0) + 1
 
 
-def _static(avals: Sequence[Aval]) -> bool:
-    return all(a.is_static for a in avals)
-
-
 def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> Any:
     """What makes two nodes equal, or None if they must never be taken for equal."""
     if op.stateful:
         return None
-    key = (op, inputs, tuple([(name, type(value), value) for name, value in params.items()]))
     try:
-        hash(key)
+        return op, inputs, tuple([(name, distinct(value)) for name, value in params.items()])
     except TypeError:
         return None
-    return key
 
 
 def needed_nodes(nodes: Sequence[Node], outputs: Sequence[Any], fed: Collection[int], extra: Any) -> list[Node]:
@@ -233,7 +233,8 @@ def lower(
     nodes : sequence of Node
         What must run, in the order of execution (`needed_nodes`).
     inputs : sequence of (Symbol, Aval)
-        Symbols whose values are given, with their concrete avals.
+        Symbols whose values are given, with their concrete avals. For a variable's handle it is what all reads give,
+        up to the first assignment.
     outputs : sequence of Symbol
         Symbols whose values are wanted.
     state_aval : callable
@@ -246,14 +247,16 @@ def lower(
     Returns
     -------
     program : Program
-        Its inputs are those given, then the values of the handles read; its outputs those wanted, then the new values of
-        the handles assigned.
+        Its inputs are those given, then the values of the handles read; its outputs those wanted, then the new values
+        of the handles assigned.
     reads, assigned : list of handle
     """
     work = Lowering(passes, describe, state_aval)
     arguments = []
     for symbol, aval in inputs:
         work.slots[id(symbol)] = slot = work.new_slot(aval)
+        if symbol.node.op is variable_handle:
+            work.current[id(symbol)] = slot
         arguments.append(slot)
     fed = {id(symbol) for symbol, _ in inputs}
     for node in nodes:

@@ -8,9 +8,9 @@ function is generated again on the other side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from engine.aval import Aval
@@ -81,9 +81,12 @@ class Program:
         if self._function is None:
             self._function = self._generate()
         try:
-            return self._function(*arguments)  # type: ignore[no-any-return]
+            return self._function(*arguments)
         except Exception as error:
-            raise self._located(error, arguments) from error
+            better = self._located(error)
+            if better is error:
+                raise
+            raise better from error
 
     def source(self) -> str:
         """The Python source of the generated function."""
@@ -120,29 +123,18 @@ class Program:
             names[f"k{i}"] = instruction.op.kernel
             names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
         exec(compile(self.source(), "<program>", "exec"), names)
-        return names["program"]  # type: ignore[no-any-return]
+        return names["program"]
 
-    def _located(self, error: Exception, arguments: Sequence[Any]) -> Exception:
+    def _located(self, error: Exception) -> Exception:
         """The error in the op's own words, with the place where the user made the op."""
-        line = _line_of(error.__traceback__)
-        if line is None or not 2 <= line < 2 + len(self.instructions):
+        frame, line = _place_of(error.__traceback__)
+        if frame is None or not 2 <= line < 2 + len(self.instructions):
             return error
         instruction = self.instructions[line - 2]
-        operands = self._operands_of(line - 2, arguments)
-        better = error if operands is None else explained(error, instruction.op, operands, instruction.params)
-        return located(better, instruction.where)
-
-    def _operands_of(self, index: int, arguments: Sequence[Any]) -> list[Any] | None:
-        """Run again up to the failing instruction, to see what it was given."""
-        values = dict(zip(self.inputs, arguments, strict=True)) | self.constants
-        try:
-            for instruction in self.instructions[:index]:
-                result = instruction.op.kernel(*[values[s] for s in instruction.inputs], **instruction.params)
-                results = result if instruction.op.multi else (result,)
-                values.update(zip(instruction.outputs, results, strict=True))
-        except Exception:
-            return None
-        return [values[s] for s in self.instructions[index].inputs]
+        # what the instruction was given is still there, in the function's frame
+        values = {**frame.f_globals, **frame.f_locals}
+        operands = [values[f"v{s}"] for s in instruction.inputs]
+        return located(explained(error, instruction.op, operands, instruction.params), instruction.where)
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report
@@ -161,13 +153,13 @@ class Program:
         return "\n".join([*lines, f"outputs {', '.join(f'v{s}' for s in self.outputs)}"])
 
 
-def _line_of(traceback: TracebackType | None) -> int | None:
-    """The line of the generated function in which the error arose."""
+def _place_of(traceback: TracebackType | None) -> tuple[FrameType | None, int]:
+    """The frame of the generated function in which the error arose, and the line."""
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == "<program>":
-            return traceback.tb_lineno
+            return traceback.tb_frame, traceback.tb_lineno
         traceback = traceback.tb_next
-    return None
+    return None, 0
 
 
 def located(error: Exception, where: str) -> Exception:

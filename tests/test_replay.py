@@ -1,0 +1,529 @@
+"""Compiled reverse walks: the same bits as the plain walk, whatever changes from one step to the next."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tf
+from engine import gradient_tape, replay
+from engine.batching import Batched, batch_level
+from engine.eager import EagerTensor
+from engine.nest import flatten
+from engine.op import distinct
+from engine.replay import COMPILE_AFTER, counters, replayed
+from engine.reverse import reverse
+from engine.tape import Tape
+from tests.op_table import CASES, case_id
+from tests.row import Row
+from tests.support import assert_same_bits, bits, differentiable, random_like
+
+Step = Callable[[int], Any]
+STEPS = 7
+EVERY = STEPS - COMPILE_AFTER - 1
+"""How many of the steps are replayed if all are of one structure: those after the one that compiles."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    replay._walks.clear()
+    replay._compiled.clear()
+    yield
+    replay._walks.clear()
+    replay._compiled.clear()
+
+
+def values(step: int, *shape: int, dtype: Any = np.float32) -> Any:
+    """Another tensor at each step."""
+    return tf.constant(np.random.default_rng([step, *shape]).standard_normal(shape).astype(dtype))
+
+
+def taped(x: Any, f: Callable[[Any], Any], **options: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x, **options)
+
+
+def run(make: Callable[[], Step]) -> list[Any]:
+    step = make()
+    return [flatten(step(i)) for i in range(STEPS)]
+
+
+def assert_as_walked(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch, replays: int | None = EVERY) -> None:
+    """All steps give the bits of the plain walk; so many of them were replayed."""
+    before = counters["replayed"]
+    got = run(make)
+    if replays is not None:
+        assert counters["replayed"] - before == replays
+    monkeypatch.setattr(gradient_tape, "replayed", reverse)
+    for step, (mine, expected) in enumerate(zip(got, run(make), strict=True)):
+        for i, (g, e) in enumerate(zip(mine, expected, strict=True)):
+            assert bits(g) == bits(e), f"step {step}, gradient {i}: {g!r}, expected {e!r}"
+
+
+# ---- every op --------------------------------------------------------------------------------------------------------
+
+DIFFERENTIABLE = [(row, dtype) for row, dtype in CASES if row.differentiable(row.arrays(dtype))]
+
+
+@pytest.mark.parametrize("batched", [False, True], ids=["plain", "batched"])
+@pytest.mark.parametrize(("row", "dtype"), DIFFERENTIABLE, ids=[case_id(c) for c in DIFFERENTIABLE])
+def test_rules_of_every_op(row: Row, dtype: str, batched: bool) -> None:
+    before = counters["replayed"]
+    for step in range(COMPILE_AFTER + 3):
+        rng = np.random.default_rng(step)
+        inputs = [EagerTensor(a) for a in row.arrays(dtype, seed=step)]
+        sources = [inputs[i] for i in row.differentiable([x._array for x in inputs])]
+        tape = Tape()
+        for x in sources:
+            tape.watch(x)
+        tape.start()
+        outputs = differentiable(row.apply(*inputs))
+        tape.stop()
+        with batch_level() as level:
+            if batched:
+                seeds = [(o, Batched(random_like(rng, o, 3), level)) for o in outputs]
+            else:
+                seeds = [(o, random_like(rng, o)) for o in outputs]
+            expected = reverse(tape.nodes, seeds, sources)
+            got = replayed(tape.nodes, seeds, sources)
+        assert [type(g) is Batched for g in got] == [type(e) is Batched for e in expected]
+        assert_same_bits([_inner(g) for g in got], [_inner(e) for e in expected])
+    if not any(callable(v) for node in tape.nodes for v in node.params.values()):
+        assert counters["replayed"] - before >= 2
+
+
+def _inner(x: Any) -> Any:
+    return x.inner if type(x) is Batched else x
+
+
+# ---- structures ------------------------------------------------------------------------------------------------------
+
+
+def reshape_with_tuples() -> Step:
+    return lambda i: taped(values(i, 6), lambda x: tf.reduce_sum(tf.reshape(x, (2, 3)) ** 2) * x[0])
+
+
+def several_targets() -> Step:
+    return lambda i: taped(values(i, 3), lambda x: [x * x, {"a": tf.sin(x)}])
+
+
+def weighted_targets() -> Step:
+    return lambda i: taped(values(i, 3), lambda x: [x * x, tf.sin(x)], output_gradients=[values(i + 50, 3), None])
+
+
+def intermediate_sources() -> Step:
+    def step(i: int) -> Any:
+        x = values(i, 3)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            h = tf.exp(x)
+            y = h * x
+        return tape.gradient(y, [x, h, y])
+
+    return step
+
+
+def unconnected_sources() -> Step:
+    def step(i: int) -> Any:
+        x, other, n = values(i, 3), values(i, 2), tf.constant([1, 2, 3])
+        with tf.GradientTape() as tape:
+            tape.watch([x, other])
+            y = x * x * tf.cast(n, tf.float32)
+        return tape.gradient(y, [other, x, n], unconnected_gradients="zero")
+
+    return step
+
+
+def one_source_twice() -> Step:
+    def step(i: int) -> Any:
+        x = values(i, 3)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        return tape.gradient([y, y], [x, x])
+
+    return step
+
+
+def variables_assigned_between_steps() -> Step:
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
+
+    def step(i: int) -> Any:
+        with tf.GradientTape() as tape:
+            y = v * v * w
+            v.assign_add([0.5, float(i)])
+            z = tf.sin(v) * w + y
+        gradients = tape.gradient(z, [v, w])
+        w.assign_sub(0.1)
+        return gradients
+
+    return step
+
+
+def variable_of_changing_shape() -> Step:
+    v = tf.Variable([1.0], shape=tf.TensorShape(None))
+
+    def step(i: int) -> Any:
+        v.assign(values(i, 1 + i % 2))
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(v * v)
+        return tape.gradient(y, v)
+
+    return step
+
+
+def persistent_tape() -> Step:
+    x = values(0, 3)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        z = y * tf.sin(x)
+    return lambda i: [tape.gradient(z, x), tape.gradient(y, x), tape.gradient(z, y)]
+
+
+def several_outputs() -> Step:
+    def step(i: int) -> Any:
+        def f(x: Any) -> Any:
+            a, _, c = tf.split(x, 3)
+            top, _ = tf.unstack(tf.reshape(x, [2, 3]))
+            _, variance = tf.nn.moments(x, [0])
+            return tf.reduce_sum(a * c) + tf.reduce_sum(top * top) + variance
+
+        return taped(values(i, 6), f)
+
+    return step
+
+
+def changing_indices() -> Step:
+    def step(i: int) -> Any:
+        indices = tf.constant([i % 3, 0, (i * i) % 4, 2])
+        return taped(values(i, 4, 2), lambda x: tf.gather(x, indices) * 3.0)
+
+    return step
+
+
+def changing_permutation() -> Step:
+    return lambda i: taped(values(i, 2, 3), lambda x: tf.transpose(x, [[0, 1], [1, 0]][i % 2]) * values(i, 1, 1))
+
+
+def python_scalars() -> Step:
+    return lambda i: taped(values(i, 3), lambda x: (x * (i + 0.5) + i) ** 2 / (1 + i))
+
+
+def numpy_operands() -> Step:
+    return lambda i: taped(values(i, 3), lambda x: np.float32(i) * x * np.full(3, i, np.float32))
+
+
+def dropout() -> Step:
+    tf.random.set_seed(3)
+    return lambda i: taped(values(i, 20), lambda x: tf.nn.dropout(x * x, 0.5))
+
+
+def random_factors() -> Step:
+    tf.random.set_seed(3)
+    return lambda i: taped(values(i, 5), lambda x: x * tf.random.normal([5]) + tf.random.shuffle(x))
+
+
+def where_and_clip() -> Step:
+    return lambda i: taped(values(i, 9), lambda x: tf.where(x > 0, tf.sqrt(x), tf.clip_by_value(x, -0.1 * i, 0.2)))
+
+
+def second_order() -> Step:
+    def step(i: int) -> Any:
+        x = values(i, 3)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.reduce_sum(tf.sin(x) * x**3)
+            g = inner.gradient(y, x)
+        return [g, outer.gradient(g, x)]
+
+    return step
+
+
+def inner_gradient_as_a_factor() -> Step:
+    def step(i: int) -> Any:
+        x, w = values(i, 3), tf.Variable(values(i + 9, 3))
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.reduce_sum(tf.tanh(x * w))
+            penalty = tf.reduce_sum(inner.gradient(y, x) ** 2)
+        return outer.gradient(penalty, [w])
+
+    return step
+
+
+def jacobian() -> Step:
+    def step(i: int) -> Any:
+        x, w = values(i, 3), values(i, 3, 2)
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            y = tf.tanh(tf.linalg.matvec(w, x, transpose_a=True))
+        return tape.jacobian(y, [x, w])
+
+    return step
+
+
+def jacobian_inside_a_tape() -> Step:
+    def step(i: int) -> Any:
+        x = values(i, 2)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.exp(x) * x[::-1]
+            j = inner.jacobian(y, x)
+        return [j, outer.jacobian(j, x)]
+
+    return step
+
+
+def batch_jacobian() -> Step:
+    def step(i: int) -> Any:
+        x = values(i, 4, 3)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.sin(x) * tf.reduce_sum(x, axis=1, keepdims=True)
+        return tape.batch_jacobian(y, x)
+
+    return step
+
+
+def float64() -> Step:
+    return lambda i: taped(values(i, 3, dtype=np.float64), lambda x: tf.reduce_logsumexp(x) * x)
+
+
+ONE_STRUCTURE = [
+    reshape_with_tuples, several_targets, weighted_targets, intermediate_sources, one_source_twice,
+    variables_assigned_between_steps, several_outputs, changing_indices, python_scalars, numpy_operands, dropout,
+    random_factors, where_and_clip, second_order, inner_gradient_as_a_factor, jacobian, jacobian_inside_a_tape,
+    batch_jacobian, float64,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", ONE_STRUCTURE)
+def test_a_recurring_structure_is_replayed(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_as_walked(make, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "make", [unconnected_sources, variable_of_changing_shape, persistent_tape, changing_permutation]
+)
+def test_structures_that_alternate(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_as_walked(make, monkeypatch, replays=None)
+
+
+# ---- shapes that depend on data --------------------------------------------------------------------------------------
+
+
+def masks_of_changing_count() -> Step:
+    def step(i: int) -> Any:
+        mask = np.arange(6) % (2 + i % 3) == 0
+        return taped(values(i, 6), lambda x: tf.reduce_sum(tf.boolean_mask(x, mask) ** 2) * 2.0)
+
+    return step
+
+
+def masks_of_one_count() -> Step:
+    return lambda i: taped(values(i, 6), lambda x: tf.boolean_mask(x * x, np.roll([1, 1, 0, 0, 1, 0], i) > 0))
+
+
+def rows_found_by_where() -> Step:
+    return lambda i: taped(values(i, 8), lambda x: tf.reduce_sum(tf.gather_nd(x, tf.where(x > 0)) ** 3))
+
+
+def segments() -> Step:
+    def step(i: int) -> Any:
+        ids = tf.constant(np.sort(np.random.default_rng(i).integers(0, 3, 6)))
+        return taped(values(i, 6), lambda x: tf.math.unsorted_segment_sum(x * x, ids, 3) ** 2)
+
+    return step
+
+
+def shapes_that_change() -> Step:
+    return lambda i: taped(values(i, 1 + i % 2, 3), lambda x: tf.reduce_mean(x * x) * tf.cast(tf.size(x), tf.float32))
+
+
+@pytest.mark.parametrize(
+    "make", [masks_of_changing_count, masks_of_one_count, rows_found_by_where, segments, shapes_that_change]
+)
+def test_shapes_that_depend_on_data(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_as_walked(make, monkeypatch, replays=None)
+
+
+# ---- what must not be taken for equal --------------------------------------------------------------------------------
+
+
+def test_parameters_that_only_look_equal() -> None:
+    different = [1, 1.0, True, 0, 0.0, -0.0, False, (1,), (1.0,), (True,), complex(0, 0.0), complex(0, -0.0), "1", None]
+    assert len({distinct(p) for p in different}) == len(different)
+    assert distinct((1, (None, ...))) == distinct((1, (None, ...)))
+    for param in (np.ones(2), [1], lambda: None):
+        with pytest.raises(TypeError, match="not plain data"):
+            distinct(param)
+
+
+def test_parameters_are_part_of_the_structure() -> None:
+    x = tf.constant([-1.0, 2.0])
+    for slope in (0.0, -0.0, 0.25, 1.0):
+        for _ in range(COMPILE_AFTER + 3):
+            assert_same_bits([taped(x, lambda x, s=slope: tf.nn.leaky_relu(x, s))], [np.float32([slope, 1])])
+    assert counters["compiled"] >= 4
+
+
+def test_a_custom_gradient_is_asked_each_time() -> None:
+    factor = [0.0]
+
+    @tf.custom_gradient
+    def scaled(x: Any) -> Any:
+        # an array: a rule of the user's own need not be made of ops
+        return x * 1.0, lambda upstream: tf.constant(np.asarray(upstream) * np.float32(factor[0]))
+
+    x = tf.constant(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = scaled(x) * 3.0
+    for i in range(STEPS):
+        factor[0] = float(i)
+        assert float(tape.gradient(y, x)) == 3.0 * i
+
+
+def test_output_gradients_of_another_dtype_or_shape_are_another_structure() -> None:
+    x = tf.constant(np.ones((2, 3)))
+    for i in range(STEPS):
+        for shape in ((2, 3), (3,)):
+            got = taped(x, lambda x, s=shape: tf.reshape(x[0], s) if s == (3,) else x * x, output_gradients=None)
+            expected = np.array([[1, 1, 1], [0, 0, 0]]) if shape == (3,) else np.full((2, 3), 2)
+            np.testing.assert_array_equal(got, expected, err_msg=str(i))
+
+
+def test_a_variable_read_late_is_told_from_its_value_as_a_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make() -> Step:
+        w = tf.Variable(3.0, trainable=False)
+
+        def step(i: int) -> Any:
+            x = values(i, 2)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = x * w
+                tape.watch(w)
+                z = y * w
+            return tape.gradient(z, [x, w])
+
+        return step
+
+    assert_as_walked(make, monkeypatch)
+    x = tf.constant(2.0)
+    w = tf.Variable(3.0, trainable=False)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * w
+        tape.watch(w)
+        z = y * w
+    assert [float(g) for g in tape.gradient(z, [x, w])] == [9.0, 6.0]
+
+
+# ---- threads, memory, bounds -----------------------------------------------------------------------------------------
+
+
+def test_threads_share_compiled_walks() -> None:
+    failures: list[Any] = []
+
+    def work(number: int) -> None:
+        for i in range(60):
+            x = values(i + 100 * number, 2 + i % 3)
+            got = taped(x, lambda x: tf.reduce_sum(tf.sin(x) * x))
+            a = x.numpy()
+            if not np.allclose(got, np.cos(a) * a + np.sin(a), rtol=1e-5):
+                failures.append((number, i))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures
+
+
+def test_nothing_of_a_recording_is_kept_alive() -> None:
+    kept: list[Any] = []
+
+    def step() -> None:
+        big = tf.constant(np.ones(1000, np.float32))
+
+        @tf.custom_gradient
+        def f(x: Any) -> Any:
+            return x * 1.0, lambda upstream: upstream * big[0]
+
+        x = tf.constant(2.0)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(x * big * big)
+            z = f(x)
+        for _ in range(STEPS):
+            tape.gradient(y, x)
+            tape.gradient([y, z], x)
+        kept.extend([weakref.ref(big), weakref.ref(x), weakref.ref(y)])
+
+    for _ in range(3):
+        step()
+    gc.collect()
+    assert [r() for r in kept] == [None] * len(kept)
+
+
+def test_tables_are_bounded_and_a_full_one_does_not_harm() -> None:
+    taped_square = lambda n: taped(values(0, n), lambda x: x * x)  # noqa: E731
+    for n in range(1, replay._CAPACITY + 50):
+        taped_square(n)
+    assert len(replay._walks) == replay._CAPACITY
+    for n in range(1, 50):
+        for _ in range(COMPILE_AFTER + 1):
+            taped_square(n)
+    compiled, before = len(replay._compiled), counters["replayed"]
+    assert compiled == 49
+    for n in range(1, 50):
+        taped_square(n)
+    assert counters["replayed"] - before == 49
+    assert len(replay._walks) == replay._CAPACITY
+
+
+def test_compiled_walks_give_way_to_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "_CAPACITY", 3)
+    for n in (1, 2, 3, 4, 1):
+        for _ in range(STEPS):
+            np.testing.assert_array_equal(taped(values(n, n), lambda x: x * x), 2 * values(n, n).numpy())
+    assert len(replay._compiled) == 3
+    assert len(replay._walks) == 3
+
+
+def test_memory_stays_flat() -> None:
+    w = tf.Variable(np.ones((20, 20), np.float32))
+
+    def step(i: int) -> None:
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.tanh(tf.linalg.matvec(w, values(i, 20))))
+        w.assign_sub(0.01 * tape.gradient(y, w))
+
+    for i in range(20):
+        step(i)
+    gc.collect()
+    tracemalloc.start()
+    step(0)
+    start = tracemalloc.get_traced_memory()[0]
+    for i in range(300):
+        step(i)
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - start
+    tracemalloc.stop()
+    assert grown < 20_000
