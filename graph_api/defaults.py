@@ -13,9 +13,12 @@ class Stacks(threading.local):
     ----------
     graphs, sessions : list
         Innermost last.
+    root : Graph or None
+        The thread's own default graph, below all of `graphs`.
     """
 
     def __init__(self) -> None:
+        self.root: Any = None
         self.graphs: list[Any] = []
         self.sessions: list[Any] = []
 

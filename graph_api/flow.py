@@ -167,7 +167,8 @@ def _call_python(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType]
     results = (result,) if single else nest.flatten(result)
     if len(results) != len(dtypes):
         raise InvalidArgumentError(f"py_func: the function must return {len(dtypes)} arrays, got {len(results)}")
-    return [np.asarray(r, dtype.numpy) for r, dtype in zip(results, dtypes, strict=True)]
+    # copies: the function may keep its arrays, and change them
+    return [np.array(r, dtype.numpy) for r, dtype in zip(results, dtypes, strict=True)]
 
 
 python_call = nondifferentiable(

@@ -295,16 +295,13 @@ def _default_name(op: Op) -> str:
     return _PLAIN_NAMES.get(op.type, op.type)
 
 
-_root: list[Graph] = []
-
-
 def get_default_graph() -> Graph:
-    """The graph that new operations go to."""
+    """The graph that new operations go to. Each thread has a default graph of its own."""
     if stacks.graphs:
         return stacks.graphs[-1]
-    if not _root:
-        _root.append(Graph())
-    return _root[0]
+    if stacks.root is None:
+        stacks.root = Graph()
+    return stacks.root  # type: ignore[no-any-return]
 
 
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
@@ -338,7 +335,7 @@ def get_collection_ref(key: str) -> list[Any]:
 
 
 def reset_default_graph() -> None:
-    """Replace the global default graph by an empty one.
+    """Replace the thread's default graph by an empty one.
 
     Raises
     ------
@@ -347,4 +344,4 @@ def reset_default_graph() -> None:
     """
     if stacks.graphs:
         raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
-    _root[:] = [Graph()]
+    stacks.root = Graph()

@@ -24,7 +24,7 @@ from engine.program import Program, lower
 from engine.program.lower import needed_nodes
 from engine.trace import placeholder
 from engine.value import Value, as_array
-from engine.variable import read_variable, variable_handle
+from engine.variable import Variable, read_variable, variable_handle
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Operation, Tensor
@@ -152,10 +152,14 @@ class Session:
         shared.update([id(c) for c in executable.program.constants.values()])
         count = executable.fetched
         if executable.assigned:
-            new = [_owned(value, shared) for value in results[count:]]
+            new = [_assigned(h, _owned(v, shared)) for h, v in zip(executable.assigned, results[count:], strict=True)]
             self._state.update(zip(map(id, executable.assigned), new, strict=True))
             shared.update(map(id, new))
-        tensors = iter([_owned(value, shared) for value in results[:count]])
+        fetched = []
+        for value in results[:count]:
+            fetched.append(_owned(value, shared))
+            shared.add(id(fetched[-1]))
+        tensors = iter(fetched)
         return [next(tensors) if isinstance(e, Tensor) else None for e in elements]
 
     def _fits(self, executable: Executable) -> bool:
@@ -233,7 +237,10 @@ class Session:
         return tensors, values
 
     def _fed_tensor(self, key: Any) -> Tensor:
+        """What a key of a feed stands for; for a variable its handle, so that every read gives the value fed."""
         try:
+            if isinstance(key, Variable):
+                key = key.handle
             return self.graph.as_graph_element(key, allow_operation=False)
         except TypeError:
             raise TypeError(f"Cannot interpret feed_dict key as Tensor: {key!r}") from None
@@ -363,6 +370,16 @@ def _owned(value: Any, shared: set[int]) -> Any:
     if value.ndim == 0:
         return value[()]
     return value.copy() if value.base is not None or id(value) in shared else value
+
+
+def _assigned(handle: Tensor, value: Any) -> Any:
+    """The new value of a variable, if it is of a shape that the variable may have."""
+    if not compatible(value.shape, handle._aval.shape):
+        raise ShapeError(
+            f"assign: the variable {handle.name!r} has shape {format_shape(handle._aval.shape)}, the value "
+            f"{format_shape(value.shape)}"
+        )
+    return value
 
 
 def _unfed(node: Node) -> Exception:
