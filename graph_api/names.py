@@ -292,6 +292,14 @@ TABLE: tuple[tuple[Any, str], ...] = (
     ),
     (layers.batch_normalization, "nn.batch_normalization"),
     (layers.bias_add, "nn.bias_add"),
+    (
+        Old(
+            layers.embedding_lookup,
+            order=("params", "ids", "partition_strategy", "name", "validate_indices", "max_norm"),
+            ignored=("partition_strategy", "validate_indices"),
+        ),
+        "nn.embedding_lookup",
+    ),
     (layers.zero_fraction, "nn.zero_fraction math.zero_fraction"),
     (Old(layers.in_top_k, order=("predictions", "targets", "k", "name")), "nn.in_top_k math.in_top_k"),
     # ---- losses

@@ -225,6 +225,7 @@ TABLE: tuple[tuple[Any, str], ...] = (
     (slicing.slice, "slice"),
     (slicing.strided_slice, "strided_slice"),
     (gather.gather, "gather"),
+    (layers.embedding_lookup, "nn.embedding_lookup"),
     (scatter.gather_nd, "gather_nd"),
     (scatter.scatter_nd, "scatter_nd"),
     (scatter.tensor_scatter_nd_update, "tensor_scatter_nd_update"),

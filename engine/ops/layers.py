@@ -10,14 +10,15 @@ from engine.aval import Aval, compatible, format_shape
 from engine.axes import expand_dims
 from engine.batching import materialize
 from engine.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32
-from engine.errors import InvalidArgumentError, ShapeError
+from engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from engine.kinds import check_dtype, nondifferentiable
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.arithmetic import add, maximum, square
 from engine.ops.compare import cast, equal
 from engine.ops.creation import zeros_like
-from engine.ops.explog import rsqrt
+from engine.ops.explog import rsqrt, sqrt
+from engine.ops.gather import gather
 from engine.ops.reduce import reduce_mean, reduce_sum
 from engine.ops.stats import reduce_variance
 from engine.value import as_array, dtype_of, shape_of
@@ -210,3 +211,44 @@ def in_top_k(targets: Any, predictions: Any, k: Any) -> Any:
     array([False,  True])
     """
     return in_top_k_op(targets, predictions, k=int(k))
+
+
+@operands("*params", alone=("ids",))
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None) -> Any:
+    """Rows of an embedding matrix, by number.
+
+    Parameters
+    ----------
+    params : value, shape (rows, ...), or a list holding one
+    ids : integer value
+        In [0, rows).
+    max_norm : number, optional
+        Rows longer than this are scaled down to it.
+
+    Returns
+    -------
+    value, shape ``ids.shape + params.shape[1:]``
+
+    Raises
+    ------
+    UnimplementedError
+        If `params` is a list of several partitions.
+
+    Examples
+    --------
+    >>> embedding_lookup(np.array([[1, 2], [3, 4], [5, 6]]), np.array([2, 0]))
+    array([[5, 6], [1, 2]])
+    """
+    if isinstance(params, (list, tuple)):
+        if len(params) != 1:
+            raise UnimplementedError(
+                f"embedding_lookup: argument `params` must be one matrix, got {len(params)} partitions; tf.concat them"
+            )
+        (params,) = params
+    rows = gather(params, ids)
+    if max_norm is None:
+        return rows
+    axes = tuple(range(-len(shape_of(params) or ()) + 1, 0))
+    length = sqrt(reduce_sum(square(rows), axes, keepdims=True))
+    limit = as_array(max_norm, dtype_of(rows), "embedding_lookup: argument `max_norm`")
+    return rows * (limit / maximum(length, limit))
