@@ -223,7 +223,7 @@ def _converted(array: Any, wanted: DType, name: str) -> Any:
         raise _conversion_error(name, array, wanted)
     if have != wanted.numpy:
         given, target = _RANK_OF_KIND[have.kind], _RANK_OF_KIND[wanted.numpy.kind]
-        if given > target or (given == 0) != (target == 0):
+        if given > target:
             raise _conversion_error(name, array, wanted)
         if target == 1 and array.size:
             low, high = np.iinfo(wanted.numpy).min, np.iinfo(wanted.numpy).max

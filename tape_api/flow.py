@@ -62,7 +62,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
         return f(*args, **kwargs), grad
 
-    return passed  # type: ignore[no-any-return]
+    return passed
 
 
 def function(

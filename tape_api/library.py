@@ -25,7 +25,7 @@ def _mixed(op: Op, slow: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     for x in args:
         if isinstance(x, Value):
             tensors += 1
-        elif not isinstance(x, (int, float)):
+        elif type(x) is not float and type(x) is not int:
             return slow(*args)
     return op(*args) if tensors else slow(*args)
 

@@ -197,11 +197,12 @@ def reduced(values: Any, sample_weight: Any, reduction: str | None) -> Any:
     """The values of the elements of a batch, weighted, as one number (or all of them, for ``"none"``)."""
     if sample_weight is not None:
         weights = tf.cast(convert_to_tensor(sample_weight), dtype_of(values))
-        missing = len(shape_of(values) or ()) - len(shape_of(weights) or ())
+        shape = shape_of(weights) or ()
+        missing = len(shape_of(values) or ()) - len(shape)
         if missing < 0:
             weights = tf.squeeze(weights, axis=-1)
-        elif missing and len(shape_of(weights) or ()):
-            weights = tf.reshape(weights, (*shape_of(weights), *[1] * missing))
+        elif missing and shape:
+            weights = tf.reshape(weights, (*shape, *[1] * missing))
         values = values * weights
     if reduction in ("none", None):
         return values

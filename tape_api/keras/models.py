@@ -61,7 +61,7 @@ class Model(Trainer, Layer):
     def _summary(self) -> list[str]:
         rows = [("Layer (type)", "Output shape", "Params")]
         for layer in self.layers:
-            shape = getattr(layer, "_output_shape", None)
+            shape = layer._output_shape
             count = f"{layer.count_params():,}" if layer.built or not layer.weights else "? (unbuilt)"
             rows.append((f"{layer.name} ({type(layer).__name__})", "?" if shape is None else str(shape), count))
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
@@ -128,7 +128,7 @@ class Sequential(Model):
             raise ValueError("There are no layers in the model.")
         self._stack.pop()
         if self._shape_known is not None:
-            self._shape_known = getattr(self._stack[-1], "_output_shape", None) if self._stack else None
+            self._shape_known = self._stack[-1]._output_shape if self._stack else None
 
     def _output_of(self, layer: Layer, shape: Any) -> Any:
         """Build a layer for the given input, by calling it on a symbol; the shape of its output."""

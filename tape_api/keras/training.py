@@ -65,7 +65,7 @@ class Trainer:
 
     def _metric(self, metric: Any) -> Any:
         if metric in ("accuracy", "acc"):
-            name = getattr(self.loss, "name", None) or getattr(self.loss, "__name__", "")
+            name = str(getattr(self.loss, "name", None) or getattr(self.loss, "__name__", ""))
             kind = {
                 "sparse_categorical_crossentropy": metrics.SparseCategoricalAccuracy,
                 "categorical_crossentropy": metrics.CategoricalAccuracy,
@@ -142,7 +142,8 @@ class Trainer:
         for epoch in range(initial_epoch, epochs):
             logs = self._run(self.train_step, batches(x, y, batch_size or 32, shuffle))
             if validation_data is not None:
-                found = self._run(self.test_step, batches(*validation_data[:2], batch_size or 32, False))
+                x_test, y_test = validation_data[:2]
+                found = self._run(self.test_step, batches(x_test, y_test, batch_size or 32))
                 logs.update({f"val_{name}": value for name, value in found.items()})
             history.append(epoch, logs)
             if verbose:
@@ -159,7 +160,7 @@ class Trainer:
     ) -> Any:
         """The loss and the metrics on data: a number if there are no metrics, else a list, or a dict."""
         self._require_compiled()
-        logs = self._run(self.test_step, batches(x, y, batch_size or 32, False))
+        logs = self._run(self.test_step, batches(x, y, batch_size or 32))
         if verbose:
             _say("Evaluation", logs)
         if return_dict:
@@ -168,7 +169,7 @@ class Trainer:
 
     def predict(self, x: Any, batch_size: int | None = None, verbose: Any = "auto") -> Any:
         """The outputs for all rows of `x`, as an array."""
-        outputs = [self(batch) for batch, _ in batches(x, None, batch_size or 32, False)]  # type: ignore[operator]
+        outputs = [self(batch) for batch, _ in batches(x, None, batch_size or 32)]  # type: ignore[operator]
         return np.concatenate([out.numpy() for out in outputs])
 
     def _run(self, step: Any, data: Iterable[Any]) -> dict[str, float]:
@@ -183,7 +184,7 @@ class Trainer:
         return {name: float(mean.result() if name == "loss" else value) for name, value in logs.items()}
 
 
-def batches(x: Any, y: Any, batch_size: int, shuffle: bool) -> Iterator[tuple[Any, Any]]:
+def batches(x: Any, y: Any, batch_size: int, shuffle: bool = False) -> Iterator[tuple[Any, Any]]:
     """The rows of `x` and `y` in batches; an iterable of batches as it is."""
     if y is None and not hasattr(x, "shape"):
         yield from x

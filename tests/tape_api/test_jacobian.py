@@ -161,8 +161,11 @@ def test_recurring_jacobians_agree() -> None:
     for k in range(6):
         x = RNG.standard_normal((2, 3))
         a = tf.constant(RNG.standard_normal((3, 2)))
-        got = jacobian_of(lambda x, a=a: tf.exp(tf.matmul(x, a)), x)
-        np.testing.assert_allclose(got, differences(lambda x, a=a: tf.exp(tf.matmul(x, a)), x), rtol=1e-5, err_msg=str(k))
+
+        def fn(x: Any, a: Any = a) -> Any:
+            return tf.exp(tf.matmul(x, a))
+
+        np.testing.assert_allclose(jacobian_of(fn, x), differences(fn, x), rtol=1e-5, err_msg=str(k))
 
 
 # ---- batch_jacobian --------------------------------------------------------------------------------------------------
@@ -223,7 +226,8 @@ COUPLED = {
 
 @pytest.mark.parametrize(("fn", "op"), COUPLED.values(), ids=COUPLED)
 def test_coupled_rows_are_refused(fn: Any, op: str) -> None:
-    with pytest.raises(ValueError, match=rf"rows of the target are not independent: the op `\w*({op})\w*`.* couples the 4"):
+    message = rf"rows of the target are not independent: the op `\w*({op})\w*`.* couples the 4"
+    with pytest.raises(ValueError, match=message):
         batch_jacobian_of(fn, RNG.uniform(0.5, 1.5, (4, 3)))
 
 

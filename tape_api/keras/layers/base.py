@@ -100,6 +100,7 @@ class Layer(Module):
         self._added: list[Variable] = []
         self._penalties: list[tuple[Any, Variable]] = []
         self._losses: list[Any] = []
+        self._output_shape: Any = None
         if input_dim is not None:
             input_shape = (input_dim,)
         if input_shape is not None:
