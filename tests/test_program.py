@@ -1,0 +1,371 @@
+"""Lowering and programs: passes change no bit and say what they did, errors have a place, programs pickle."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+from engine.aval import Aval
+from engine.dtypes import float32
+from engine.nest import flatten
+from engine.ops import (
+    arithmetic,
+    compare,
+    creation,
+    gather,
+    joining,
+    rearrange,
+    reduce,
+    scatter,
+    shape,
+    slicing,
+    sorting,
+)
+from engine.ops.linalg import matmul
+from engine.ops.nn import leaky_relu
+from engine.ops.trig import sin
+from engine.program import Program, lower
+from engine.program.lower import ALL_PASSES, needed_nodes
+from engine.trace import Trace
+from engine.variable import read_variable
+from tests.op_table import CASES, case_id
+from tests.row import Row
+from tests.support import assert_same_bits, interpret, placeholders
+
+HOME = Path(__file__).resolve().parent.parent
+
+
+def lowered(f: Callable[..., Any], inputs: Sequence[Any], passes: Collection[str] = ALL_PASSES) -> Program:
+    """The program of a function, for arrays like these."""
+    trace = Trace()
+    given = placeholders(trace, inputs)
+    outputs = [trace.operand(o) for o in flatten(f(*given))]
+    nodes = needed_nodes(trace.nodes, outputs, {id(x) for x in given}, lambda node: ())
+    program, reads, assigned = lower(nodes, [(x, x.aval) for x in given], outputs, passes=passes)
+    assert reads == assigned == []
+    return program
+
+
+def names(program: Program) -> list[str]:
+    return [instruction.op.name for instruction in program.instructions]
+
+
+def numbers(*size: int) -> Any:
+    return np.random.default_rng(len(size)).standard_normal(size).astype(np.float32)
+
+
+# ---- passes ----------------------------------------------------------------------------------------------------------
+
+
+def much_to_do(x: Any, y: Any) -> Any:
+    """Something for each pass."""
+    folded = arithmetic.add(creation.ones_like(x), 2.0) * shape.reshape(arithmetic.multiply(x, 0.5), (2, 3))
+    twice = arithmetic.multiply(x, y) + arithmetic.multiply(x, y)
+    arithmetic.multiply(y, y)
+    return [shape.identity(folded) + twice, reduce.reduce_sum(x, axis=-1), joining.split(y, 3, -1)]
+
+
+SUBSETS = [s for n in range(len(ALL_PASSES) + 1) for s in itertools.combinations(ALL_PASSES, n)]
+
+
+@pytest.mark.parametrize("passes", SUBSETS, ids="+".join)
+def test_any_set_of_passes_gives_the_same_bits(passes: tuple[str, ...]) -> None:
+    inputs = [numbers(2, 3), numbers(2, 3) + 1]
+    program = lowered(much_to_do, inputs, passes)
+    assert_same_bits(program(*inputs), lowered(much_to_do, inputs, ())(*inputs))
+    assert set(program.report) <= set(passes)
+    assert all(count > 0 for name, count in program.report.items() if name != "prune")
+
+
+PURE = [(row, dtype) for row, dtype in CASES if not row.op.stateful and row.op is not read_variable]
+
+
+@pytest.mark.parametrize(("row", "dtype"), PURE, ids=[case_id(c) for c in PURE])
+def test_every_op(row: Row, dtype: str) -> None:
+    inputs = row.arrays(dtype)
+    expected = [np.asarray(o) for o in flatten(row.apply(*inputs))]
+    plain = lowered(row.apply, inputs, ())
+    assert_same_bits([np.asarray(o) for o in plain(*inputs)], expected)
+    assert_same_bits([np.asarray(o) for o in lowered(row.apply, inputs)(*inputs)], expected)
+
+
+def test_simplify() -> None:
+    x = numbers(2, 3)
+    f = lambda x: sin(shape.reshape(shape.identity(shape.broadcast_to(x, (2, 3))), (2, 3)))  # noqa: E731
+    program = lowered(f, [x])
+    assert names(program) == ["sin"]
+    assert program.report["simplify"] == 3
+    assert len(names(lowered(f, [x], ("fold", "cse", "prune")))) == 4
+
+
+def test_fold() -> None:
+    x = numbers(2, 3)
+
+    def f(x: Any) -> Any:
+        ones = creation.ones_like(x)
+        count = arithmetic.multiply(shape.size(x), 2)
+        return [ones, count, sin(x.trace.operand(np.float32(2.0))) * x]
+
+    program = lowered(f, [x])
+    assert names(program) == ["multiply"]
+    assert program.report["fold"] == 4
+    ones, count, _ = program(x)
+    assert_same_bits([ones, count], [np.ones((2, 3), np.float32), np.int32(12)])
+    assert "fold" not in lowered(f, [x], ("cse",)).report
+
+
+def test_large_constants_are_not_folded() -> None:
+    program = lowered(lambda x: creation.zeros_like(x) + 1.0, [np.zeros((1 << 19,), np.float32)])
+    assert names(program) == ["zeros_like", "add"]
+    assert "fold" not in program.report
+
+
+def test_what_fails_while_folding_fails_when_it_runs() -> None:
+    x = np.float32(1.0)
+    bad = np.full(100, 9)  # too many for abstract evaluation to look at
+    program = lowered(lambda x: gather.gather(x.trace.operand(np.zeros(2, np.float32)), bad) * x, [x])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="gather"):
+        program(x)
+
+
+def test_cse() -> None:
+    x, y = numbers(2), numbers(2)
+    f = lambda x, y: [x * y + x * y, y * x, sin(x) + sin(x)]  # noqa: E731
+    program = lowered(f, [x, y])
+    assert names(program) == ["multiply", "add", "multiply", "sin", "add"]
+    assert program.report["cse"] == 2
+    assert len(names(lowered(f, [x, y], ("prune",)))) == 7
+
+
+def test_cse_tells_apart_what_python_takes_for_equal() -> None:
+    x = np.float32([-1.0])
+    program = lowered(lambda x: [leaky_relu(x, 0.0), leaky_relu(x, -0.0)], [x])
+    assert_same_bits(program(x), [np.float32([-0.0]), np.float32([0.0])])
+    program = lowered(lambda x: [rearrange.pad(x, [[1, 0]], "CONSTANT", z) for z in (0.0, -0.0)], [x])
+    assert_same_bits(program(x), [np.float32([0.0, -1.0]), np.float32([-0.0, -1.0])])
+    zeros = lowered(lambda x: [x.trace.operand(np.float32(z)) for z in (0.0, -0.0)], [x])
+    assert_same_bits(zeros(x), [np.float32(0.0), np.float32(-0.0)])
+    kinds = lowered(lambda x: [x.trace.operand(v) for v in (np.int32(1), np.float32(1), np.bool_(1))], [x])
+    assert_same_bits(kinds(x), [np.int32(1), np.float32(1), np.bool_(1)])
+
+
+def test_prune() -> None:
+    trace = Trace()
+    x = trace.placeholder(Aval((2,), float32))
+    y = sin(x)
+    sin(y) * trace.operand(np.float32([7, 7]))
+    for passes, expected in ((ALL_PASSES, ["sin"]), (("fold",), ["sin", "sin", "multiply"])):
+        program, _, _ = lower(trace.nodes, [(x, x.aval)], [y], passes=passes)
+        assert names(program) == expected
+    program, _, _ = lower(trace.nodes, [(x, x.aval)], [y])
+    assert program.report == {"prune": 2}
+    assert program.constants == {}
+
+
+# ---- effects ---------------------------------------------------------------------------------------------------------
+
+
+def test_stateful_ops_are_neither_merged_nor_folded_nor_dropped(capfd: pytest.CaptureFixture[str]) -> None:
+    tf.reset_default_graph()
+    calls: list[int] = []
+    c = tf.constant(2.0)
+    a, b = (tf.py_func(lambda: np.float32(calls.append(1) or len(calls)), [], tf.float32) for _ in range(2))
+    p, q = (tf.Print(c, [c], "shown ") for _ in range(2))
+    checks = [tf.Assert(tf.less(c, 5.0), [c]) for _ in range(2)]
+    with tf.Session() as sess:
+        for run in range(3):
+            assert sess.run([a, b, p, q, *checks])[:4] == [2 * run + 1, 2 * run + 2, 2.0, 2.0]
+        (executable,) = sess._executables.values()
+    assert sorted(names(executable.program)) == ["assert_op"] * 2 + ["print_op"] * 2 + ["python_call"] * 2
+    assert len(calls) == 6
+    assert capfd.readouterr().err.count("shown [2.0]") == 6
+
+
+def test_random_ops_differ_from_each_other_and_from_run_to_run() -> None:
+    tf.reset_default_graph()
+    a, b = tf.random_normal([4]), tf.random_normal([4])
+    with tf.Session() as sess:
+        draws = [d for _ in range(3) for d in sess.run([a, b])]
+    assert len({d.tobytes() for d in draws}) == 6
+
+
+def test_an_error_does_not_repeat_effects() -> None:
+    tf.reset_default_graph()
+    calls: list[int] = []
+    x = tf.placeholder(tf.float32)
+    seen = tf.py_func(lambda a: calls.append(1) or a, [x], tf.float32)
+    product = tf.matmul(seen, seen)
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=r"float32\(2, 3\)"):
+        sess.run(product, {x: np.ones((2, 3))})
+    assert len(calls) == 1
+
+
+# ---- several outputs, arrays as parameters, shapes that depend on data -----------------------------------------------
+
+
+def multi_output(x: Any) -> Any:
+    a, _, c = joining.split(x, 3, -1)
+    return [a * c, reduce.reduce_mean(c)]
+
+
+def held_array(x: Any) -> Any:
+    return matmul(x, x.trace.operand((np.arange(201, dtype=np.float32) / 99).reshape(3, 67)))
+
+
+def data_dependent(x: Any) -> Any:
+    kept = slicing.boolean_mask(x, x > 0)
+    values, _ = sorting.unique(shape.reshape(x > 0, (-1,)))
+    return [reduce.reduce_sum(kept * 2.0), kept, shape.shape(kept), values, scatter.gather_nd(x, compare.where(x < 0))]
+
+
+FUNCTIONS = [multi_output, held_array, data_dependent]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_passes_on_and_off(function: Callable[..., Any]) -> None:
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal((4, 3)).astype(np.float32)
+        program, plain = lowered(function, [x]), lowered(function, [x], ())
+        assert_same_bits(program(x), plain(x))
+        assert_same_bits(program(-x), plain(-x))
+        assert_same_bits(program(x), flatten(function_of_arrays(function, x)))
+
+
+def function_of_arrays(function: Callable[..., Any], x: Any) -> Any:
+    """What the function gives without a program, node by node."""
+    trace = Trace()
+    (given,) = placeholders(trace, [x])
+    return interpret(trace, [(given, x)], flatten(function(given)))
+
+
+def test_avals_say_what_is_known() -> None:
+    program = lowered(data_dependent, [numbers(4, 3)])
+    known = [str(program.avals[s]) for s in program.outputs]
+    assert known == ["float32()", "float32(?,)", "int32(1,)", "bool(?,)", "float32(?,)"]
+    assert "boolean_mask" in str(program)
+    assert str(program).startswith("inputs  v0:float32(4, 3)\n")
+
+
+# ---- pickling --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [much_to_do, *FUNCTIONS])
+def test_programs_pickle(function: Callable[..., Any]) -> None:
+    inputs = [numbers(2, 3), numbers(2, 3) + 1][: 1 + (function is much_to_do)]
+    program = lowered(function, inputs)
+    expected = program(*inputs)
+    again = pickle.loads(pickle.dumps(program))
+    assert_same_bits(again(*inputs), expected)
+    assert all(a.op is b.op for a, b in zip(program.instructions, again.instructions, strict=True))
+    assert all(again.avals[s].dtype is program.avals[s].dtype for s in program.avals)
+    assert str(again) == str(program) and again.report == program.report
+
+
+def test_a_program_runs_in_another_process(tmp_path: Path) -> None:
+    x = numbers(4, 3)
+    program = lowered(data_dependent, [x])
+    (tmp_path / "in").write_bytes(pickle.dumps((program, x)))
+    code = (
+        "import pathlib, pickle, sys; folder = pathlib.Path(sys.argv[1]); "
+        "program, x = pickle.loads((folder / 'in').read_bytes()); "
+        "(folder / 'out').write_bytes(pickle.dumps(program(x)))"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=HOME, check=True)
+    assert_same_bits(pickle.loads((tmp_path / "out").read_bytes()), program(x))
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+
+def test_errors_name_the_op_and_the_line_of_the_user() -> None:
+    tf.reset_default_graph()
+    x = tf.placeholder(tf.float32)
+    i = tf.placeholder(tf.int32)
+    picked = tf.gather(x * 2.0, i, name="picked")
+    line = sys._getframe().f_lineno - 1
+    here = rf"\[\[operation 'picked', made at .*test_program.py:{line}\]\]"
+    with tf.Session() as sess:
+        for feed in ({x: [1.0, 2.0], i: 7}, {x: 1.0, i: 0}):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=f"gather.*{here}"):
+                sess.run(picked + 1.0, feed)
+        # the same shapes once more: from the program now, not from lowering
+        sess.run(picked, {x: [1.0, 2.0], i: 1})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"gather.*{here}"):
+            sess.run(picked, {x: [1.0, 2.0], i: -1})
+
+
+def test_errors_of_the_users_own_pass() -> None:
+    tf.reset_default_graph()
+
+    class Own(Exception):
+        def __init__(self, a: int, b: int) -> None:
+            super().__init__(a, b)
+
+    def fail(a: Any) -> Any:
+        raise Own(1, 2)
+
+    y = tf.py_func(fail, [tf.constant(1.0)], tf.float32)
+    with tf.Session() as sess, pytest.raises(Own) as caught:
+        sess.run(y)
+    assert caught.value.__cause__ is None
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def test_constants_and_arguments_are_not_changed() -> None:
+    held, x = np.arange(6, dtype=np.float32).reshape(2, 3), numbers(2, 3)
+    before = held.copy(), x.copy()
+    for array in (held, x):
+        array.flags.writeable = False
+
+    def f(x: Any) -> Any:
+        c = x.trace.operand(held)
+        return [c * x, sin(c), rearrange.reverse(c, [0]), reduce.reduce_sum(x + c), c, x]
+
+    program = lowered(f, [x])
+    first = [np.array(o) for o in program(x)]
+    assert_same_bits(program(x), first)
+    assert_same_bits([held, x], before)
+
+
+def test_values_are_freed_after_their_last_use() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(20):
+            x = sin(x)
+        return x
+
+    x = np.zeros(1 << 16)
+    program = lowered(chain, [x])
+    program(x)
+    tracemalloc.start()
+    program(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.5 * x.nbytes
+
+
+def test_outputs_and_unused_inputs() -> None:
+    x, y = numbers(2), numbers(2)
+    program = lowered(lambda x, y: [x, x, sin(x), x.trace.operand(np.float32([1, 2]))], [x, y])
+    a, b, c, d = program(x, y)
+    assert a is x and b is x
+    assert_same_bits([c, d], [np.sin(x), np.float32([1, 2])])
+    assert lowered(lambda x: [], [x])(x) == ()
+
+
+def test_source_is_one_line_per_instruction() -> None:
+    program = lowered(much_to_do, [numbers(2, 3)] * 2)
+    lines = program.source().splitlines()
+    assert len(lines) == len(program.instructions) + 2
+    assert lines[0].startswith("def program(v0, v1):") and lines[-1].startswith("    return (")
