@@ -137,7 +137,7 @@ class _Signature:
             arguments[self.variadic] = list(args[before:])
             args = args[:before]
         elif len(args) == len(names) + 1:
-            *args, label = args  # type: ignore[assignment]
+            args, label = args[:-1], args[-1]
         if len(args) > len(names):
             raise TypeError(f"{self.name}() takes {len(names)} positional arguments, got {len(args)}")
         arguments.update(zip(names, args, strict=False))

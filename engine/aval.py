@@ -68,6 +68,12 @@ def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
     return shape is not None and None not in shape
 
 
+def sum_dims(dims: Sequence[int | None]) -> int | None:
+    """The sum of dimensions; None if one of them is unknown."""
+    known = [d for d in dims if d is not None]
+    return sum(known) if len(known) == len(dims) else None
+
+
 def format_shape(shape: Shape) -> str:
     """``(2, ?)`` for a shape with an unknown dimension, ``<unknown rank>`` for none."""
     if shape is None:

@@ -22,7 +22,7 @@ from engine.errors import InvalidArgumentError
 from engine.forward import forward
 from engine.op import Node
 from engine.tape import paused
-from engine.value import dtype_of, shape_of
+from engine.value import dtype_of, known_shape, shape_of
 
 
 def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> None:
@@ -33,13 +33,12 @@ def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> N
     InvalidArgumentError
         (a ValueError) naming the op that couples rows.
     """
-    shape = shape_of(source)
-    assert shape is not None
+    shape = known_shape(source, "batch_jacobian")
     rows = shape[0]
     if not isinstance(target, EagerTensor) or not rows or rows < 2 or not dtype_of(target).is_differentiable:
         return
     outside = _outside(rows)
-    random = np.random.default_rng(0).uniform(0.5, 1.5, shape)  # type: ignore[arg-type]
+    random = np.random.default_rng(0).uniform(0.5, 1.5, shape)
     inside = ~outside.reshape(outside.shape + (1,) * (len(shape) - 1))
     tangent = np.where(inside, random, 0.0).astype(dtype_of(source).numpy)
     values = [out for node in nodes for out in node.outputs]
@@ -87,7 +86,7 @@ def _culprit(nodes: Sequence[Node], reached: dict[int, Any], outside: np.ndarray
 
 def _has_rows(x: Any, rows: int) -> bool:
     shape = shape_of(x)
-    return bool(shape) and shape[0] == rows  # type: ignore[index]
+    return shape is not None and shape[:1] == (rows,)
 
 
 def _first_without_rows(node: Node, by_output: dict[int, Node], reached: dict[int, Any], rows: int) -> Node:

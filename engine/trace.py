@@ -148,11 +148,11 @@ class Trace:
         is_number = isinstance(x, (int, float, complex, bool))
         return self.constant(as_array(x, dtype if is_number else None, name))
 
-    def constant(self, array: Any, name: str | None = None) -> Symbol:
+    def constant(self, array: Any, name: str | None = None) -> Any:
         """A node holding `array`."""
         return self.append(constant, (), {"value": array}, (abstract_operand(array),), name=name)[0]
 
-    def placeholder(self, aval: Aval, name: str | None = None) -> Symbol:
+    def placeholder(self, aval: Aval, name: str | None = None) -> Any:
         """A node whose value is given from outside."""
         return self.append(placeholder, (), {"dtype": aval.dtype, "shape": aval.shape}, (aval,), name=name)[0]
 

@@ -88,7 +88,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     ...     tf.placeholder(tf.float32, [None, 3], name="x")
     <tf.Tensor 'x:0' shape=(None, 3) dtype=float32>
     """
-    return get_default_graph().placeholder(Aval(normalize_shape(shape), as_dtype(dtype)), name=name)  # type: ignore[return-value]
+    return get_default_graph().placeholder(Aval(normalize_shape(shape), as_dtype(dtype)), name=name)
 
 
 def constant(
@@ -121,7 +121,7 @@ def constant(
                 f"constant: expected a value of shape {format_shape(dims)}, got {format_shape(array.shape)}"
             )
         array = np.array(broadcast_to(array, dims) if array.size == 1 else reshape(array, dims))
-    return get_default_graph().constant(array[()] if array.ndim == 0 else array, name=name)  # type: ignore[return-value]
+    return get_default_graph().constant(array[()] if array.ndim == 0 else array, name=name)
 
 
 def convert_to_tensor(

@@ -24,9 +24,7 @@ from graph_api.tensor import Operation, Tensor
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing; it can wait for control dependencies."""
-    graph = get_default_graph()
-    graph.apply(no_op_op, (), {}, name=name or "NoOp")
-    return graph.nodes[-1]  # type: ignore[return-value]
+    return get_default_graph().apply_for_effect(no_op_op, (), {}, name or "NoOp")
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
@@ -125,9 +123,8 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
 
 
 def _assertion(condition: Any, data: Sequence[Any], message: str, name: str) -> Operation:
-    graph = get_default_graph()
-    graph.apply(assert_op, (condition, *[convert_to_tensor(d) for d in data]), {"message": message}, name=name)
-    return graph.nodes[-1]  # type: ignore[return-value]
+    operands = (condition, *[convert_to_tensor(d) for d in data])
+    return get_default_graph().apply_for_effect(assert_op, operands, {"message": message}, name)
 
 
 def _compared(relation: Op, symbol: str, label: str) -> Callable[..., Operation]:

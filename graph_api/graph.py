@@ -89,8 +89,14 @@ class Graph(Trace):
     def group(self, operations: Sequence[Any], name: str | None = None) -> Operation:
         """An operation that runs all the given ones."""
         with self.control_dependencies([*operations]):
-            self.apply(no_op, (), {}, name=name or "group_deps")
-        return self.nodes[-1]  # type: ignore[return-value]
+            return self.apply_for_effect(no_op, (), {}, name or "group_deps")
+
+    def apply_for_effect(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> Operation:
+        """Apply an op whose outputs do not matter; return the operation."""
+        self.apply(op, inputs, params, name=name)
+        operation = self.nodes[-1]
+        assert isinstance(operation, Operation)
+        return operation
 
     def finalize(self) -> None:
         """Forbid further changes."""
@@ -142,7 +148,7 @@ class Graph(Trace):
 
     def get_operations(self) -> list[Operation]:
         """All operations, in the order in which they were made."""
-        return list(self.nodes)  # type: ignore[arg-type]
+        return [node for node in self.nodes if isinstance(node, Operation)]
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name, or a KeyError."""
@@ -301,7 +307,7 @@ def get_default_graph() -> Graph:
         return stacks.graphs[-1]
     if stacks.root is None:
         stacks.root = Graph()
-    return stacks.root  # type: ignore[no-any-return]
+    return stacks.root
 
 
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.api import lift
-from engine.namespace import build, namespace, place
+from engine.namespace import build, place
 from graph_api import initial_values, loss_functions, sampling, testing, training, variable
 from graph_api.convert import finish
 from graph_api.legacy import legacy
@@ -66,8 +66,8 @@ def tree() -> Any:
     for value, names in NATIVE:
         for path in names.split():
             place(root, path, value)
-    root.compat = namespace("graph_api.compat")  # type: ignore[attr-defined]
-    root.compat.v1 = sys.modules["graph_api.compat.v1"] = sys.modules["graph_api"]
+    sys.modules["graph_api.compat.v1"] = sys.modules["graph_api"]
+    place(root, "compat.v1", sys.modules["graph_api"])
     return root
 
 

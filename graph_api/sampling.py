@@ -97,8 +97,9 @@ def truncated_normal(
     name: str | None = None,
 ) -> Tensor:
     """Normal numbers no further than two standard deviations from the mean; a new draw on every run."""
-    make = lambda draw: random.truncated_normal(shape, mean, stddev, dtype, draw=draw)  # noqa: E731
-    return _drawn(make, seed, name or "truncated_normal")
+    return _drawn(
+        lambda draw: random.truncated_normal(shape, mean, stddev, dtype, draw=draw), seed, name or "truncated_normal"
+    )
 
 
 def gamma(

@@ -59,6 +59,11 @@ class VariableScope:
     original_name_scope : str
     """
 
+    initializer: Any
+    regularizer: Any
+    dtype: Any
+    constraint: Any
+
     def __init__(self, name: str, reuse: Any, parent: VariableScope | None, name_scope: str, **defaults: Any) -> None:
         self.name = name
         self.original_name_scope = name_scope
@@ -249,7 +254,7 @@ def get_variable(
             f"Variable {full} does not exist, or was not created with tf.get_variable(). "
             f"Did you mean to set reuse=tf.AUTO_REUSE in variable_scope?"
         )
-    wanted = as_dtype(dtype) if dtype is not None else as_dtype(scope.dtype)  # type: ignore[attr-defined]
+    wanted = as_dtype(dtype) if dtype is not None else as_dtype(scope.dtype)
     chosen = initializer if initializer is not None else scope.initializer
     initial = _initial(chosen, shape, wanted, full)
     with graph.name_scope(None):
@@ -260,7 +265,7 @@ def get_variable(
             validate_shape=validate_shape,
             name=full,
             dtype=None if isinstance(initial, Value) else wanted,
-            constraint=constraint or scope.constraint,  # type: ignore[attr-defined]
+            constraint=constraint or scope.constraint,
         )
     graph.variable_store[full] = variable
     _regularize(variable, regularizer or scope.regularizer, graph)

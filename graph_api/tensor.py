@@ -138,6 +138,7 @@ class Tensor(Symbol):
     """The output of an operation of a graph."""
 
     __slots__ = ()
+    node: Operation
 
     @property
     def graph(self) -> Any:
@@ -147,7 +148,7 @@ class Tensor(Symbol):
     @property
     def op(self) -> Operation:
         """The operation that makes it."""
-        return self.node  # type: ignore[return-value]
+        return self.node
 
     @property
     def name(self) -> str:

@@ -22,8 +22,8 @@ def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name:
     """The initial value as a tensor of the graph."""
     if callable(initial_value) and not isinstance(initial_value, Value):
         initial_value = initial_value()
-    if isinstance(initial_value, EngineVariable):
-        initial_value = initial_value.initialized_value()  # type: ignore[attr-defined]
+    if isinstance(initial_value, Variable):
+        initial_value = initial_value.initialized_value()
     if not isinstance(initial_value, Value):
         initial_value = np.array(as_array(initial_value, dtype, f"Variable {name!r}"))[()]
     tensor = graph.operand(initial_value)

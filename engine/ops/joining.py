@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Known, Shape, format_shape, merge_shapes, normalize_axis
+from engine.aval import Aval, Known, Shape, format_shape, merge_shapes, normalize_axis, sum_dims
 from engine.batching import NotBatched, axis_param, materialize
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import PerOperand, general, linear, same_dtype
@@ -47,7 +47,7 @@ def _concat_abstract(*values: Aval, axis: int) -> Aval:
     for i in range(rank):
         column = [s[i] for s in known]
         if i == at:
-            dims.append(None if None in column or len(known) < len(values) else sum(column))  # type: ignore[arg-type]
+            dims.append(sum_dims(column) if len(known) == len(values) else None)
             continue
         sizes = {d for d in column if d is not None}
         if len(sizes) > 1:
@@ -100,7 +100,7 @@ def _with_dim(shape: Shape, axis: int, dims: Sequence[int | None]) -> Shape:
     if shape is None:
         return None
     out = list(shape)
-    out[axis] = None if None in dims else sum(dims)  # type: ignore[arg-type]
+    out[axis] = sum_dims(dims)
     return tuple(out)
 
 

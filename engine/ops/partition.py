@@ -124,11 +124,11 @@ def dynamic_stitch(indices: Any, data: Any) -> Any:
     >>> dynamic_stitch([np.array([2, 0]), np.array([1])], [np.array([5, 6]), np.array([7])])
     array([6, 7, 5])
     """
-    ranks = [shape_of(i) for i in indices]
-    if None in ranks or len(indices) != len(data) or not len(indices):
+    ranks = [len(s) for s in map(shape_of, indices) if s is not None]
+    if len(ranks) < len(indices) or len(indices) != len(data) or not ranks:
         raise ShapeError("dynamic_stitch: needs as many `indices` as `data`, and the ranks of all `indices`")
     flat = concat([reshape(i, [-1]) for i in indices], 0)
-    inner = getitem(shape_op(data[0], out_type=int32), slice(len(ranks[0]), None))  # type: ignore[arg-type]
+    inner = getitem(shape_op(data[0], out_type=int32), slice(ranks[0], None))
     one = np.asarray([-1], np.int32)
     rows = concat([reshape(d, concat([one, inner], 0)) for d in data], 0)
     size = cast(reshape(stitched_size(flat), [1]), int32)

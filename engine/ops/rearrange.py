@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, format_shape
+from engine.aval import Aval, format_shape, sum_dims
 from engine.axes import expand_dims
 from engine.batching import NotBatched, axis_param, lead_param, shift_axes
 from engine.dtypes import INTEGER, int64
@@ -124,11 +124,7 @@ def _repeat_indices_abstract(repeats: Aval, like: Aval, *, axis: int) -> Aval:
         return Aval((_times(dim, counts[0]),), int64)
     if dim not in (None, len(counts)):
         raise ShapeError(f"repeat: argument `repeats` must be a scalar or have {dim} entries, got {len(counts)}")
-    return Aval((_sum(counts),), int64)
-
-
-def _sum(dims: Sequence[int | None]) -> int | None:
-    return None if None in dims else sum(dims)  # type: ignore[arg-type]
+    return Aval((sum_dims(counts),), int64)
 
 
 def _repeat_indices_batch(
@@ -221,7 +217,7 @@ def _pad_abstract(x: Aval, paddings: Aval, *, mode: str, value: Any, lead: int =
     if flat is None or paddings.ndim == 2:
         return Aval((*x.shape[:lead], *(None,) * len(inner)), x.dtype)
     _check_entries("pad", "paddings", len(flat) // 2, len(inner))
-    dims = [_sum(parts) for parts in zip(inner, flat[::2], flat[1::2], strict=True)]
+    dims = [sum_dims(parts) for parts in zip(inner, flat[::2], flat[1::2], strict=True)]
     return Aval((*x.shape[:lead], *dims), x.dtype)
 
 

@@ -203,7 +203,8 @@ def _search_abstract(sequence: Aval, values: Aval, *, side: str, out_type: DType
 
 
 def _search_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    if not flags[0] and shape_of(inputs[0]) is not None and len(shape_of(inputs[0])) == 1:  # type: ignore[arg-type]
+    sequence = shape_of(inputs[0])
+    if not flags[0] and sequence is not None and len(sequence) == 1:
         # values of any rank may be looked up in one sequence
         return op(*inputs, **params)
     return leading(1, 1)(op, size, flags, inputs, params)
