@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from hypothesis import settings
 
@@ -14,3 +15,16 @@ import engine.operators  # noqa: F401  (values get their operators; NumPy reads 
 # The same examples each time, and no clock: a test that fails, fails everywhere.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption("--table", action="store_true", help="print which op has which rule, and what is tested of it")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    if config.getoption("--table"):
+        from tests.op_table import report
+
+        terminalreporter.section("coverage of the op table")
+        for line in report():
+            terminalreporter.line(line)

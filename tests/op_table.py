@@ -1,8 +1,8 @@
 """The op table: every row of every module in `tests.rows`, and every op there is.
 
 Adding an op means one definition in `engine` and one row here. The tests in `test_ops.py`, `test_ops_tensorflow.py` and
-`test_completeness.py` are driven by this table. ``python -m tests.op_table`` prints which op has which rule, and what
-the rows test of it.
+`test_completeness.py` are driven by this table. ``python -m tests.op_table`` (or ``pytest --table``, after the tests)
+prints which op has which rule, and what the rows test of it. A rule that no row tests fails `test_completeness.py`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import engine
@@ -24,6 +25,19 @@ WITHOUT_ROW = {
     "assign_variable": "has its effect in a session",
 }
 """Ops that cannot have a row, and why."""
+
+UNTESTED_RULES = {
+    ("random_gamma_op", "alpha"): "the numbers are drawn anew for each difference; tests/test_random.py has its slope",
+    ("igamma_grad_a", "a"): "is not implemented and says so",
+}
+"""Rules that finite differences cannot check, and why."""
+
+FIRST_ORDER = {
+    "random_gamma_op": "the slope of a sample has no derivative of its own",
+    "tensor_scatter_max_op": "piecewise linear: the second derivative is zero where it exists",
+    "tensor_scatter_min_op": "piecewise linear: the second derivative is zero where it exists",
+}
+"""Ops whose derivatives are not differentiated again, and why."""
 
 
 def _rows() -> Iterator[Row]:
@@ -63,31 +77,108 @@ def case_id(case: Any) -> str:
     return f"{row.id}-{dtype}"
 
 
-def coverage() -> list[tuple[str, ...]]:
-    """One line per op: what it has, and what its rows try."""
-    lines: list[tuple[str, ...]] = [("op", "kind", "vjp", "jvp", "rows", "oracle", "tensorflow", "order", "dtypes")]
-    for where, op in OPS.items():
-        mine = [row for row in ROWS if row.op is op]
-        dtypes = sorted({d for row in mine for d in row.dtypes})
-        lines.append(
-            (
-                where.removeprefix("engine."),
-                op.kind + (" (stateful)" if op.stateful else ""),
-                "-" if op.vjp is None else "yes",
-                "-" if op.jvp is None else "from vjp" if op.jvp is FROM_VJP else "yes",
-                str(len(mine) or WITHOUT_ROW.get(op.name, "MISSING")),
-                "yes" if any(row.oracle for row in mine) else "-",
-                "yes" if any(row.tf for row in mine) else "-",
-                str(max((row.order for row in mine), default=0)),
-                " ".join(dtypes),
-            )
+def carriers(op: Op, rules: Any) -> list[str]:
+    """The operands that have a rule."""
+    if rules is None:
+        return []
+    if isinstance(rules, tuple):
+        return [name for name, rule in zip(op.args, rules, strict=True) if rule is not None]
+    return [name for i, name in enumerate(op.args) if rules[i] is not None]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What the rows of an op test. Each rule is tested in double precision, against finite differences."""
+
+    where: str
+    op: Op
+    rows: list[Row]
+
+    @property
+    def rules(self) -> list[str]:
+        """The operands that have a rule."""
+        return carriers(self.op, self.op.vjp)
+
+    @property
+    def tested(self) -> list[str]:
+        """Those of them that a row differentiates."""
+        found: set[int] = set()
+        for row in self.rows:
+            for dtype in {"float64", "complex128"} & set(row.dtypes):
+                found.update(row.differentiable(row.arrays(dtype)))
+        variadic = len(self.op.args) - 1 if self.op.args and self.op.args[-1].startswith("*") else len(self.op.args)
+        tested = {self.op.args[min(i, variadic)] for i in found if min(i, variadic) < len(self.op.args)}
+        return [name for name in self.rules if name in tested]
+
+    @property
+    def order(self) -> int:
+        return max((row.order for row in self.rows), default=0)
+
+    @property
+    def dtypes(self) -> list[str]:
+        return sorted({dtype for row in self.rows for dtype in row.dtypes})
+
+    @property
+    def independent(self) -> str:
+        """What the values are compared with."""
+        kinds = {"NumPy": any(r.oracle for r in self.rows), "TensorFlow": any(r.tf for r in self.rows)}
+        return " ".join(kind for kind, there in kinds.items() if there)
+
+    def gaps(self) -> list[str]:
+        """What no row tests."""
+        if self.op.name in WITHOUT_ROW:
+            return []
+        if not self.rows:
+            return [f"{self.where} has no row in tests/rows/{self.where.split('.')[-2]}.py"]
+        left = [a for a in self.rules if a not in self.tested and (self.op.name, a) not in UNTESTED_RULES]
+        gaps = [f"no row of {self.where} tests the derivative in `{a}`" for a in left]
+        if self.rules and self.order < 2 and self.op.name not in FIRST_ORDER:
+            gaps.append(f"no row of {self.where} tests its second derivative")
+        return gaps
+
+    def line(self) -> tuple[str, ...]:
+        """The op's line of the coverage table."""
+        tested = f"{len(self.tested)}/{len(self.rules)}" if self.rules else "-"
+        return (
+            self.where.removeprefix("engine."),
+            self.op.kind + (" (stateful)" if self.op.stateful else ""),
+            tested,
+            f"{tested} from reverse" if self.op.jvp is FROM_VJP else tested,
+            str(self.order) if self.rules else "-",
+            "-" if self.op.stateful or not self.op.args else "all, each" if len(self.op.args) > 1 else "all",
+            str(sum(len(row.dtypes) for row in self.rows) or WITHOUT_ROW.get(self.op.name, "NONE")),
+            self.independent or "-",
+            " ".join(self.dtypes),
+            "UNTESTED" if self.gaps() else "",
         )
-    return lines
+
+
+HEAD = ("op", "kind", "reverse", "forward", "order", "batched", "cases", "values against", "dtypes", "")
+
+
+def coverage() -> list[Coverage]:
+    """What is tested, op by op."""
+    by_op: dict[int, list[Row]] = {}
+    for row in ROWS:
+        by_op.setdefault(id(row.op), []).append(row)
+    return [Coverage(where, op, by_op.get(id(op), [])) for where, op in OPS.items()]
+
+
+def report() -> Iterator[str]:
+    """The coverage table as text: op, its rules, how many of them are tested ("2/2" operands), and on what."""
+    covered = coverage()
+    table = [HEAD, *(c.line() for c in covered)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    gaps = [gap for c in covered for gap in c.gaps()]
+    rules = sum(len(c.rules) for c in covered)
+    tested = sum(len(c.tested) for c in covered)
+    yield f"{len(OPS)} ops, {len(ROWS)} rows, {len(CASES)} cases; {tested} of {rules} derivatives tested"
+    yield from (f"not tested: {name} in `{a}` ({why})" for (name, a), why in UNTESTED_RULES.items())
+    yield from (f"not differentiated twice: {name} ({why})" for name, why in FIRST_ORDER.items())
+    yield from (f"UNTESTED: {gap}" for gap in gaps)
 
 
 if __name__ == "__main__":
-    table = coverage()
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for line in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())  # noqa: T201
-    print(f"{len(OPS)} ops, {len(ROWS)} rows, {len(CASES)} cases")  # noqa: T201
+    print("\n".join(report()))  # noqa: T201

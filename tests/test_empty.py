@@ -1,0 +1,48 @@
+"""Arrays without elements: every op that acts on entries takes them, and its derivatives do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.batching import elementwise_rule
+from engine.eager import EagerTensor
+from engine.transform import jvp
+from tests.op_table import CASES, case_id
+from tests.row import Row
+from tests.support import array, differentiable, gradient
+
+EMPTY = (0, 3)
+ELEMENTWISE = [
+    (row, dtype)
+    for row, dtype in CASES
+    if row.op.batch is elementwise_rule and row.call is None and row.inputs and not row.op.multi
+]
+
+
+def emptied(a: np.ndarray) -> np.ndarray:
+    """An array without elements in its place; a scalar stays, to be broadcast."""
+    return a if a.ndim == 0 else np.zeros(EMPTY, a.dtype)
+
+
+@pytest.mark.parametrize(("row", "dtype"), ELEMENTWISE, ids=[case_id(c) for c in ELEMENTWISE])
+def test_no_elements(row: Row, dtype: str) -> None:
+    full = row.arrays(dtype)
+    if all(a.ndim == 0 for a in full):
+        return
+    inputs = [emptied(a) for a in full]
+    out: Any = row.apply(*[EagerTensor(a) for a in inputs])
+    assert array(out).size == 0
+    assert array(out).dtype == array(row.apply(*full)).dtype
+    wrt = row.differentiable(inputs)
+    if not wrt or not differentiable(out):
+        return
+    ct = np.zeros_like(array(out))
+    for i, got in zip(wrt, gradient(row.apply, inputs, wrt, [ct]), strict=True):
+        if got is not None:
+            assert (array(got).shape, array(got).dtype) == (inputs[i].shape, inputs[i].dtype)
+            assert not array(got).any()
+    tangents = [a if i in wrt else None for i, a in enumerate(inputs)]
+    assert array(jvp(row.apply, inputs, tangents)[1]).shape == array(out).shape
