@@ -1,0 +1,134 @@
+"""The table of names, and the namespaces made of it."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tape_api as tf
+from engine.op import Op
+from tape_api.names import TABLE
+
+USED = """
+GradientTape reduce_mean Variable square function constant float32 reduce_sum __version__ matmul zeros
+convert_to_tensor random.uniform print zeros_like pow random.normal reshape concat random.set_seed cast stack
+int32 one_hot argmax ones shape nn.softmax nn.relu equal exp nn.tanh squeeze expand_dims int64
+random.truncated_normal reduce_max math.log range abs nn.sparse_softmax_cross_entropy_with_logits
+optimizers.Adam sqrt transpose multiply TensorSpec ones_like clip_by_value reduce_min nn.sigmoid
+losses.categorical_crossentropy broadcast_to norm nn.sigmoid_cross_entropy_with_logits sigmoid linspace Module
+float64 newaxis optimizers.SGD random_normal_initializer split unstack identity stop_gradient random.categorical
+clip_by_norm math.reduce_std errors.InvalidArgumentError nn.leaky_relu tanh tile tensordot math.reduce_mean
+meshgrid losses.MSE clip_by_global_norm is_tensor Tensor custom_gradient zeros_initializer executing_eagerly
+linalg.cholesky gather_nd losses.binary_crossentropy nn.l2_loss math.l2_normalize sign math.is_nan
+optimizers.Adagrad as_dtype nn.softmax_cross_entropy_with_logits errors.OutOfRangeError losses.Loss math.argmax
+add size math.sigmoid initializers.RandomNormal TensorShape uint8 name_scope random.shuffle nn.bias_add
+linalg.norm roll where random_uniform_initializer math.exp sin math.minimum add_n linalg.einsum dtypes.int64
+reduce_prod linalg.eigvalsh linalg.matmul math.abs nn.swish nn.moments losses.CategoricalCrossentropy
+debugging.assert_all_finite math.sqrt linalg.eigh greater math.logical_not math.equal math.add_n
+nest.map_structure nest.flatten nest.pack_sequence_as random.stateless_uniform losses.mean_squared_error
+UnconnectedGradients.ZERO debugging.is_numeric_tensor minimum gather math.reduce_max math.reduce_min maximum
+math.squared_difference gradients repeat math.subtract math.sin nn.softplus reverse not_equal reduce_all
+math.count_nonzero random.stateless_normal nn.batch_normalization group linalg.matvec math.softplus math.add
+math.tanh cos math.reduce_variance shape_n eye linalg.triangular_solve linalg.adjoint cosh sinh metrics.Mean
+losses.SparseCategoricalCrossentropy metrics.SparseCategoricalAccuracy pad bool math.reduce_sum
+test.is_built_with_cuda dtypes.cast math.divide random.gamma nn.elu einsum linalg.solve init_scope
+vectorized_map map_fn fill float16 int16 double less while_loop math.greater_equal math.less_equal atanh
+math.maximum math.logical_and cond nn.dropout
+"""
+
+
+def find(path: str) -> Any:
+    here: Any = tf
+    for part in path.split("."):
+        here = getattr(here, part)
+    return here
+
+
+@pytest.mark.parametrize("path", USED.split())
+def test_the_names_that_programs_use_are_here(path: str) -> None:
+    find(path)
+
+
+@pytest.mark.parametrize(("function", "names"), TABLE, ids=[names.split()[0] for _, names in TABLE])
+def test_rows_of_the_table(function: Any, names: str) -> None:
+    values = [find(path) for path in names.split()]
+    assert all(v is values[0] for v in values), "all names of a row are one function"
+    first, *_ = names.split()
+    assert values[0].__doc__ and values[0].__name__ == first.rpartition(".")[2]
+    if not isinstance(function, Op):
+        assert "name" not in inspect.signature(function).parameters, "the engine knows no names"
+
+
+def test_functions_take_a_name() -> None:
+    assert tf.sin(0.0, name="a").numpy() == tf.sin(0.0, "a").numpy() == 0.0
+    assert tf.reduce_sum([1.0, 2.0], axis=0, keepdims=True, name="total").shape == (1,)
+    assert tf.matmul([[1.0]], [[2.0]], name="product").numpy() == [[2.0]]
+
+
+def test_functions_take_their_arguments_by_keyword() -> None:
+    assert tf.add(x=1.0, y=tf.constant(2.0)).numpy() == 3.0
+    assert tf.multiply(tf.constant(2.0), y=3.0).numpy() == 6.0
+    assert tf.reshape(tensor=[1, 2], shape=[2, 1]).shape == (2, 1)
+    assert tf.concat(values=[[1], [2]], axis=0).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tf.sin(), "sin.* misses the argument `x`|missing 1 required"),
+        (lambda: tf.sin(1.0, 2.0, 3.0), "takes 1 positional arguments, got 3"),
+        (lambda: tf.sin(1.0, y=2.0), "has no argument `y`; its arguments are x, name"),
+        (lambda: tf.add(1.0, x=2.0), "got twice the argument `x`"),
+        (lambda: tf.reduce_sum([1.0], axes=0), "has no argument `axes`; its arguments are input_tensor"),
+        (lambda: tf.reduce_sum(tf.constant([1.0]), axes=0), "unexpected keyword argument 'axes'"),
+    ],
+)
+def test_wrong_arguments(call: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("call", [lambda: tf.sin(None), lambda: tf.add(1.0, None), lambda: tf.stack([1.0, None])])
+def test_none_is_no_tensor(call: Any) -> None:
+    with pytest.raises(ValueError, match=r"None values not supported"):
+        call()
+
+
+@pytest.mark.parametrize("path", ["nonsense", "math.nonsense", "nn.nonsense", "linalg.nonsense"])
+def test_missing_names_are_missing(path: str) -> None:
+    parent, _, name = f"tape_api.{path}".rpartition(".")
+    with pytest.raises(AttributeError, match=rf"module '{parent}' has no attribute '{name}': dualgrad's tape_api"):
+        find(path)
+    assert not hasattr(tf, "nonsense")
+
+
+def test_parts_can_be_imported() -> None:
+    program = "from tape_api.math import log; from tape_api import nn; import tape_api.linalg as la; la.inv; nn.relu"
+    home = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", program], cwd=home, check=True)
+
+
+def test_dtypes_are_the_same_everywhere() -> None:
+    assert tf.dtypes.float32 is tf.float32 and tf.as_dtype("float64") is tf.double and tf.half is tf.float16
+    assert tf.dtypes.as_dtype(float) is tf.float32 and isinstance(tf.bool, tf.DType)
+    assert tf.dtypes.cast(1, tf.float32).dtype is tf.float32
+
+
+def test_ops_still_reject_what_they_should() -> None:
+    cases = (
+        (lambda: tf.matmul([1.0, 2.0], [1.0, 2.0]), "matmul: argument `a` must have rank 2 or more"),
+        (lambda: tf.add([1.0, 2.0], [1.0, 2.0, 3.0]), r"shapes \(2,\) and \(3,\) do not broadcast"),
+        (lambda: tf.reshape([1.0, 2.0], [3]), r"reshape: .* \(2 elements\)"),
+        (lambda: tf.gather([1.0, 2.0], [2]), r"gather: indices\[0\] = 2 is not in \[0, 2\)"),
+        (lambda: tf.gather([1.0, 2.0], [-1]), r"gather: indices\[0\] = -1"),
+        (lambda: tf.reduce_sum([1.0], axis=1), r"reduce_sum: argument `axis` must be in \[-1, 1\)"),
+        (lambda: tf.concat([[1.0], [[1.0]]], 0), "concat"),
+    )
+    for call, message in cases:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            call()
