@@ -101,7 +101,6 @@ class Session:
         self.graph = graph or get_default_graph()
         self._state: dict[int, Any] = {}
         self._executables: dict[Any, Executable] = {}
-        self._resolved: dict[Any, tuple[Sequence[Any], Callable[[list[Any]], Any]]] = {}
         self._contexts: list[Any] = []
         self._closed = False
 
