@@ -40,6 +40,8 @@ ORDER = (
     "engine.ops",
     "engine.api",
     "engine.ops.random",
+    "engine.numpy_functions",
+    "engine.numpy_protocol",
     "engine.operators",
     "engine.reverse",
     "engine.forward",
@@ -48,6 +50,8 @@ ORDER = (
     "engine.custom",
     "engine.rows",
     "engine.program",
+    "engine.subtrace",
+    "engine.ops.control",
     "engine.replay",
     "engine.gradient_tape",
     "engine.symbolic",
@@ -59,7 +63,7 @@ ORDER = (
 TOP_LEVEL = {
     *PACKAGES,
     *("bench", "tests"),
-    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SUPPORT.md", "pyproject.toml"),
     *(".ci", ".gitignore"),
 }
 LONGEST = 500
