@@ -211,6 +211,7 @@ TABLE: tuple[tuple[Any, str], ...] = (
     (shape.transpose, "transpose"),
     (shape.broadcast_to, "broadcast_to"),
     (shape.broadcast_dynamic_shape, "broadcast_dynamic_shape"),
+    (shape.broadcast_static_shape, "broadcast_static_shape"),
     (shape.identity, "identity"),
     (shape.identity_n, "identity_n"),
     (shape.stop_gradient, "stop_gradient"),

@@ -1,0 +1,187 @@
+"""Control flow, functions, modules, assertions and the rest of the small things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tf
+
+
+def test_function_runs_the_function() -> None:
+    calls = []
+
+    @tf.function
+    def f(x: Any, y: float = 1.0) -> Any:
+        calls.append(1)
+        return x * x + y
+
+    assert f(tf.constant(3.0)).numpy() == 10.0 and f(tf.constant(3.0), y=2.0).numpy() == 11.0
+    assert isinstance(f(np.float64(3.0) * np.ones(2)), tf.Tensor)
+    assert f.__name__ == "f" and f.python_function(2.0) == 5.0 and len(calls) == 4
+    assert f.get_concrete_function(tf.TensorSpec([], tf.float32))(tf.constant(1.0)).numpy() == 2.0
+
+
+def test_function_with_arguments_on_methods_and_differentiated() -> None:
+    class Line(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = tf.Variable(2.0)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def apply(self, x: Any) -> Any:
+            if tf.reduce_sum(x) > 0:
+                return self.w * x, 1
+            return x, 0
+
+    line = Line()
+    with tf.GradientTape() as tape:
+        y, one = line.apply(tf.constant([1.0, 2.0]))
+    assert tape.gradient(y, line.w).numpy() == 3.0
+    assert isinstance(one, tf.Tensor)
+
+
+def test_cond_and_case() -> None:
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = tf.cond(x > 2.0, lambda: x * x, lambda: -x)
+    assert tape.gradient(y, x).numpy() == 6.0
+    pairs = [(tf.constant(False), lambda: 1), (tf.constant(True), lambda: 2), (tf.constant(True), lambda: 3)]
+    assert tf.case(pairs) == 2
+    with pytest.raises(ValueError, match="2 conditions hold"):
+        tf.case(pairs, exclusive=True)
+    assert tf.case(pairs[:1], default=lambda: 9) == 9
+    with pytest.raises(ValueError, match="no default"):
+        tf.case(pairs[:1])
+    branches = [lambda: "a", lambda: "b"]
+    assert [tf.switch_case(tf.constant(i), branches) for i in (0, 1, 7)] == ["a", "b", "b"]
+    assert tf.switch_case(5, {1: branches[0]}, default=branches[1]) == "b"
+
+
+def test_while_loop() -> None:
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        i, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [tf.constant(0), 1.0])
+    assert i.numpy() == 3 and y.numpy() == 8.0
+    assert tape.gradient(y, x).numpy() == 12.0
+    (n,) = tf.while_loop(lambda n: True, lambda n: n + 1, [0], maximum_iterations=5)
+    assert n.numpy() == 5
+
+
+def test_map_scan_and_fold() -> None:
+    x = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        squares = tf.map_fn(lambda r: r * r, x)
+        sums = tf.scan(lambda total, r: total + r, x)
+        product = tf.foldl(lambda total, r: total * r, x, initializer=tf.constant(2.0))
+    np.testing.assert_array_equal(squares, [1.0, 4.0, 9.0])
+    np.testing.assert_array_equal(sums, [1.0, 3.0, 6.0])
+    np.testing.assert_array_equal(tf.scan(lambda t, r: t + r, x, reverse=True), [6.0, 5.0, 3.0])
+    np.testing.assert_array_equal(tf.scan(lambda t, r: t + r, x, initializer=1.0), [2.0, 4.0, 7.0])
+    assert product.numpy() == 12.0 and tf.foldr(lambda t, r: t - r, x).numpy() == 0.0
+    np.testing.assert_array_equal(tape.gradient(squares, x), [2.0, 4.0, 6.0])
+    np.testing.assert_array_equal(tape.gradient(sums, x), [3.0, 2.0, 1.0])
+    np.testing.assert_array_equal(tape.gradient(product, x), [12.0, 6.0, 4.0])
+    pairs = tf.map_fn(lambda ab: {"s": ab[0] + ab[1]}, (x, x))
+    np.testing.assert_array_equal(pairs["s"], [2.0, 4.0, 6.0])
+    np.testing.assert_array_equal(tf.vectorized_map(lambda r: r + 1.0, x), [2.0, 3.0, 4.0])
+    with pytest.raises(ValueError, match="agree in the first dimension"):
+        tf.map_fn(lambda ab: ab[0], (x, x[:2]))
+
+
+def test_scopes_and_modes() -> None:
+    with tf.name_scope("a") as scope, tf.device("/gpu:0"), tf.control_dependencies([]), tf.init_scope():
+        assert scope == "a/"
+    assert tf.executing_eagerly()
+    assert tf.group(tf.constant(1)) is None and tf.no_op() is None
+    np.testing.assert_array_equal(tf.get_static_value([1, 2]), [1, 2])
+    for call in (tf.gradients, tf.hessians):
+        with pytest.raises(RuntimeError, match="not supported when eager execution is enabled"):
+            call(tf.constant(1.0), tf.constant(1.0))
+
+
+def test_nest() -> None:
+    assert tf.nest.flatten({"b": [1, (2,)], "a": 0}) == [0, 1, 2]
+    assert tf.nest.map_structure(lambda x: x + 1, [1, {"a": 2}]) == [2, {"a": 3}]
+
+
+# ---- Module ----------------------------------------------------------------------------------------------------------
+
+
+class Block(tf.Module):
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.z = tf.Variable(1.0, name="z")
+        self.c = [tf.Variable(1.0, name="c0"), {"k": tf.Variable(1.0, name="ck", trainable=False)}]
+
+
+class Tower(tf.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q = Block("block")
+        self.m = tf.Variable(2.0, name="m")
+        self.blocks = [Block(), self.q]
+        self.again = self.m
+        self.itself = self
+
+
+def test_module_finds_its_variables() -> None:
+    tower = Tower()
+    # own variables first, attributes in the order of their names, nothing twice
+    assert [v.name[:-2] for v in tower.variables] == ["m", "c0", "ck", "z", "c0", "ck", "z"]
+    assert [v.name[:-2] for v in tower.trainable_variables] == ["m", "c0", "z", "c0", "z"]
+    assert [v.name[:-2] for v in tower.non_trainable_variables] == ["ck", "ck"]
+    assert [m.name for m in tower.submodules] == ["block", "block"]
+    assert tower.name == "tower" and Block("other").name == "other"
+    with pytest.raises(ValueError, match="not a valid module name"):
+        Block("not valid")
+
+
+# ---- debugging and test ----------------------------------------------------------------------------------------------
+
+
+def test_assertions() -> None:
+    d = tf.debugging
+    x = tf.constant([1.0, 2.0])
+    passing = (
+        lambda: d.assert_equal(x, [1.0, 2.0]),
+        lambda: d.assert_none_equal(x, 3.0),
+        lambda: d.assert_less(x, 3.0),
+        lambda: d.assert_less_equal(x, 2.0),
+        lambda: d.assert_greater(x, 0.0),
+        lambda: d.assert_greater_equal(x, 1.0),
+        lambda: d.assert_near(x, x + 1e-7),
+        lambda: d.assert_positive(x),
+        lambda: d.assert_non_negative(x),
+        lambda: d.assert_rank(x, 1),
+    )
+    assert [call() for call in passing] == [None] * len(passing)
+    failing = (
+        (lambda: d.assert_equal(x, 1.0, message="not one"), "not one\nCondition x == y did not hold"),
+        (lambda: d.assert_less(x, 2.0), "x < y did not hold.\nx: \\[1 2\\]\ny: 2"),
+        (lambda: d.assert_near(x, x + 0.1), "not equal to tolerance"),
+        (lambda: d.assert_rank(x, 2), "must have rank 2. Received rank 1"),
+        (lambda: d.check_numerics(x / 0.0, "broken"), "broken : Tensor had Inf values"),
+        (lambda: d.assert_all_finite(x * float("nan"), "broken"), "broken : Tensor had NaN values"),
+        (lambda: tf.ensure_shape(x, [3]), r"Shape of tensor \(2,\) is not compatible"),
+    )
+    for call, message in failing:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            call()
+    assert d.check_numerics(x, "fine").numpy().tolist() == [1.0, 2.0]
+    assert tf.ensure_shape(x, [None]).shape == (2,)
+    assert d.is_numeric_tensor(x) and not d.is_numeric_tensor(tf.constant(True)) and not d.is_numeric_tensor(1)
+
+
+def test_compute_gradient() -> None:
+    a = tf.constant([[1.0, 2.0], [3.0, 4.0]], tf.float64)
+    b = tf.constant([[1.0], [2.0]], tf.float64)
+    exact, numeric = tf.test.compute_gradient(tf.matmul, [a, b])
+    assert [j.shape for j in exact] == [(2, 4), (2, 2)]
+    for e, n in zip(exact, numeric, strict=True):
+        np.testing.assert_allclose(e, n, atol=1e-8)
+    assert not tf.test.is_gpu_available() and not tf.test.is_built_with_cuda() and tf.test.gpu_device_name() == ""

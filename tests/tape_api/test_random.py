@@ -1,0 +1,165 @@
+"""Random numbers: seeds, sequences, distributions. (The ops themselves are tested in tests/test_random.py.)"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tf
+
+DRAWS = {
+    "uniform": lambda **k: tf.random.uniform([4], **k),
+    "normal": lambda **k: tf.random.normal([4], **k),
+    "truncated_normal": lambda **k: tf.random.truncated_normal([4], **k),
+    "gamma": lambda **k: tf.random.gamma([4], 2.0, **k),
+    "poisson": lambda **k: tf.random.poisson([4], 50.0, **k),
+    "categorical": lambda **k: tf.random.categorical(tf.zeros([1, 1000]), 4, **k),
+    "shuffle": lambda **k: tf.random.shuffle(tf.range(50), **k),
+    "dropout": lambda **k: tf.nn.dropout(tf.ones([50]), 0.5, **k),
+}
+
+
+@pytest.fixture(params=DRAWS.values(), ids=DRAWS)
+def draw(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def same(x: Any, y: Any) -> bool:
+    return np.array_equal(x, y)
+
+
+def test_set_seed_starts_again(draw: Any) -> None:
+    tf.random.set_seed(1)
+    first = [draw() for _ in range(3)]
+    tf.random.set_seed(1)
+    again = [draw() for _ in range(3)]
+    tf.random.set_seed(2)
+    other = [draw() for _ in range(3)]
+    assert all(map(same, first, again))
+    assert not any(map(same, first, other)) and not same(first[0], first[1])
+
+
+def test_a_call_with_a_seed_has_a_sequence_of_its_own(draw: Any) -> None:
+    tf.random.set_seed(1)
+    first = [draw(seed=5), draw(seed=5), draw(seed=6)]
+    tf.random.set_seed(1)
+    draw()
+    sixth = draw(seed=6)
+    again = [draw(seed=5), draw(seed=5)]
+    assert same(first[0], again[0]) and same(first[1], again[1]) and same(first[2], sixth)
+    assert not same(first[0], first[1]) and not same(first[0], first[2])
+    tf.random.set_seed(2)
+    assert not same(draw(seed=5), first[0])
+
+
+def test_without_seeds_programs_differ_and_with_them_they_agree() -> None:
+    home = Path(__file__).resolve().parents[2]
+
+    def run(call: str) -> str:
+        program = f"import tape_api as tf; print(tf.random.normal([3]{call}).numpy().tolist())"
+        done = subprocess.run([sys.executable, "-c", program], cwd=home, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert run("") != run("")
+    assert run(", seed=3") == run(", seed=3")
+
+
+def test_calls_from_several_threads_differ() -> None:
+    tf.random.set_seed(0)
+    found: list[float] = []
+
+    def work() -> None:
+        found.extend(float(tf.random.uniform([], dtype=tf.float64)) for _ in range(50))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(set(found)) == 200
+
+
+def test_stateless() -> None:
+    for fn in (tf.random.stateless_uniform, tf.random.stateless_normal, tf.random.stateless_truncated_normal):
+        a, b, c = fn([4], seed=[1, 2]), fn([4], [1, 2]), fn([4], tf.constant([1, 3]))
+        assert same(a, b) and not same(a, c)
+        assert isinstance(a, tf.Tensor)
+    assert tf.random.stateless_categorical(tf.zeros([2, 3]), 5, [1, 2]).shape == (2, 5)
+
+
+def test_generators() -> None:
+    a, b = tf.random.Generator.from_seed(1), tf.random.Generator.from_seed(1)
+    first = [a.normal([3]), a.uniform([3]), a.truncated_normal([3])]
+    assert all(map(same, first, [b.normal([3]), b.uniform([3]), b.truncated_normal([3])]))
+    a.reset_from_seed(1)
+    assert same(a.normal([3]), first[0])
+    one, two = a.split(2)
+    assert not same(one.normal([3]), two.normal([3]))
+    free = tf.random.Generator.from_non_deterministic_state()
+    assert not same(free.normal([3]), tf.random.Generator.from_non_deterministic_state().normal([3]))
+
+
+def test_shapes_and_dtypes() -> None:
+    assert tf.random.uniform([2, 3], dtype=tf.float64).dtype == tf.float64
+    assert tf.random.uniform((2,), 0, 10, dtype=tf.int32).dtype == tf.int32
+    assert tf.random.normal(tf.constant([2, 2]), mean=tf.zeros([2])).shape == (2, 2)
+    assert tf.random.normal([]).shape == () and isinstance(tf.random.normal([]), tf.Tensor)
+    assert tf.random.normal(shape=[2], mean=1.0, stddev=2.0, dtype=tf.float16, seed=1, name="n").dtype == tf.float16
+
+
+def test_moments() -> None:
+    tf.random.set_seed(0)
+    x = tf.random.normal([20000], 3.0, 2.0).numpy()
+    assert abs(x.mean() - 3.0) < 0.05 and abs(x.std() - 2.0) < 0.05
+    u = tf.random.uniform([20000], -1.0, 3.0).numpy()
+    assert u.min() >= -1.0 and u.max() < 3.0 and abs(u.mean() - 1.0) < 0.05
+    n = tf.random.uniform([20000], 0, 5, tf.int32).numpy()
+    assert set(n.tolist()) == {0, 1, 2, 3, 4}
+    t = tf.random.truncated_normal([20000]).numpy()
+    assert abs(t).max() <= 2.0
+
+
+def test_parameters_are_differentiated() -> None:
+    mean, scale = tf.Variable(1.0), tf.Variable(2.0)
+    tf.random.set_seed(0)
+    with tf.GradientTape() as tape:
+        x = tf.reduce_sum(tf.random.normal([10], mean, scale))
+    dmean, dscale = tape.gradient(x, [mean, scale])
+    assert dmean.numpy() == 10.0
+    assert dscale.numpy() == pytest.approx((x.numpy() - 10.0) / 2.0, rel=1e-4)
+
+
+def test_dropout_is_differentiated() -> None:
+    x = tf.ones([100])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.nn.dropout(x, rate=0.5)
+    np.testing.assert_array_equal(tape.gradient(y, x), y)
+    assert set(np.unique(y)) == {0.0, 2.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: tf.random.uniform([-1]), ValueError, "negative"),
+        (lambda: tf.random.uniform([2], dtype=tf.int32), ValueError, "`maxval` must be given for integer dtype"),
+        (lambda: tf.random.normal([2], dtype=tf.int32), ValueError, "`dtype` must be floating, got int32"),
+        (lambda: tf.random.uniform("a"), ValueError, "must be integers"),
+        (lambda: tf.nn.dropout(tf.ones([2]), 1.5), ValueError, r"`rate` must be in \[0, 1\), got 1.5"),
+        (
+            lambda: tf.random.categorical(tf.zeros([3]), 1),
+            ValueError,
+            r"`logits` must have the shape \(rows, classes\)",
+        ),
+        (lambda: tf.random.normal([2], seed="x"), ValueError, "x"),
+    ],
+)
+def test_mistakes(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
