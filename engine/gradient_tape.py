@@ -5,6 +5,7 @@ One class for both front ends: it records eager tensors, and graph tensors as Te
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -209,7 +210,7 @@ class GradientTape:
         blocks = []
         for one in targets:
             shape = known_shape(one, "jacobian")
-            found = self._batched_walk(one, _identity(shape, dtype_of(one)), flat)
+            found = self._batched_walk(one, identity_seeds(shape, dtype_of(one)), flat)
             shapes = [shape + known_shape(s, "jacobian") for s in flat]
             results = [
                 _result(None if g is None else reshape(g, full), s, policy, full)
@@ -256,7 +257,7 @@ class GradientTape:
                 f"({format_shape(source_shape)}) to match."
             )
         check_rows_independent(self._tape.nodes, one, tracked_value(source))
-        rows = _identity(shape[1:], dtype_of(one))
+        rows = identity_seeds(shape[1:], dtype_of(one))
         seed = np.broadcast_to(rows[:, None], (rows.shape[0], *shape))
         (found,) = self._batched_walk(one, seed, [source])
         self._finish()
@@ -336,9 +337,9 @@ def _checked_seed(target: Any, seed: Any) -> Any:
     return seed
 
 
-def _identity(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def identity_seeds(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """One seed per element: the identity matrix with its columns in the given shape."""
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     return np.eye(count, dtype=dtype.numpy).reshape(count, *shape)
 
 

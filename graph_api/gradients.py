@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from engine import nest
 from engine.batching import Batched, batch_level, unbatch
-from engine.gradient_tape import UnconnectedGradients, as_policy
+from engine.gradient_tape import UnconnectedGradients, as_policy, identity_seeds
 from engine.ops.shape import reshape
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
@@ -148,11 +147,10 @@ def jacobian(
 def _rows(y: Any, xs: list[Any], stop_gradients: Any, policy: UnconnectedGradients) -> list[Any]:
     """The Jacobians of one target: its gradient with the rows of the identity as a batch of cotangents."""
     shape = known_shape(y, "jacobian")
-    size = math.prod(shape)
-    seed = np.eye(size, dtype=y.dtype.numpy).reshape(size, *shape)
+    seed = identity_seeds(shape, y.dtype)
     with batch_level() as level:
         found = symbolic_gradients(y, xs, Batched(seed, level), stop_gradients)
-        stacked = [None if g is None else unbatch(g, level, size) for g in found]
+        stacked = [None if g is None else unbatch(g, level, len(seed)) for g in found]
     wanted = [shape + known_shape(x, "jacobian") for x in xs]
     results = [None if g is None else reshape(g, s) for g, s in zip(stacked, wanted, strict=True)]
     if policy is UnconnectedGradients.NONE:
