@@ -1,0 +1,448 @@
+"""Convolutions in any number of spatial dimensions, and their transposes.
+
+A convolution is linear in the data and in the filters. Three ops hold each other's derivatives, so that they are closed
+under differentiation to every order:
+
+====================  ==========================================  =================================
+op                    operands                                    result
+====================  ==========================================  =================================
+``conv_op``           data, filters                               a convolution ``y``
+``conv_data_op``      shape of the data, filters, something as y  something as the data
+``conv_filters_op``   data, shape of the filters, as y            something as the filters
+====================  ==========================================  =================================
+
+Three more do so for depthwise convolutions, in which each channel has filters of its own.
+
+Data have the shape ``(*stack, *batch, *space, channels)``, filters ``(*stack, *size, channels, outputs)``. The first
+`stack` dimensions of all operands broadcast, which is how filters that differ between batch elements are vectorised.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.axes import expand_dims
+from engine.errors import ShapeError
+from engine.kinds import general
+from engine.op import Op
+from engine.operands import operands
+from engine.ops.conv_kernels import (
+    conv_data_kernel,
+    conv_filters_kernel,
+    conv_kernel,
+    depthwise_data_kernel,
+    depthwise_filters_kernel,
+    depthwise_kernel,
+)
+from engine.ops.conv_shapes import data_abstract, filters_abstract, forward_abstract
+from engine.ops.gather import gather
+from engine.ops.shape import shape, shape_operand, transpose
+from engine.ops.windows import Windows, is_channels_first, make_windows
+from engine.structural import sum_to_like
+from engine.value import shape_of
+
+# ---- the ops ---------------------------------------------------------------------------------------------------------
+
+
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """If only data differ between batch elements, they are more images; else all operands are stacked."""
+    roles = dict(zip(op.args, flags, strict=True))
+    if roles.get("sizes"):
+        raise ShapeError(f"{op.name}: a shape-like argument must not differ between batch elements")
+    if not params["stack"] and not roles.get("filters") and "filters" in roles:
+        return op(*inputs, **params)
+    stacked = [
+        x if flag or arg == "sizes" else expand_dims(x, (0,))
+        for x, flag, arg in zip(inputs, flags, op.args, strict=True)
+    ]
+    return op(*stacked, **{**params, "stack": params["stack"] + 1})
+
+
+def _bilinear(
+    name: str,
+    type: str,
+    args: tuple[str, ...],
+    kernel: Callable[..., Any],
+    abstract: Callable[..., Any],
+    transposes: Sequence[Callable[..., Any] | None],
+    doc: str,
+) -> Op:
+    """An op linear in two operands; a third one, without a transpose, is the shape of the result."""
+
+    def vjp(i: int, transpose: Any) -> Any:
+        def rule(ct: Any, out: Any, *inputs: Any, windows: Windows, stack: int) -> Any:
+            grad = transpose(ct, *inputs, windows=windows, stack=stack)
+            return sum_to_like(grad, inputs[i]) if stack else grad
+
+        return rule
+
+    def jvp(i: int) -> Any:
+        return lambda t, out, *inputs, **params: op(*inputs[:i], t, *inputs[i + 1 :], **params)
+
+    op = general(
+        name,
+        kernel,
+        abstract,
+        vjp=tuple(None if t is None else vjp(i, t) for i, t in enumerate(transposes)),
+        jvp=tuple(None if t is None else jvp(i) for i, t in enumerate(transposes)),
+        batch=_batch,
+        type=type,
+        args=args,
+        doc=doc,
+    )
+    return op
+
+
+_FORWARD, _DATA, _FILTERS = ("input", "filters"), ("sizes", "filters", "ct"), ("input", "sizes", "ct")
+
+conv_op = _bilinear(
+    "conv_op",
+    "Conv2D",
+    _FORWARD,
+    conv_kernel,
+    functools.partial(forward_abstract, name="conv", depthwise=False),
+    (
+        lambda ct, x, w, **params: conv_data_op(shape(x), w, ct, **params),
+        lambda ct, x, w, **params: conv_filters_op(x, shape(w), ct, **params),
+    ),
+    "Sums of data over windows, weighted by filters.",
+)
+conv_data_op = _bilinear(
+    "conv_data_op",
+    "Conv2DBackpropInput",
+    _DATA,
+    conv_data_kernel,
+    functools.partial(data_abstract, name="conv_transpose", depthwise=False),
+    (
+        None,
+        lambda ct, sizes, w, y, **params: conv_filters_op(ct, shape(w), y, **params),
+        lambda ct, sizes, w, y, **params: conv_op(ct, w, **params),
+    ),
+    "The transpose of `conv_op` in the data, which have the shape `sizes`.",
+)
+conv_filters_op = _bilinear(
+    "conv_filters_op",
+    "Conv2DBackpropFilter",
+    _FILTERS,
+    conv_filters_kernel,
+    functools.partial(filters_abstract, name="conv_filters", depthwise=False),
+    (
+        lambda ct, x, sizes, y, **params: conv_data_op(shape(x), ct, y, **params),
+        None,
+        lambda ct, x, sizes, y, **params: conv_op(x, ct, **params),
+    ),
+    "The transpose of `conv_op` in the filters, which have the shape `sizes`.",
+)
+depthwise_op = _bilinear(
+    "depthwise_op",
+    "DepthwiseConv2dNative",
+    _FORWARD,
+    depthwise_kernel,
+    functools.partial(forward_abstract, name="depthwise_conv", depthwise=True),
+    (
+        lambda ct, x, w, **params: depthwise_data_op(shape(x), w, ct, **params),
+        lambda ct, x, w, **params: depthwise_filters_op(x, shape(w), ct, **params),
+    ),
+    "Sums of data over windows, weighted by filters of each channel's own.",
+)
+depthwise_data_op = _bilinear(
+    "depthwise_data_op",
+    "DepthwiseConv2dNativeBackpropInput",
+    _DATA,
+    depthwise_data_kernel,
+    functools.partial(data_abstract, name="depthwise_conv", depthwise=True),
+    (
+        None,
+        lambda ct, sizes, w, y, **params: depthwise_filters_op(ct, shape(w), y, **params),
+        lambda ct, sizes, w, y, **params: depthwise_op(ct, w, **params),
+    ),
+    "The transpose of `depthwise_op` in the data, which have the shape `sizes`.",
+)
+depthwise_filters_op = _bilinear(
+    "depthwise_filters_op",
+    "DepthwiseConv2dNativeBackpropFilter",
+    _FILTERS,
+    depthwise_filters_kernel,
+    functools.partial(filters_abstract, name="depthwise_conv", depthwise=True),
+    (
+        lambda ct, x, sizes, y, **params: depthwise_data_op(shape(x), ct, y, **params),
+        None,
+        lambda ct, x, sizes, y, **params: depthwise_op(x, ct, **params),
+    ),
+    "The transpose of `depthwise_op` in the filters, which have the shape `sizes`.",
+)
+
+
+# ---- convolutions ----------------------------------------------------------------------------------------------------
+
+
+def _channels_last(x: Any, rank: int, channels_first: bool) -> Any:
+    return transpose(x, [0, *range(2, rank + 2), 1]) if channels_first else x
+
+
+def _as_given(y: Any, rank: int, channels_first: bool) -> Any:
+    return transpose(y, [0, rank + 1, *range(1, rank + 1)]) if channels_first else y
+
+
+def _convolve(
+    name: str, rank: int, input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None, dilations: Any
+) -> Any:
+    first = is_channels_first(name, data_format, rank)
+    windows = make_windows(name, rank, strides, padding, first, dilations)
+    return _as_given(conv_op(_channels_last(input, rank, first), filters, windows=windows, stack=0), rank, first)
+
+
+@operands("input", "filters")
+def conv2d(
+    input: Any, filters: Any, strides: Any, padding: Any, data_format: str = "NHWC", dilations: Any = None
+) -> Any:
+    """Two-dimensional convolution (a correlation: filters are not mirrored).
+
+    Parameters
+    ----------
+    input : value, shape (batch, height, width, channels)
+        There may be more than one batch dimension.
+    filters : value, shape (rows, columns, channels, outputs)
+        With a fraction 1/k of the input's channels, it is a convolution in k groups of channels.
+    strides, dilations : int, or sequence of 1, 2 or 4 ints
+        The steps of the windows, and the distance between their taps. Those of batch and channels must be 1.
+    padding : str or sequence of 4 pairs
+        ``"VALID"``: windows lie inside the input. ``"SAME"``: zeros are added, so that with stride 1 the size stays.
+        ``[[0, 0], [top, bottom], [left, right], [0, 0]]``: so many zeros are added.
+    data_format : str
+        ``"NHWC"``, or ``"NCHW"`` if the channels of input and result come before the spatial dimensions.
+
+    Returns
+    -------
+    value, shape (batch, height, width, outputs)
+
+    Raises
+    ------
+    ShapeError
+        If a rank is wrong, the numbers of channels differ or no window fits.
+
+    Examples
+    --------
+    >>> conv2d(np.ones((1, 3, 3, 1)), np.ones((2, 2, 1, 1)), 1, "SAME")[0, :, :, 0]
+    array([[4., 4., 2.],
+           [4., 4., 2.],
+           [2., 2., 1.]])
+    """
+    return _convolve("conv2d", 2, input, filters, strides, padding, data_format, dilations)
+
+
+@operands("input", "filters")
+def conv1d(input: Any, filters: Any, stride: Any, padding: Any, data_format: str = "NWC", dilations: Any = None) -> Any:
+    """One-dimensional convolution: as `conv2d`, of shapes (batch, width, channels) and (columns, channels, outputs).
+
+    Examples
+    --------
+    >>> conv1d(np.arange(4.0).reshape(1, 4, 1), np.array([1.0, 2.0]).reshape(2, 1, 1), 1, "VALID").ravel()
+    array([2., 5., 8.])
+    """
+    return _convolve("conv1d", 1, input, filters, stride, padding, data_format, dilations)
+
+
+@operands("input", "filters")
+def conv3d(
+    input: Any, filters: Any, strides: Any, padding: Any, data_format: str = "NDHWC", dilations: Any = None
+) -> Any:
+    """Three-dimensional convolution: as `conv2d` with a dimension `depth` before `height`."""
+    return _convolve("conv3d", 3, input, filters, strides, padding, data_format, dilations)
+
+
+@operands("input", "filters")
+def convolution(
+    input: Any,
+    filters: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """Convolution in as many dimensions as the filters have beside channels and outputs; see `conv2d`."""
+    shape_of_filters = shape_of(filters)
+    if shape_of_filters is None:
+        raise ShapeError("convolution: the rank of `filters` must be known; give it one with set_shape")
+    rank = len(shape_of_filters) - 2
+    return _convolve("convolution", rank, input, filters, strides, padding, data_format, dilations)
+
+
+@operands("value", "filters")
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any) -> Any:
+    """`conv2d` with `rate` as the distance between neighbouring taps, in steps of one."""
+    return _convolve("atrous_conv2d", 2, value, filters, 1, padding, "NHWC", rate)
+
+
+# ---- transposed convolutions -----------------------------------------------------------------------------------------
+
+
+def _convolve_back(
+    name: str,
+    rank: int,
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None,
+    dilations: Any,
+) -> Any:
+    first = is_channels_first(name, data_format, rank)
+    windows = make_windows(name, rank, strides, padding, first, dilations)
+    sizes = shape_operand(output_shape)
+    if first:
+        sizes = gather(sizes, np.array([0, *range(2, rank + 2), 1]))
+    y = conv_data_op(sizes, filters, _channels_last(input, rank, first), windows=windows, stack=0)
+    return _as_given(y, rank, first)
+
+
+@operands("input", "filters")
+def conv2d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    dilations: Any = None,
+) -> Any:
+    """The transpose of `conv2d`, often called deconvolution.
+
+    Parameters
+    ----------
+    input : value, shape (batch, height, width, channels)
+        Of the shape that a convolution of the result would have.
+    filters : value, shape (rows, columns, outputs, channels)
+    output_shape : integer vector
+        The shape of the result: of all that would be convolved to the input's shape, the one that is meant.
+    strides, padding, data_format, dilations
+        Those of the convolution.
+
+    Returns
+    -------
+    value, shape `output_shape`
+
+    Examples
+    --------
+    >>> conv2d_transpose(np.ones((1, 1, 2, 1)), np.ones((1, 3, 1, 1)), [1, 1, 5, 1], [1, 2], "VALID").ravel()
+    array([1., 1., 2., 1., 1.])
+    """
+    return _convolve_back("conv2d_transpose", 2, input, filters, output_shape, strides, padding, data_format, dilations)
+
+
+@operands("input", "filters")
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+) -> Any:
+    """The transpose of `conv1d`; see `conv2d_transpose`."""
+    return _convolve_back("conv1d_transpose", 1, input, filters, output_shape, strides, padding, data_format, dilations)
+
+
+@operands("input", "filters")
+def conv3d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NDHWC",
+    dilations: Any = None,
+) -> Any:
+    """The transpose of `conv3d`; see `conv2d_transpose`."""
+    return _convolve_back("conv3d_transpose", 3, input, filters, output_shape, strides, padding, data_format, dilations)
+
+
+@operands("filters", "out_backprop")
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filters: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = None,
+) -> Any:
+    """The gradient of `conv2d` with respect to an input of the shape `input_sizes`."""
+    return _convolve_back(
+        "conv2d_backprop_input", 2, out_backprop, filters, input_sizes, strides, padding, data_format, dilations
+    )
+
+
+@operands("input", "out_backprop")
+def conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = None,
+) -> Any:
+    """The gradient of `conv2d` with respect to filters of the shape `filter_sizes`."""
+    name = "conv2d_backprop_filter"
+    first = is_channels_first(name, data_format, 2)
+    windows = make_windows(name, 2, strides, padding, first, dilations)
+    x, ct = _channels_last(input, 2, first), _channels_last(out_backprop, 2, first)
+    return conv_filters_op(x, shape_operand(filter_sizes), ct, windows=windows, stack=0)
+
+
+# ---- depthwise convolutions ------------------------------------------------------------------------------------------
+
+
+@operands("input", "filter")
+def depthwise_conv2d(
+    input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None = None, dilations: Any = None
+) -> Any:
+    """Convolution of each channel with filters of its own.
+
+    Parameters
+    ----------
+    input : value, shape (batch, height, width, channels)
+    filter : value, shape (rows, columns, channels, multiplier)
+    strides, padding, data_format, dilations
+        As in `conv2d`.
+
+    Returns
+    -------
+    value, shape (batch, height, width, channels * multiplier)
+        The results of channel 0 come first.
+    """
+    name = "depthwise_conv2d"
+    first = is_channels_first(name, data_format, 2)
+    windows = make_windows(name, 2, strides, padding, first, dilations)
+    return _as_given(depthwise_op(_channels_last(input, 2, first), filter, windows=windows, stack=0), 2, first)
+
+
+@operands("input", "depthwise_filter", "pointwise_filter")
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """A depthwise convolution, then one of single points that mixes the channels.
+
+    Parameters
+    ----------
+    input : value, shape (batch, height, width, channels)
+    depthwise_filter : value, shape (rows, columns, channels, multiplier)
+    pointwise_filter : value, shape (1, 1, channels * multiplier, outputs)
+    strides, padding, data_format, dilations
+        Those of the depthwise convolution.
+    """
+    y = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
+    return conv2d(y, pointwise_filter, 1, "VALID", data_format or "NHWC")

@@ -1,0 +1,273 @@
+"""The kernels of convolutions (`engine.ops.conv` says what the operands are).
+
+Convolutions over all channels lay the windows of some images at a time side by side (im2col) and multiply matrices; how
+many at a time is chosen so that they stay in the processor's cache. Depthwise ones visit one tap of all windows at a
+time, again some images at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ShapeError
+from engine.ops.shape import as_dims
+from engine.ops.windows import Span, Windows, blank, core, padded, patches, spans, taps
+
+_CACHE = 1 << 19
+"""How many numbers may lie side by side at a time."""
+_SHORT_RUN = 16
+"""Windows whose rows are shorter than this are copied tap by tap."""
+_PASSES = 8
+"""Work that goes over each number several times is done on parts so many times smaller."""
+
+# ---- what the kernels share ------------------------------------------------------------------------------------------
+
+
+def _images(x: Any, stack: int, rank: int) -> Any:
+    """Data with one batch dimension behind the stacked ones."""
+    batch = x.shape[stack : -rank - 1]
+    return x if len(batch) == 1 else x.reshape(*x.shape[:stack], math.prod(batch), *x.shape[-rank - 1 :])
+
+
+def _check_ranks(data: Sequence[int], filters: Sequence[int], stack: int, rank: int) -> None:
+    """Raise unless the shapes have the dimensions they need; abstract evaluation then says it better."""
+    if len(data) < stack + rank + 2 or len(filters) < rank + 2:
+        raise ShapeError(f"data and filters must have rank {rank + 2}")
+    if data[-1] != filters[-2]:
+        raise ShapeError(f"data have {data[-1]} channels, filters {filters[-2]}")
+
+
+def _groups(data: Sequence[int], filters: Sequence[int]) -> int:
+    """In how many groups of channels data are convolved, if filters have a fraction of the channels."""
+    channels, each = data[-1], filters[-2] if len(filters) > 1 else 0
+    return channels // each if each and channels % each == 0 else 1
+
+
+def _check_result(ct: Any, along: Sequence[Span], outputs: int) -> None:
+    expected = (*[s.number for s in along], outputs)
+    if ct.shape[-len(expected) :] != expected:
+        raise ShapeError(f"the result of this convolution ends in {expected}, not in {ct.shape[-len(expected) :]}")
+
+
+def _parts(images: int, each: int) -> Iterator[slice]:
+    """Images to deal with at a time, if each needs so many numbers."""
+    step = max(1, _CACHE // max(1, each))
+    return (slice(begin, min(begin + step, images)) for begin in range(0, images, step))
+
+
+def _rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> Any:
+    """The windows of images of shape ``(*stack, n, *space, channels)`` as rows of a matrix, one matrix per stack."""
+    rank, channels = len(size), x.shape[-1]
+    lead, images = x.shape[: -rank - 2], x.shape[-rank - 2]
+    height, width = images * math.prod([s.number for s in along]), math.prod(size) * channels
+    if _is_pointwise(size, windows, along):
+        return x.reshape(*lead, height, width)
+    flat = padded(x.reshape(math.prod(lead) * images, *x.shape[-rank - 1 :]), along)
+    if lead or size[-1] * channels >= _SHORT_RUN:
+        return patches(flat, size, windows, along).reshape(*lead, height, width)
+    # A window's rows are short but an image's are long: copy those, and multiply by the transpose.
+    planes = np.moveaxis(np.ascontiguousarray(np.moveaxis(flat, -1, 0)), 0, -1)
+    taps_first = (*range(1 + rank, 2 + 2 * rank), *range(1 + rank))
+    return patches(planes, size, windows, along).transpose(taps_first).reshape(width, height).T
+
+
+def _is_pointwise(size: Sequence[int], windows: Windows, along: Sequence[Span]) -> bool:
+    """Whether each window is one point, and each point one window."""
+    return math.prod(size) == max(windows.strides) == 1 and not any(s.before or s.behind for s in along)
+
+
+def _in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that computes half precision in single precision, in which matrix products are fast."""
+
+    @functools.wraps(kernel)
+    def wrapped(*operands: Any, **params: Any) -> Any:
+        if all(x.dtype != np.float16 for x in operands):
+            return kernel(*operands, **params)
+        wide = [x.astype(np.float32) if x.dtype == np.float16 else x for x in operands]
+        return kernel(*wide, **params).astype(np.float16)
+
+    return wrapped
+
+
+# ---- kernels: all channels into each output --------------------------------------------------------------------------
+
+
+@_in_single
+def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
+    """A convolution."""
+    rank = len(windows.strides)
+    if (groups := _groups(x.shape, w.shape)) > 1:
+        parts = zip(np.split(x, groups, -1), np.split(w, groups, -1), strict=True)
+        return np.concatenate([conv_kernel(a, b, windows=windows, stack=stack) for a, b in parts], -1)
+    _check_ranks(x.shape, w.shape, stack, rank)
+    *size, channels, outputs = w.shape[stack:]
+    along = spans("conv", x.shape[-rank - 1 : -1], size, windows)
+    inner = tuple([s.number for s in along])
+    images = _images(x, stack, rank)
+    matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
+    lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
+    out = np.empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
+    every = (slice(None),) * stack
+    for part in _parts(images.shape[stack], math.prod(x.shape[:stack] + inner) * matrix.shape[-2]):
+        rows = _rows(images[(*every, part)], size, windows, along)
+        target = out[(*every, part)]
+        if stack:
+            target[...] = np.matmul(rows, matrix).reshape(target.shape)
+        else:
+            np.matmul(rows, matrix, out=target.reshape(len(rows), outputs))
+    return out.reshape(*lead, *x.shape[stack : -rank - 1], *inner, outputs)
+
+
+@_in_single
+def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: int) -> Any:
+    """Its transpose in the data."""
+    rank = len(windows.strides)
+    wanted, size = as_dims(sizes), w.shape[stack:-2]
+    if (groups := _groups(wanted, w.shape)) > 1:
+        each = np.array([*wanted[:-1], w.shape[-2]])
+        parts = zip(np.split(w, groups, -1), np.split(ct, groups, -1), strict=True)
+        return np.concatenate([conv_data_kernel(each, a, b, windows=windows, stack=stack) for a, b in parts], -1)
+    batch, space, channels = ct.shape[stack : -rank - 1], wanted[-rank - 1 : -1], wanted[-1]
+    _check_ranks((*batch, *wanted) if stack else wanted, w.shape, 0, rank)
+    along = spans("conv_transpose", space, size, windows)
+    _check_result(ct, along, w.shape[-1])
+    _check_batch(batch, wanted[: -rank - 1])
+    images = _images(ct, stack, rank)
+    matrices = w.reshape(*w.shape[:stack], math.prod(size), channels, w.shape[-1]).swapaxes(-1, -2)
+    lead = np.broadcast_shapes(ct.shape[:stack], w.shape[:stack])
+    out = np.empty((*lead, images.shape[stack], *space, channels), ct.dtype)
+    inner = tuple([s.number for s in along])
+    every = (slice(None),) * stack
+    for part in _parts(images.shape[stack], math.prod(lead + inner + size) * channels):
+        some = images[(*every, part)]
+        count = some.shape[stack]
+        points = some.reshape(*ct.shape[:stack], 1, count * math.prod(inner), w.shape[-1])
+        by_tap = np.matmul(points, matrices)
+        if _is_pointwise(size, windows, along):
+            out[(*every, part)] = by_tap.reshape(*lead, count, *space, channels)
+            continue
+        sums = blank((*lead, count), space, channels, along, ct.dtype)
+        for i, key in enumerate(taps(size, windows, along)):
+            sums[key] += by_tap[..., i, :, :].reshape(*lead, count, *inner, channels)
+        out[(*every, part)] = core(sums, space, along)
+    return out.reshape(*lead, *batch, *space, channels)
+
+
+def _check_batch(batch: Sequence[int], wanted: Sequence[int]) -> None:
+    """Raise unless the batch is as large as the wanted shape says (as far as both go: batching adds dimensions)."""
+    both = min(len(batch), len(wanted))
+    if tuple(batch[len(batch) - both :]) != tuple(wanted[len(wanted) - both :]):
+        raise ShapeError(f"the batch has the dimensions {tuple(batch)}, but {tuple(wanted)} are wanted")
+
+
+@_in_single
+def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack: int) -> Any:
+    """Its transpose in the filters."""
+    rank = len(windows.strides)
+    wanted = as_dims(sizes)[-rank - 2 :]
+    if (groups := _groups(x.shape, wanted)) > 1:
+        each = np.array([*wanted[:-1], wanted[-1] // groups])
+        parts = zip(np.split(x, groups, -1), np.split(ct, groups, -1), strict=True)
+        return np.concatenate([conv_filters_kernel(a, each, b, windows=windows, stack=stack) for a, b in parts], -1)
+    _check_ranks(x.shape, wanted, stack, rank)
+    *size, channels, outputs = wanted
+    along = spans("conv_filters", x.shape[-rank - 1 : -1], size, windows)
+    _check_result(ct, along, outputs)
+    images, results = _images(x, stack, rank), _images(ct, stack, rank)
+    if images.shape[stack] != results.shape[stack]:
+        raise ShapeError("data and result differ in their batch dimensions")
+    width, height = math.prod(size) * channels, math.prod([s.number for s in along])
+    lead = np.broadcast_shapes(x.shape[:stack], ct.shape[:stack])
+    out = np.zeros((*lead, width, outputs), x.dtype)
+    every = (slice(None),) * stack
+    for part in _parts(images.shape[stack], math.prod(x.shape[:stack]) * height * width):
+        rows = _rows(images[(*every, part)], size, windows, along)
+        points = results[(*every, part)].reshape(*ct.shape[:stack], rows.shape[-2], outputs)
+        out += np.matmul(rows.swapaxes(-1, -2), points)
+    return out.reshape(*lead, *size, channels, outputs)
+
+
+# ---- kernels: each channel on its own --------------------------------------------------------------------------------
+
+
+def _tap_weights(w: Any, stack: int, rank: int) -> Any:
+    """Filters as ``(taps, *stack, 1, ..., 1, channels * multiplier)``, to go with data of one batch dimension."""
+    count = math.prod(w.shape[stack:-2])
+    flat = w.reshape(*w.shape[:stack], count, *(1,) * (rank + 1), w.shape[-2] * w.shape[-1])
+    return np.moveaxis(flat, stack, 0)
+
+
+def _repeated(x: Any, times: int) -> Any:
+    return x if times == 1 else np.repeat(x, times, axis=-1)
+
+
+@_in_single
+def depthwise_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
+    """A depthwise convolution."""
+    rank = len(windows.strides)
+    _check_ranks(x.shape, w.shape, stack, rank)
+    *size, channels, multiplier = w.shape[stack:]
+    along = spans("depthwise_conv", x.shape[-rank - 1 : -1], size, windows)
+    inner = tuple([s.number for s in along])
+    images, weights = _images(x, stack, rank), _tap_weights(w, stack, rank)
+    lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
+    out = np.zeros((*lead, images.shape[stack], *inner, channels * multiplier), x.dtype)
+    every = (slice(None),) * stack
+    for part in _parts(images.shape[stack], math.prod(lead + inner) * channels * multiplier * _PASSES):
+        some = padded(_repeated(images[(*every, part)], multiplier), along)
+        target = out[(*every, part)]
+        for weight, key in zip(weights, taps(size, windows, along), strict=True):
+            target += some[key] * weight
+    return out.reshape(*lead, *x.shape[stack : -rank - 1], *inner, channels * multiplier)
+
+
+@_in_single
+def depthwise_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: int) -> Any:
+    """Its transpose in the data."""
+    rank = len(windows.strides)
+    wanted, size, multiplier = as_dims(sizes), w.shape[stack:-2], w.shape[-1]
+    batch, space, channels = ct.shape[stack : -rank - 1], wanted[-rank - 1 : -1], wanted[-1]
+    _check_ranks((*batch, *wanted) if stack else wanted, w.shape, 0, rank)
+    along = spans("depthwise_conv", space, size, windows)
+    _check_result(ct, along, channels * multiplier)
+    _check_batch(batch, wanted[: -rank - 1])
+    images, weights = _images(ct, stack, rank), _tap_weights(w, stack, rank)
+    lead = np.broadcast_shapes(ct.shape[:stack], w.shape[:stack])
+    out = np.empty((*lead, images.shape[stack], *space, channels), ct.dtype)
+    every = (slice(None),) * stack
+    for part in _parts(images.shape[stack], math.prod(lead + space) * channels * multiplier * _PASSES):
+        some, target = images[(*every, part)], out[(*every, part)]
+        sums = blank(target.shape[: stack + 1], space, channels * multiplier, along, ct.dtype)
+        for weight, key in zip(weights, taps(size, windows, along), strict=True):
+            sums[key] += some * weight
+        found = core(sums, space, along)
+        target[...] = found if multiplier == 1 else np.add.reduce(found.reshape(*target.shape, multiplier), axis=-1)
+    return out.reshape(*lead, *batch, *space, channels)
+
+
+@_in_single
+def depthwise_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack: int) -> Any:
+    """Its transpose in the filters."""
+    rank = len(windows.strides)
+    wanted = as_dims(sizes)[-rank - 2 :]
+    _check_ranks(x.shape, wanted, stack, rank)
+    *size, channels, multiplier = wanted
+    along = spans("depthwise_conv", x.shape[-rank - 1 : -1], size, windows)
+    _check_result(ct, along, channels * multiplier)
+    images, results = _images(x, stack, rank), _images(ct, stack, rank)
+    if images.shape[stack] != results.shape[stack]:
+        raise ShapeError("data and result differ in their batch dimensions")
+    lead = np.broadcast_shapes(x.shape[:stack], ct.shape[:stack])
+    out = np.zeros((math.prod(size), *lead, channels * multiplier), x.dtype)
+    every = (slice(None),) * stack
+    inside = tuple(range(stack, stack + rank + 1))
+    for part in _parts(images.shape[stack], math.prod((*lead, *ct.shape[-rank - 1 :])) * _PASSES):
+        some, points = padded(_repeated(images[(*every, part)], multiplier), along), results[(*every, part)]
+        for i, key in enumerate(taps(size, windows, along)):
+            out[i] += np.add.reduce(some[key] * points, axis=inside)
+    return np.moveaxis(out, 0, stack).reshape(*lead, *wanted)

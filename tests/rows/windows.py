@@ -1,0 +1,29 @@
+"""Rows of `engine.ops.windows`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.ops import windows
+from engine.ops.windows import Windows
+from tests.row import Row, fixed, real
+
+SIZE = {"size": (2, 3), "windows": Windows((2, 1), "SAME", (1, 1))}
+
+ROWS = (
+    Row(
+        windows.extract_patches_op,
+        (real(2, 3, 4, 2),),
+        SIZE,
+        tf=lambda tf, x: tf.image.extract_patches(x, [1, 2, 3, 1], [1, 2, 1, 1], [1, 1, 1, 1], "SAME"),
+    ),
+    Row(
+        windows.extract_patches_op,
+        (real(2, 5, 4, 2),),
+        label="dilated",
+        call=lambda x: windows.extract_patches(x, [1, 2, 2, 1], [1, 1, 1, 1], [1, 2, 2, 1], "VALID"),
+        tf=lambda tf, x: tf.image.extract_patches(x, [1, 2, 2, 1], [1, 1, 1, 1], [1, 2, 2, 1], "VALID"),
+    ),
+    Row(windows.extract_patches_op, (real(0, 3, 4, 2),), SIZE, label="no images"),
+    Row(windows.overlay_patches_op, (real(2, 2, 4, 12), fixed([2, 3, 4, 2], np.int32)), SIZE),
+)
