@@ -174,6 +174,7 @@ class Layer(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the layer: convert and cast the inputs, build it if need be, and apply `call`."""
+        self._check_initialised()
         accepts = _parameters(type(self).call)
         arguments = [_converted(a, self._dtype if self._autocast else None) for a in args]
         training = kwargs.pop("training", None)
@@ -196,10 +197,6 @@ class Layer(Module):
         """Build the layer for the shapes of the first argument (whose structure they have)."""
         first = arguments[0] if arguments else None
         shapes = nest.map_structure(lambda x: x.shape if isinstance(x, Value) else None, first)
-        self._build_with(shapes)
-
-    def _build_with(self, shapes: Any) -> None:
-        self._check_initialised()
         self.build(shapes)
         self.built = True
 

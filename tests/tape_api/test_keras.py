@@ -1,0 +1,491 @@
+"""Layers, models, losses, metrics, initializers."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tf
+from tape_api import keras
+from tape_api.keras import layers
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_names() -> None:
+    keras.backend.clear_session()
+
+
+def as_lists(x: Any) -> Any:
+    return [round(float(v), 5) for v in np.ravel(x)]
+
+
+# ---- layers ----------------------------------------------------------------------------------------------------------
+
+
+def test_dense() -> None:
+    layer = layers.Dense(2, kernel_initializer=keras.initializers.Constant([[1.0, 2.0], [3.0, 4.0]]))
+    assert not layer.built and layer.weights == []
+    x = np.array([[1.0, -1.0]])
+    np.testing.assert_array_equal(layer(x), [[-2.0, -2.0]])
+    assert layer.built and layer(x).dtype == tf.float32
+    assert [v.name for v in layer.trainable_variables] == ["dense/kernel:0", "dense/bias:0"]
+    assert layer.kernel.shape == (2, 2) and layer.bias.shape == (2,)
+    np.testing.assert_array_equal(layer([[1, -1]]), [[-2.0, -2.0]])
+    assert layer(tf.ones([3, 4, 2])).shape == (3, 4, 2)
+
+
+def test_dense_options() -> None:
+    layer = layers.Dense(
+        3, activation="relu", use_bias=False, name="first", dtype="float64", kernel_regularizer="l2", input_dim=2
+    )
+    y = layer(RNG.standard_normal((4, 2)))
+    assert y.dtype == tf.float64 and y.numpy().min() >= 0
+    assert [v.name for v in layer.weights] == ["first/kernel:0"] and layer.bias is None
+    assert float(layer.losses[0]) == pytest.approx(0.01 * np.sum(layer.kernel.numpy() ** 2))
+    assert layer.count_params() == 6 and layer.dtype == "float64"
+    assert layers.Dense(2, activation=tf.nn.tanh).activation is tf.nn.tanh
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: layers.Dense(0), "`units`, expected a positive integer"),
+        (lambda: layers.Dense(2.5), "`units`, expected a positive integer"),
+        (lambda: layers.Dense(2, activation="nonsense"), "activation function identifier: 'nonsense'; known are elu"),
+        (lambda: layers.Dense(2, kernel_initializer="nonsense"), "initializer identifier: 'nonsense'"),
+        (lambda: layers.Dense(2, nonsense=1), "Unrecognized keyword arguments passed to Dense: {'nonsense': 1}"),
+        (lambda: layers.Dropout(1.5), "`rate` must be a float between 0 and 1"),
+        (lambda: layers.Dense(2)(tf.ones([3])), "rank 2 or more"),
+        (lambda: layers.InputLayer(), "`shape` must be given"),
+        (lambda: keras.losses.MeanSquaredError(reduction="nonsense"), "`reduction` must be one of"),
+        (lambda: keras.losses.get("nonsense"), "loss identifier"),
+        (lambda: keras.metrics.get("nonsense"), "metric identifier"),
+        (lambda: keras.initializers.VarianceScaling(mode="nonsense"), "Invalid `mode`"),
+        (lambda: keras.initializers.VarianceScaling(scale=-1), "`scale` must be positive"),
+        (lambda: keras.backend.set_floatx("int32"), "must be floating"),
+    ],
+)
+def test_mistakes(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_inputs_that_do_not_fit_the_kernel() -> None:
+    layer = layers.Dense(2)
+    layer(tf.ones([1, 3]))
+    with pytest.raises(ValueError, match=r"Input 0 of layer 'dense' .* axis -1 has value 3, but received .* \(1, 4\)"):
+        layer(tf.ones([1, 4]))
+
+
+def test_small_layers() -> None:
+    x = tf.constant([[-2.0, 0.0, 3.0, 8.0]])
+    assert as_lists(layers.ReLU()(x)) == [0, 0, 3, 8]
+    assert as_lists(layers.ReLU(6.0)(x)) == [0, 0, 3, 6]
+    assert as_lists(layers.ReLU(max_value=5.0, negative_slope=0.5, threshold=1.0)(x)) == [-1.5, -0.5, 3, 5]
+    assert as_lists(layers.LeakyReLU()(x)) == [-0.6, 0, 3, 8]
+    assert as_lists(layers.LeakyReLU(alpha=0.1)(x)) == [-0.2, 0, 3, 8]
+    assert as_lists(layers.Activation("linear")(x)) == [-2, 0, 3, 8]
+    assert as_lists(tf.reduce_sum(layers.Softmax()(x))) == [1]
+    assert layers.Flatten()(tf.ones([2, 3, 4])).shape == (2, 12)
+    assert layers.Flatten()(tf.ones([2])).shape == (2, 1)
+    assert layers.Reshape((2, -1))(x).shape == (1, 2, 2)
+    assert as_lists(layers.Lambda(lambda v, k: v * k, arguments={"k": 2.0})(x)) == [-4, 0, 6, 16]
+    assert layers.Concatenate(axis=0)([x, x]).shape == (2, 4)
+    assert as_lists(layers.Add()([x, x, x])) == [-6, 0, 9, 24]
+    assert layers.Embedding(5, 3)(np.array([[0, 4]])).shape == (1, 2, 3)
+
+
+def test_dropout_acts_while_training_only() -> None:
+    x = tf.ones([1, 1000])
+    layer = layers.Dropout(0.25, seed=1)
+    np.testing.assert_array_equal(layer(x), x)
+    np.testing.assert_array_equal(layer(x, training=False), x)
+    y = layer(x, training=True).numpy()
+    assert set(np.unique(y)) == {np.float32(0), np.float32(1 / 0.75)} and abs(y.mean() - 1) < 0.1
+    assert not np.any(layers.Dropout(1.0)(x, training=True))
+
+
+def test_batch_normalization() -> None:
+    x = RNG.normal(3.0, 2.0, (64, 5)).astype(np.float32)
+    layer = layers.BatchNormalization(momentum=0.5, epsilon=1e-6)
+    y = layer(x, training=True).numpy()
+    np.testing.assert_allclose(y.mean(axis=0), 0.0, atol=1e-5)
+    np.testing.assert_allclose(y.std(axis=0), 1.0, atol=1e-4)
+    np.testing.assert_allclose(layer.moving_mean, x.mean(axis=0) / 2, rtol=1e-5)
+    np.testing.assert_allclose(layer.moving_variance, 0.5 + x.var(axis=0) / 2, rtol=1e-5)
+    names = ["gamma", "beta", "moving_mean", "moving_variance"]
+    assert [v.name.split("/")[1][:-2] for v in layer.weights] == names
+    assert [v.name.split("/")[1][:-2] for v in layer.trainable_weights] == names[:2]
+    still = layer(x).numpy()
+    assert abs(still.mean()) > 0.1
+
+
+def test_layer_normalization() -> None:
+    y = layers.LayerNormalization(epsilon=1e-6)(RNG.normal(3.0, 2.0, (4, 50))).numpy()
+    np.testing.assert_allclose(y.mean(axis=1), 0.0, atol=1e-5)
+    np.testing.assert_allclose(y.std(axis=1), 1.0, atol=1e-4)
+
+
+class Scale(layers.Layer):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.offset = tf.Variable([1.0], name="offset")
+        self.inner = [layers.Dense(1), {"d": layers.Dense(2, name="deep")}]
+
+    def build(self, input_shape: Any) -> None:
+        self.factor = self.add_weight("factor", shape=[int(input_shape[-1])], initializer="ones")
+        self.steps = self.add_weight(shape=(), dtype=tf.int64, trainable=False, name="steps")
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        if training:
+            self.add_loss(tf.reduce_sum(inputs))
+        y = inputs * self.factor + self.offset
+        return self.inner[0](y) + self.inner[1]["d"](y)
+
+
+def test_layers_of_ones_own() -> None:
+    layer = Scale()
+    assert layer(tf.ones([2, 3])).shape == (2, 2)
+    names = [v.name for v in layer.weights]
+    assert names[:3] == ["scale/factor:0", "scale/steps:0", "offset:0"]
+    assert {n.split("/")[0] for n in names[3:]} == {"dense", "deep"}
+    assert len(layer.trainable_variables) == 6 and len(layer.non_trainable_variables) == 1
+    assert layer.losses == []
+    layer(tf.ones([2, 3]), training=True)
+    assert [float(x) for x in layer.losses] == [6.0]
+    layer(tf.ones([2, 3]), training=True)
+    assert len(layer.losses) == 1
+    assert layer.get_config() == {"name": "scale", "trainable": True, "dtype": "float32"}
+
+
+def test_a_frozen_layer_trains_nothing() -> None:
+    model = keras.Sequential([layers.Dense(2, input_shape=(3,)), layers.Dense(1)])
+    model.layers[0].trainable = False
+    assert [v.name for v in model.trainable_variables] == ["dense_1/kernel:0", "dense_1/bias:0"]
+    assert [v.name for v in model.non_trainable_variables] == ["dense/kernel:0", "dense/bias:0"]
+    model.trainable = False
+    assert model.trainable_variables == [] and len(model.weights) == 4
+
+
+def test_a_layer_without_super_init() -> None:
+    class Broken(layers.Layer):
+        def __init__(self) -> None:
+            pass
+
+        def call(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(RuntimeError, match=r"you forgot to call `super\(\).__init__\(\)`"):
+        Broken()(tf.ones([1, 1]))
+    with pytest.raises(NotImplementedError, match="Layer Layer does not have a `call"):
+        layers.Layer()(tf.ones([1]))
+
+
+def test_floating_inputs_are_cast_and_differentiated_through() -> None:
+    layer = layers.Dense(1, kernel_initializer="ones")
+    x = tf.constant([[1.0, 2.0]], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = layer(x)
+    g = tape.gradient(y, x)
+    assert y.dtype == tf.float32 and g.dtype == tf.float64 and as_lists(g) == [1, 1]
+
+
+def test_floatx() -> None:
+    keras.backend.set_floatx("float64")
+    try:
+        layer = layers.Dense(1)
+        assert layer(np.ones((1, 2), np.float32)).dtype == tf.float64 and keras.backend.floatx() == "float64"
+    finally:
+        keras.backend.set_floatx("float32")
+
+
+# ---- models ----------------------------------------------------------------------------------------------------------
+
+
+def test_sequential_built_lazily_and_at_once() -> None:
+    lazy = keras.Sequential([layers.Dense(3, activation="relu"), layers.Dense(1)])
+    assert lazy.trainable_variables == [] and not lazy.built
+    assert lazy(np.ones((5, 2))).shape == (5, 1) and len(lazy.trainable_variables) == 4
+    for first in (
+        [layers.Dense(3, input_shape=(2,))],
+        [layers.Dense(3, input_dim=2)],
+        [layers.InputLayer(input_shape=(2,)), layers.Dense(3)],
+        [keras.Input(shape=(2,)), layers.Dense(3)],
+        [keras.Input((2,), batch_size=7), layers.Dense(3)],
+    ):
+        model = keras.Sequential(first)
+        model.add(layers.Dropout(0.5))
+        model.add(layers.Dense(1))
+        assert [v.shape.as_list() for v in model.trainable_variables] == [[2, 3], [3], [3, 1], [1]]
+        assert model.built and not isinstance(model.layers[0], layers.InputLayer)
+    late = keras.Sequential([layers.Flatten(), layers.Dense(4)])
+    late.build((None, 3, 2))
+    assert late.weights[0].shape == (6, 4)
+
+
+def test_sequential_edits() -> None:
+    model = keras.Sequential(name="net")
+    model.add(layers.Dense(3, input_shape=(2,), name="a"))
+    model.add(layers.Dense(1, name="b"))
+    model.pop()
+    assert [layer.name for layer in model.layers] == ["a"] and model.name == "net"
+    assert model.get_layer("a") is model.layers[0] and model.get_layer(index=0).name == "a"
+    with pytest.raises(ValueError, match=r"No such layer: 'b'. Existing layers are: \['a'\]"):
+        model.get_layer("b")
+    with pytest.raises(ValueError, match=r"Only instances of `keras.Layer` can be added"):
+        model.add(3)
+    model.pop()
+    with pytest.raises(ValueError, match="no layers in the model"):
+        model.pop()
+
+
+def test_weights_in_and_out() -> None:
+    model = keras.Sequential([layers.Dense(3, input_shape=(2,)), layers.Dense(1)])
+    weights = model.get_weights()
+    assert [w.shape for w in weights] == [(2, 3), (3,), (3, 1), (1,)]
+    model.set_weights([w + 1 for w in weights])
+    np.testing.assert_array_equal(model.weights[0], weights[0] + 1)
+    with pytest.raises(ValueError, match="weight list of length 1, but the layer was expecting 4"):
+        model.set_weights(weights[:1])
+    with pytest.raises(ValueError, match=r"'dense_1/bias:0' has shape \(1,\), .* shape \(2,\)"):
+        model.set_weights([np.zeros_like(weights[0]), *weights[1:3], np.ones(2)])
+    np.testing.assert_array_equal(model.weights[0], weights[0] + 1)
+    twin = copy.deepcopy(model)
+    twin.set_weights(weights)
+    np.testing.assert_array_equal(model.weights[0], weights[0] + 1)
+
+
+def test_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    model = keras.Sequential([layers.Flatten(input_shape=(4, 2)), layers.Dense(3), layers.BatchNormalization()])
+    model.summary()
+    out = capsys.readouterr().out
+    assert "flatten (Flatten)" in out and "(None, 8)" in out and "dense (Dense)" in out
+    assert "Total params: 39\n" in out and "Trainable params: 33\n" in out and "Non-trainable params: 6\n" in out
+    lines: list[str] = []
+    keras.Sequential([layers.Dense(3)]).summary(print_fn=lines.append)
+    assert lines[-1] == "Non-trainable params: 0"
+
+
+def test_subclassed_model() -> None:
+    class Net(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = layers.Dense(4, activation="tanh")
+            self.drop = layers.Dropout(0.5)
+            self.last = layers.Dense(1)
+
+        def call(self, inputs: Any, training: bool = False) -> Any:
+            return self.last(self.drop(self.first(inputs), training=training))
+
+    net = Net()
+    x = RNG.standard_normal((6, 3))
+    assert net(x).shape == (6, 1)
+    assert [v.shape.as_list() for v in net.trainable_variables] == [[3, 4], [4], [4, 1], [1]]
+    assert [layer.name for layer in net.layers] == ["dense", "dropout", "dense_1"] and net.name == "net"
+    np.testing.assert_array_equal(net(x), net(x, training=False))
+    assert not np.array_equal(net(x, training=True), net(x))
+
+
+def test_training_reaches_the_layers_inside() -> None:
+    model = keras.Sequential([keras.Sequential([layers.Dropout(0.5)])])
+    x = tf.ones([1, 100])
+    np.testing.assert_array_equal(model(x), x)
+    assert not np.array_equal(model(x, training=True), x)
+
+
+def test_functional_models_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="use Sequential, or subclass Model"):
+        keras.Model(inputs=keras.Input((2,)), outputs=None)
+
+
+def test_compile_fit_evaluate_predict(capsys: pytest.CaptureFixture[str]) -> None:
+    tf.random.set_seed(0)
+    x = RNG.standard_normal((200, 4)).astype(np.float32)
+    y = (x.sum(axis=1) > 0).astype(np.int64)
+    model = keras.Sequential([layers.Dense(8, activation="relu"), layers.Dense(2)])
+    with pytest.raises(ValueError, match=r"call `compile\(\)` before"):
+        model.fit(x, y)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=keras.optimizers.Adam(0.02), loss=loss, metrics=["accuracy"])
+    history = model.fit(x, y, epochs=10, batch_size=20, validation_data=(x, y))
+    assert set(history.history) == {"loss", "accuracy", "val_loss", "val_accuracy"} and history.epoch == list(range(10))
+    assert history.history["loss"][-1] < history.history["loss"][0] / 2
+    assert capsys.readouterr().out.startswith("Epoch 1/10 - loss: ")
+    found = model.evaluate(x, y, verbose=0)
+    assert found[1] > 0.95 and model.evaluate(x, y, verbose=0, return_dict=True)["accuracy"] == found[1]
+    predictions = model.predict(x)
+    assert predictions.shape == (200, 2) and np.mean(predictions.argmax(axis=1) == y) == pytest.approx(found[1])
+    batches = [(x[:50], y[:50]), (x[50:], y[50:])]
+    assert len(model.fit(batches, epochs=2, verbose=0).epoch) == 2
+    with pytest.raises(NotImplementedError, match=r"\['callbacks'\]"):
+        model.fit(x, y, callbacks=[])
+    with pytest.raises(ValueError, match="as many rows, got 200 and 3"):
+        model.fit(x, y[:3])
+
+
+# ---- initializers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(keras.initializers.KNOWN) - {"constant", "Constant"}))
+def test_initializers_make_what_they_are_asked_for(name: str) -> None:
+    make = keras.initializers.get(name)
+    x = make((3, 4))
+    assert x.shape == (3, 4) and x.dtype == tf.float32
+    assert make((2, 2), dtype=tf.float64).dtype == tf.float64
+    assert "seed" not in make.get_config() or make.get_config()["seed"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "deviation"),
+    [
+        ("glorot_uniform", np.sqrt(6 / 700), np.sqrt(2 / 700)),
+        ("glorot_normal", np.inf, np.sqrt(2 / 700)),
+        ("he_uniform", np.sqrt(6 / 300), np.sqrt(2 / 300)),
+        ("he_normal", np.inf, np.sqrt(2 / 300)),
+        ("lecun_normal", np.inf, np.sqrt(1 / 300)),
+        ("random_normal", np.inf, 0.05),
+        ("random_uniform", 0.05, 0.1 / np.sqrt(12)),
+        ("truncated_normal", 0.1, 0.05 * 0.8796),
+    ],
+)
+def test_spread_of_initial_values(name: str, limit: float, deviation: float) -> None:
+    tf.random.set_seed(0)
+    x = keras.initializers.get(name)((300, 400)).numpy()
+    assert abs(x).max() <= limit and abs(x.mean()) < 0.001
+    assert x.std() == pytest.approx(deviation, rel=0.01)
+
+
+def test_seeds_of_initializers() -> None:
+    one = keras.initializers.GlorotUniform(seed=1)
+    np.testing.assert_array_equal(one((2, 3)), one((2, 3)))
+    assert not np.array_equal(one((2, 3)), keras.initializers.GlorotUniform(seed=2)((2, 3)))
+    free = keras.initializers.RandomNormal()
+    assert not np.array_equal(free((3,)), free((3,)))
+    tf.random.set_seed(3)
+    first = free((3,))
+    tf.random.set_seed(3)
+    np.testing.assert_array_equal(free((3,)), first)
+
+
+def test_constants_and_matrices() -> None:
+    assert as_lists(tf.constant_initializer(3.0)((2,))) == [3, 3]
+    assert as_lists(tf.zeros_initializer()((2,))) == [0, 0] and as_lists(tf.ones_initializer()([2])) == [1, 1]
+    np.testing.assert_array_equal(keras.initializers.Identity(gain=2.0)((2, 3)), 2 * np.eye(2, 3))
+    for shape in ((3, 5), (5, 3), (2, 2, 3)):
+        q = keras.initializers.Orthogonal(seed=0)(shape).numpy().reshape(-1, shape[-1])
+        small = q @ q.T if q.shape[0] < q.shape[1] else q.T @ q
+        np.testing.assert_allclose(small, np.eye(len(small)), atol=1e-5)
+
+
+# ---- losses and metrics ----------------------------------------------------------------------------------------------
+
+
+def test_loss_reductions_and_weights() -> None:
+    true, pred = [[0.0, 1.0], [2.0, 3.0]], [[1.0, 1.0], [0.0, 3.0]]
+    loss = keras.losses.MeanSquaredError
+    assert float(loss()(true, pred)) == 1.25
+    assert float(loss(reduction="sum")(true, pred)) == 2.5
+    assert as_lists(loss(reduction=keras.losses.Reduction.NONE)(true, pred)) == [0.5, 2.0]
+    assert float(loss()(true, pred, sample_weight=[2.0, 0.0])) == 0.5
+    assert float(loss()(true, pred, sample_weight=[[2.0], [0.0]])) == 0.5
+    assert loss()(np.array(true), tf.constant(pred)).dtype == tf.float32
+    assert loss()(true, tf.constant(pred, tf.float64)).dtype == tf.float64
+
+
+def test_a_missing_last_dimension() -> None:
+    loss = keras.losses.MeanSquaredError()
+    assert float(loss([1.0, 2.0], [[1.0], [2.0]])) == 0.0
+    assert float(loss([[1.0], [2.0]], [1.0, 2.0])) == 0.0
+
+
+def test_a_loss_of_ones_own() -> None:
+    class Half(keras.losses.Loss):
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return tf.reduce_mean(tf.abs(y_true - y_pred), axis=-1) / 2
+
+    assert float(Half()(tf.constant([[2.0]]), tf.constant([[0.0]]))) == 1.0
+    with pytest.raises(NotImplementedError, match="must define call"):
+        keras.losses.Loss()([1.0], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: keras.losses.categorical_crossentropy([[1.0, 0.0]], [[0.5, 0.5, 0.0]]), "must have the same shape"),
+        (lambda: keras.losses.sparse_categorical_crossentropy([0, 1], [[0.5, 0.5]]), "rank one more than the labels"),
+        (lambda: keras.losses.mean_squared_error([1.0, 2.0], [1.0, 2.0, 3.0]), "do not broadcast"),
+    ],
+)
+def test_labels_and_predictions_that_do_not_fit(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_loss_names() -> None:
+    assert keras.losses.get("mse") is keras.losses.mean_squared_error is tf.losses.MSE
+    assert isinstance(keras.losses.get("SparseCategoricalCrossentropy"), keras.losses.SparseCategoricalCrossentropy)
+    assert keras.losses.get(None) is None and keras.losses.get(abs) is abs
+
+
+def test_metrics() -> None:
+    m = keras.metrics
+    mean = m.Mean(name="loss")
+    assert float(mean.result()) == 0.0
+    mean.update_state([1.0, 3.0])
+    assert float(mean(5.0)) == 3.0 and mean.name == "loss" and len(mean.variables) == 2
+    mean.update_state([10.0], sample_weight=0.0)
+    assert float(mean.result()) == 3.0
+    mean.reset_states()
+    assert float(mean.result()) == 0.0
+    assert float(m.Sum()([1.0, 2.0])) == 3.0
+    assert float(m.Accuracy()([1, 2, 3], [1, 2, 4])) == pytest.approx(2 / 3)
+    assert float(m.BinaryAccuracy()([[1], [0]], [[0.9], [0.8]])) == 0.5
+    assert float(m.CategoricalAccuracy()([[0, 1], [1, 0]], [[0.2, 0.8], [0.3, 0.7]])) == 0.5
+    assert float(m.SparseCategoricalAccuracy()([[1], [0]], [[0.2, 0.8], [0.3, 0.7]])) == 0.5
+    assert float(m.SparseCategoricalAccuracy()(np.array([1, 1]), [[0.2, 0.8], [0.3, 0.7]], [3.0, 1.0])) == 1.0
+    assert float(m.MeanSquaredError()([[1.0]], [[3.0]])) == 4.0
+    assert float(m.RootMeanSquaredError()([[1.0]], [[3.0]])) == 2.0
+    assert isinstance(m.get("mse"), m.MeanSquaredError)
+    assert float(m.get(lambda t, p: tf.abs(t - p))(tf.constant([1.0]), tf.constant([3.0]))) == 2.0
+
+
+def test_a_metric_of_ones_own() -> None:
+    class Largest(keras.metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__(name="largest")
+            self.most = self.add_weight("most")
+
+        def update_state(self, values: Any, sample_weight: Any = None) -> None:
+            self.most.assign(tf.maximum(self.most, tf.reduce_max(values)))
+
+        def result(self) -> Any:
+            return self.most.read_value()
+
+    largest = Largest()
+    assert float(largest(tf.constant([1.0, 7.0]))) == 7.0 and float(largest(tf.constant([2.0]))) == 7.0
+    largest.reset_state()
+    assert float(largest.result()) == 0.0
+
+
+def test_utils() -> None:
+    assert keras.utils.to_categorical([[1], [0]]).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    with pytest.raises(ValueError, match=r"labels must be in \[0, 2\)"):
+        keras.utils.to_categorical([2], num_classes=2)
+    keras.utils.set_random_seed(1)
+    first = tf.random.normal([2])
+    keras.utils.set_random_seed(1)
+    np.testing.assert_array_equal(tf.random.normal([2]), first)
+
+
+@pytest.mark.parametrize("name", sorted(keras.activations.KNOWN))
+def test_activations_have_gradients(name: str) -> None:
+    x = tf.constant([[-2.5, -0.5, 0.5, 2.5, 7.0]], tf.float64)
+    fn = keras.activations.get(name)
+    (exact,), (numeric,) = tf.test.compute_gradient(fn, [x], delta=1e-5)
+    np.testing.assert_allclose(exact, numeric, atol=1e-6 * max(1.0, abs(numeric).max()))
