@@ -1,0 +1,21 @@
+"""The table of what rules cost can be made: the figures are not asserted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bench import vjp_cost
+
+
+def test_the_problems() -> None:
+    names = [problem.name for problem in vjp_cost.problems()]
+    assert len(set(names)) == len(names) > 100
+
+
+def test_the_table(capsys: pytest.CaptureFixture[Any]) -> None:
+    vjp_cost.main(["--only", "squar", "--seconds", "0"])
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines[1:-1]} == {"square", "squared_difference"}
+    assert lines[-1].startswith("2 measured")
