@@ -16,6 +16,7 @@ from typing import Any
 from engine.aval import compatible, format_shape
 from engine.eager import EagerTensor
 from engine.errors import RuleError
+from engine.kinds import PushedTogether
 from engine.op import FROM_VJP, Node
 from engine.ops.arithmetic import add
 from engine.ops.creation import ones_like, zeros_like
@@ -61,6 +62,8 @@ def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:
         return _transposed_vjp(node, given)
     assert op.jvp is not None and not isinstance(op.jvp, type(FROM_VJP))
     out = node.outputs if op.multi else node.outputs[0]
+    if type(op.jvp) is PushedTogether:
+        return op.jvp.rule(given, out, *node.inputs, **node.params)
     total: list[Any] = [None] * len(node.outputs)
     for i, t in enumerate(given):
         if t is None or (rule := op.jvp[i]) is None:

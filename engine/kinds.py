@@ -43,6 +43,53 @@ class PerOperand(Sequence[Rule]):
         return sys.maxsize
 
 
+class Together(Sequence[Rule]):
+    """Reverse rules of an op that pulls back to all its operands at once (`engine.ops.control`).
+
+    Parameters
+    ----------
+    rule : callable
+        ``rule(wanted, previous, ct, out, *inputs, **params)``: a cotangent per operand (Zero where none is wanted or
+        none arises). ``previous[i]`` is what is known of operand i's cotangent already, or None; the answer includes
+        it. So a sum is added up in the order in which it would be without the op.
+    """
+
+    def __init__(self, rule: Callable[..., Any]) -> None:
+        self.rule = rule
+
+    def __getitem__(self, index: Any) -> Any:
+        def alone(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+            wanted = [i == index for i in range(len(inputs))]
+            return self.rule(wanted, [None] * len(inputs), ct, out, *inputs, **params)[index]
+
+        return alone
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+
+class PushedTogether(Sequence[Rule]):
+    """Forward rules of an op that pushes all its tangents forward at once.
+
+    Parameters
+    ----------
+    rule : callable
+        ``rule(tangents, out, *inputs, **params)``: a tangent (or Zero) per output; ``tangents[i]`` may be None.
+    """
+
+    def __init__(self, rule: Callable[..., Any]) -> None:
+        self.rule = rule
+
+    def __getitem__(self, index: Any) -> Any:
+        def alone(t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+            return self.rule([t if i == index else None for i in range(len(inputs))], out, *inputs, **params)
+
+        return alone
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+
 def _caller() -> str:
     """The module that defines the op (as `collections.namedtuple` finds it)."""
     return str(sys._getframe(2).f_globals["__name__"])
@@ -274,6 +321,8 @@ def multilinear(
 __all__ = [
     "FROM_VJP",
     "PerOperand",
+    "PushedTogether",
+    "Together",
     "elementwise",
     "general",
     "linear",

@@ -20,6 +20,7 @@ from typing import Any
 from engine.aval import compatible, format_shape
 from engine.eager import EagerTensor
 from engine.errors import RuleError
+from engine.kinds import Together
 from engine.op import Node
 from engine.ops.arithmetic import add
 from engine.ops.creation import zeros_like
@@ -66,6 +67,9 @@ def reverse(
             out: Any = tuple([_plain(o) for o in outputs]) if raw else outputs
         else:
             out = _plain(outputs[0]) if raw else outputs[0]
+        if type(rules) is Together:
+            _pull_together(rules, ct, out, operands, node, live, cotangents)
+            continue
         for i, x in enumerate(inputs):
             key = id(x)
             if key not in live:
@@ -79,6 +83,24 @@ def reverse(
             _check(result, operands[i], node, i)
             _accumulate(cotangents, key, result)
     return [cotangents.get(id(s)) for s in sources]
+
+
+def _pull_together(
+    rules: Together, ct: Any, out: Any, operands: Sequence[Any], node: Node, live: set[int], cotangents: dict[int, Any]
+) -> None:
+    """Ask for the cotangents of all inputs at once, each added to what there is of it already."""
+    keys = [id(x) for x in node.inputs]
+    # of an operand that occurs twice, the first occurrence takes what there is
+    previous = [cotangents.get(k) if keys.index(k) == i else None for i, k in enumerate(keys)]
+    totals = rules.rule([k in live for k in keys], previous, ct, out, *operands, **node.params)
+    for i, (key, before, total) in enumerate(zip(keys, previous, totals, strict=True)):
+        if key not in live or type(total) is Zero:
+            continue
+        _check(total, operands[i], node, i)
+        if before is None:
+            _accumulate(cotangents, key, total)
+        else:
+            cotangents[key] = total
 
 
 def _path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple[list[Node], set[int]]:

@@ -52,6 +52,8 @@ ORDER = (
     "engine.program",
     "engine.subtrace",
     "engine.ops.control",
+    "engine.ops.scan_loop",
+    "engine.ops.while_loop",
     "engine.replay",
     "engine.gradient_tape",
     "engine.symbolic",

@@ -30,8 +30,8 @@ from engine.trace import constant
 from engine.variable import assign_variable, read_variable, variable_handle
 
 ALL_PASSES = ("simplify", "fold", "cse", "prune")
-_FOLD_LIMIT = 1 << 20
-"""Folded constants larger than this many bytes are computed at run time instead."""
+FOLD_LIMIT = 1 << 20
+"""Constants larger than this many bytes are not folded, but computed each time the program runs."""
 
 
 @dataclass
@@ -53,6 +53,7 @@ class Lowering:
     passes: Collection[str]
     describe: Callable[[Node], str]
     state_aval: Callable[[Any], Aval]
+    fold_limit: int
     slots: dict[int, int] = field(default_factory=dict)
     avals: dict[int, Aval] = field(default_factory=dict)
     constants: dict[int, Any] = field(default_factory=dict)
@@ -151,7 +152,7 @@ class Lowering:
 
     def folded(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Compute a node of constants now; None if it is not one."""
-        operands = None if op.stateful or not inputs else self.operands_now(op, inputs)
+        operands = None if is_stateful(op, params) or not inputs else self.operands_now(op, inputs)
         if operands is None:
             return None
         try:
@@ -159,7 +160,7 @@ class Lowering:
         except Exception:  # noqa: BLE001 - it belongs to the run, which can tell the place in the user's program
             return None
         results = result if op.multi else (result,)
-        if sum(r.nbytes for r in results) > _FOLD_LIMIT:
+        if sum(r.nbytes for r in results) > self.fold_limit:
             return None
         self.count("fold")
         return tuple([self.constant_slot(r[()] if r.ndim == 0 else r) for r in results])
@@ -180,6 +181,11 @@ class Lowering:
     def count(self, name: str) -> None:
         """Note that a pass removed an instruction."""
         self.report[name] = self.report.get(name, 0) + 1
+
+
+def is_stateful(op: Op, params: Mapping[str, Any]) -> bool:
+    """Whether an application may have effects: because of the op, or of a sub-trace among its parameters."""
+    return op.stateful or any(getattr(p, "stateful", False) for p in params.values())
 
 
 def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> Any:
@@ -225,6 +231,7 @@ def lower(
     state_aval: Callable[[Any], Aval] = lambda handle: handle.aval,
     describe: Callable[[Node], str] = lambda node: "",
     passes: Collection[str] = ALL_PASSES,
+    fold_limit: int = FOLD_LIMIT,
 ) -> tuple[Program, list[Any], list[Any]]:
     """Compile nodes for inputs of given avals.
 
@@ -243,6 +250,8 @@ def lower(
         Where a node comes from, for error messages.
     passes : collection of str
         Which of `ALL_PASSES` to apply.
+    fold_limit : int
+        How many bytes a folded constant may have.
 
     Returns
     -------
@@ -251,7 +260,7 @@ def lower(
         of the handles assigned.
     reads, assigned : list of handle
     """
-    work = Lowering(passes, describe, state_aval)
+    work = Lowering(passes, describe, state_aval, fold_limit)
     arguments = []
     for symbol, aval in inputs:
         work.slots[id(symbol)] = slot = work.new_slot(aval)
@@ -282,7 +291,7 @@ def prune(program: Program) -> None:
     needed = set(program.outputs)
     kept = []
     for instruction in reversed(program.instructions):
-        if instruction.op.stateful or any(s in needed for s in instruction.outputs):
+        if is_stateful(instruction.op, instruction.params) or any(s in needed for s in instruction.outputs):
             needed.update(instruction.inputs)
             kept.append(instruction)
     program.report["prune"] = len(program.instructions) - len(kept)

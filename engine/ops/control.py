@@ -1,0 +1,135 @@
+"""A choice between two sub-traces (`cond_op`). For loops see `engine.ops.scan_loop` and `engine.ops.while_loop`.
+
+The branches are closed sub-traces (`engine.subtrace`), parameters of the op; what they take from the graph around
+them are its operands. Only the branch chosen runs. The reverse walk of a choice is the choice between the two branches'
+reverse walks, which compute the forward values they need anew; the forward walk likewise. So derivatives are choices
+too, and can be differentiated again.
+
+Sums go on where they stood: the walk tells the rule what it knows of a cotangent already (`engine.kinds.Together`), and
+the branch adds to it term by term, in the order in which a tape would. So graph and tape agree to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.aval import Aval, format_shape
+from engine.batching import Batched, NotBatched, batch_level, unbatch
+from engine.dtypes import bool_
+from engine.errors import DTypeError, ShapeError
+from engine.kinds import PushedTogether, Together, general
+from engine.op import Op
+from engine.ops.compare import select
+from engine.subtrace import SubTrace
+from engine.value import Zero, aval_of, dtype_of
+
+
+def check_predicate(name: str, argument: str, aval: Aval) -> None:
+    """Raise unless the aval is that of a boolean scalar."""
+    if aval.dtype is not bool_:
+        raise DTypeError(f"{name}: argument `{argument}` must be a boolean scalar, got {aval}")
+    if aval.shape not in ((), None):
+        raise ShapeError(
+            f"{name}: argument `{argument}` must be a boolean scalar, got shape {format_shape(aval.shape)}; "
+            f"reduce it with tf.reduce_all or tf.reduce_any, or choose elementwise with tf.where"
+        )
+
+
+def joined(a: Aval, b: Aval) -> Aval:
+    """What is known of a value that is one of two."""
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return Aval(None, a.dtype)
+    return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)
+
+
+def plus(previous: Any, more: Any) -> Any:
+    """A cotangent added to what there is of it already, if anything."""
+    return more if previous is None else previous + more
+
+
+def differentiable(values: Sequence[Any]) -> list[int]:
+    """The indices of the values that have derivatives."""
+    return [i for i, x in enumerate(values) if dtype_of(x).is_differentiable]
+
+
+def _cond_kernel(pred: Any, *operands: Any, true: SubTrace, false: SubTrace) -> Any:
+    check_predicate("cond", "pred", aval_of(pred))
+    return (true if pred else false).run(*operands)
+
+
+def _cond_abstract(pred: Aval, *operands: Aval, true: SubTrace, false: SubTrace) -> tuple[Aval, ...]:
+    check_predicate("cond", "pred", pred)
+    return tuple([joined(a, b) for a, b in zip(true.avals(operands), false.avals(operands), strict=True)])
+
+
+def _cond_vjp(
+    wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, pred: Any, *operands: Any,
+    true: SubTrace, false: SubTrace,
+) -> list[Any]:  # fmt: skip
+    given = differentiable(outs)
+    asked = [i for i in differentiable(operands) if wanted[i + 1]]
+    paths = zip(true.pullback(asked, given)[1], false.pullback(asked, given)[1], strict=True)
+    kept = [i for i, path in zip(asked, paths, strict=True) if any(path)]
+    totals: list[Any] = [Zero(aval_of(x)) for x in (pred, *operands)]
+    if kept:
+        seeded = [i for i in kept if previous[i + 1] is not None]
+        back_true, back_false = true.pullback(kept, given, seeded)[0], false.pullback(kept, given, seeded)[0]
+        extra = [*[cts[i] for i in given], *[previous[i + 1] for i in seeded]]
+        found = cond_op(pred, *operands, *extra, true=back_true, false=back_false)
+        for i, ct in zip(kept, found, strict=True):
+            totals[i + 1] = ct
+    return totals
+
+
+def _cond_jvp(
+    tangents: Sequence[Any], outs: Any, pred: Any, *operands: Any, true: SubTrace, false: SubTrace
+) -> list[Any]:
+    given = [i for i in differentiable(operands) if tangents[i + 1] is not None]
+    targets = differentiable(outs)
+    pushed, paths = zip(*[branch.pushforward(given, targets) for branch in (true, false)], strict=True)
+    ahead = [_tangents_only(p, len(outs)) for p in pushed]
+    found = cond_op(pred, *operands, *[tangents[i + 1] for i in given], true=ahead[0], false=ahead[1])
+    results: list[Any] = [Zero(aval_of(x)) for x in outs]
+    for i, t, path in zip(targets, found, zip(*paths, strict=True), strict=True):
+        if any(path):
+            results[i] = t
+    return results
+
+
+def _tangents_only(pushed: SubTrace, count: int) -> SubTrace:
+    return pushed.derived("tangents", lambda: SubTrace(pushed.body, pushed.parameters, pushed.results[count:]))
+
+
+def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    true, false = params["true"], params["false"]
+    if flags[0]:
+        return _both(size, flags, inputs, true, false)
+    avals = [aval_of(x) for x in inputs[1:]]
+    found = [branch.batched(flags[1:], avals, size)[1] for branch in (true, false)]
+    full = [a or b for a, b in zip(*found, strict=True)]
+    inner = [branch.batched(flags[1:], avals, size, full)[0] for branch in (true, false)]
+    outs = op(*inputs, true=inner[0], false=inner[1])
+    return [out if f else NotBatched(out) for out, f in zip(outs, full, strict=True)]
+
+
+def _both(size: int, flags: Sequence[bool], inputs: Sequence[Any], true: SubTrace, false: SubTrace) -> list[Any]:
+    """A predicate that differs within the batch: both branches are computed, and each element chooses."""
+    with batch_level() as level:
+        pred, *operands = [Batched(x, level) if f else x for x, f in zip(inputs, flags, strict=True)]
+        pairs = zip(true.inline(None, operands), false.inline(None, operands), strict=True)
+        return [unbatch(select(pred, a, b), level, size) for a, b in pairs]
+
+
+cond_op = general(
+    "cond_op",
+    _cond_kernel,
+    _cond_abstract,
+    vjp=Together(_cond_vjp),
+    jvp=PushedTogether(_cond_jvp),
+    batch=_cond_batch,
+    type="If",
+    args=("pred", "*operands"),
+    multi=True,
+    doc="The results of the sub-trace `true` if `pred` holds, else of `false`.",
+)

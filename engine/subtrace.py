@@ -1,0 +1,388 @@
+"""Sub-traces: closed functions inside a graph, such as the branches of a `cond` and the body of a loop.
+
+A `SubTrace` is a trace with parameters and results and nothing else: what it took from the graph around it has become a
+parameter, variables included. So it can be compiled, differentiated and batched on its own; each of these gives another
+sub-trace, which is remembered:
+
+- `SubTrace.run` compiles it for the shapes at hand and runs it on arrays;
+- `SubTrace.pullback` is its reverse walk, `SubTrace.pushforward` its forward walk, both with the forward values
+  computed anew inside;
+- `SubTrace.batched` applies it to many arguments at once.
+
+`build` makes one from a Python function of symbols, `cut` from nodes that a function has added to a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from engine.aval import Aval, aval_of_array
+from engine.batching import Batched, batch_level, materialize
+from engine.forward import forward
+from engine.op import Node, Op
+from engine.ops.creation import zeros_like
+from engine.program import Program, lower
+from engine.program.lower import is_stateful, needed_nodes
+from engine.reverse import reverse
+from engine.tape import paused
+from engine.trace import Symbol, Trace, constant, placeholder
+from engine.variable import assign_variable, read_variable, variable_handle
+
+_CAPACITY = 64
+"""Compiled programs (one for each combination of shapes) that a sub-trace keeps; the oldest gives way."""
+
+
+class Step(Node):
+    """A node of a sub-trace, which knows where in the user's program it was made."""
+
+    __slots__ = ("where",)
+    where: str
+
+
+class Body(Trace):
+    """The trace inside a `SubTrace`. What is added to it is marked with `where`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.where = ""
+
+    def make_node(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str | None = None) -> Node:
+        """A step."""
+        step = Step(op, inputs, params, ())
+        step.where = self.where
+        return step
+
+
+class SubTrace:
+    """A closed function from values to values.
+
+    Parameters
+    ----------
+    body : Body
+    parameters : sequence of Symbol
+        Placeholders of `body`.
+    results : sequence of Symbol
+
+    Attributes
+    ----------
+    nodes : list of Node
+        What the results, and effects such as assertions, need.
+    stateful : bool
+        Whether it may have effects.
+    """
+
+    def __init__(self, body: Body, parameters: Sequence[Symbol], results: Sequence[Symbol]) -> None:
+        self.body = body
+        self.parameters = tuple(parameters)
+        self.results = tuple(results)
+        effects = [node for node in body.nodes if not node.outputs]
+        self.nodes = needed_nodes(body.nodes, [*results, *effects], {id(p) for p in parameters}, lambda node: ())
+        self.stateful = any(is_stateful(node.op, node.params) for node in self.nodes)
+        self._programs: dict[Any, tuple[Program, list[int]]] = {}
+        self._derived: dict[Any, Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SubTrace, (self.body, self.parameters, self.results)
+
+    def __repr__(self) -> str:
+        taken, given = ", ".join(str(p.aval) for p in self.parameters), ", ".join(str(r.aval) for r in self.results)
+        return f"<sub-trace ({taken}) -> ({given}), {len(self.nodes)} nodes>"
+
+    def derived(self, key: Any, make: Callable[[], Any]) -> Any:
+        """``make()``, remembered under `key`."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
+
+    # ---- applying it -------------------------------------------------------------------------------------------------
+
+    def inline(self, trace: Trace | None, operands: Sequence[Any], effects: bool = True) -> list[Any]:
+        """Apply it node by node; constants are made in `trace`, or stay arrays if it is None."""
+        of = {id(p): x for p, x in zip(self.parameters, operands, strict=True)}
+        for node in self.nodes:
+            if not node.outputs and not effects:
+                continue
+            if isinstance(trace, Body):
+                trace.where = node.where  # type: ignore[attr-defined]
+            if node.op is constant:
+                value = node.params["value"]
+                results: Any = (value if trace is None else trace.constant(value),)
+            else:
+                result = node.op(*[of[id(x)] for x in node.inputs], **node.params)
+                results = result if node.op.multi else (result,)
+            of.update({id(o): r for o, r in zip(node.outputs, results, strict=True)})
+        if isinstance(trace, Body):
+            trace.where = ""
+        return [of[id(r)] for r in self.results]
+
+    def run(self, *arrays: Any) -> Sequence[Any]:
+        """Its results for some arrays."""
+        key = tuple([(a.shape, a.dtype) for a in arrays])
+        found = self._programs.get(key)
+        if found is None:
+            if len(self._programs) >= _CAPACITY:
+                self._programs.pop(next(iter(self._programs)))
+            found = self._programs[key] = self._compile(arrays)
+        program, constants = found
+        results = program(*arrays)
+        if not constants:
+            return results
+        # nobody may get hold of a constant of the program itself
+        return [r.copy() if i in constants else r for i, r in enumerate(results)]
+
+    def _compile(self, arrays: Sequence[Any]) -> tuple[Program, list[int]]:
+        given = [(p, aval_of_array(a)) for p, a in zip(self.parameters, arrays, strict=True)]
+        program, _, _ = lower(self.nodes, given, self.results, describe=lambda node: node.where)  # type: ignore[attr-defined]
+        return program, [i for i, slot in enumerate(program.outputs) if slot in program.constants]
+
+    def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
+        """The avals of its results for arguments of some avals."""
+        key = ("avals", tuple([(a.shape, a.dtype, a.value) for a in given]))
+        return self.derived(key, lambda: tuple(r.aval for r in build(given, self.inline).results))
+
+    # ---- what it depends on ------------------------------------------------------------------------------------------
+
+    def uses(self, index: int) -> bool:
+        """Whether parameter `index` matters to any result."""
+        used = self.derived(
+            "used", lambda: {id(x) for x in [*self.results, *[x for n in self.nodes for x in n.inputs]]}
+        )
+        return id(self.parameters[index]) in used
+
+    def reached(self, sources: Iterable[int]) -> set[int]:
+        """The indices of the results that have a derivative with respect to any of the given parameters."""
+        live = {id(self.parameters[i]) for i in sources}
+        for node in self.nodes:
+            rules = node.op.vjp
+            if rules is not None and any(id(x) in live and rules[i] is not None for i, x in enumerate(node.inputs)):
+                live.update([id(o) for o in node.outputs if o.dtype.is_differentiable])
+        return {i for i, r in enumerate(self.results) if id(r) in live}
+
+    # ---- derivatives -------------------------------------------------------------------------------------------------
+
+    def pullback(
+        self, wanted: Sequence[int], given: Sequence[int], seeded: Sequence[int] = ()
+    ) -> tuple[SubTrace, list[bool]]:
+        """Its reverse walk.
+
+        Parameters
+        ----------
+        wanted : sequence of int
+            Parameters whose cotangents are wanted.
+        given : sequence of int
+            Results whose cotangents are given.
+        seeded : sequence of int
+            Wanted parameters of whose cotangents something is known already; it is added up with the rest.
+
+        Returns
+        -------
+        SubTrace
+            ``(parameters, cotangents of given, cotangents of seeded) -> cotangents of wanted``.
+        connected : list of bool
+            Per wanted parameter, whether a path leads to it.
+        """
+
+        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+            count, cut_off = len(self.parameters), len(self.parameters) + len(given)
+            outputs = self.inline(body, values[:count], effects=False)
+            known = [(values[i], ct) for i, ct in zip(seeded, values[cut_off:], strict=True)]
+            seeds = [(body.operand(outputs[i]), ct) for i, ct in zip(given, values[count:cut_off], strict=True)]
+            nodes = list(body.nodes)
+            found = reverse(nodes, [*known, *seeds], [values[i] for i in wanted])
+            filled = [zeros_like(values[i]) if g is None else g for i, g in zip(wanted, found, strict=True)]
+            return filled, [g is not None for g in found]
+
+        key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))
+        avals = [p.aval for p in self.parameters]
+        avals += [_plain(self.results[i].aval) for i in given] + [_plain(avals[i]) for i in seeded]
+        return self.derived(key, lambda: _built_with(avals, walk))
+
+    def pushforward(self, given: Sequence[int], targets: Sequence[int]) -> tuple[SubTrace, list[bool]]:
+        """Its forward walk.
+
+        Returns
+        -------
+        SubTrace
+            ``(parameters, tangents of given) -> (results, tangents of targets)``.
+        connected : list of bool
+            Per target, whether it has a tangent.
+        """
+
+        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+            count = len(self.parameters)
+            outputs = [body.operand(r) for r in self.inline(body, values[:count])]
+            seeds = [(values[i], t) for i, t in zip(given, values[count:], strict=True)]
+            found = forward(list(body.nodes), seeds, [outputs[i] for i in targets])
+            filled = [zeros_like(outputs[i]) if t is None else t for i, t in zip(targets, found, strict=True)]
+            return [*outputs, *filled], [t is not None for t in found]
+
+        avals = [p.aval for p in self.parameters]
+        avals += [_plain(avals[i]) for i in given]
+        return self.derived(("pushforward", tuple(given), tuple(targets)), lambda: _built_with(avals, walk))
+
+    # ---- batches -----------------------------------------------------------------------------------------------------
+
+    def batched(
+        self, flags: Sequence[bool], avals: Sequence[Aval], size: int, full: Sequence[bool] | None = None
+    ) -> tuple[SubTrace, list[bool]]:
+        """It applied to many arguments at once.
+
+        Parameters
+        ----------
+        flags : sequence of bool
+            Which parameters have the batch axis in front.
+        avals : sequence of Aval
+            Of the arguments, batch axis included.
+        size : int
+            Of the batch.
+        full : sequence of bool, optional
+            Which results must have the batch axis; by default those that depend on the batch.
+
+        Returns
+        -------
+        SubTrace
+        batched : list of bool
+            Which results have the batch axis.
+        """
+
+        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+            with batch_level() as level:
+                outputs = self.inline(body, [Batched(x, level) if f else x for x, f in zip(values, flags, strict=True)])
+                batch = [isinstance(o, Batched) and o.level == level for o in outputs]
+                inner = [o.inner if b else o for o, b in zip(outputs, batch, strict=True)]
+                wanted = batch if full is None else list(full)
+                return [
+                    materialize(x, size) if w > b else x for x, w, b in zip(inner, wanted, batch, strict=True)
+                ], wanted
+
+        key = ("batched", tuple(flags), tuple([(a.shape, a.dtype, a.value) for a in avals]), size)
+        return self.derived((*key, None if full is None else tuple(full)), lambda: _built_with(avals, walk))
+
+
+def _plain(aval: Aval) -> Aval:
+    """Without what is known of the contents."""
+    return Aval(aval.shape, aval.dtype)
+
+
+def build(avals: Sequence[Aval], function: Callable[[Body, Sequence[Any]], Sequence[Any]]) -> SubTrace:
+    """The sub-trace of ``function(body, symbols)`` for parameters of the given avals."""
+    return _built_with(avals, lambda body, values: (function(body, values), None))[0]
+
+
+def _built_with(avals: Sequence[Aval], function: Callable[..., tuple[Sequence[Any], Any]]) -> tuple[SubTrace, Any]:
+    body = Body()
+    parameters = [body.placeholder(a) for a in avals]
+    with paused():
+        results, more = function(body, parameters)
+    return SubTrace(body, parameters, [body.operand(r) for r in results]), more
+
+
+# ---- cutting out of a graph ------------------------------------------------------------------------------------------
+
+
+class Region:
+    """The nodes that a Python function has added to a graph, about to become a sub-trace.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        The graph's nodes from the first one that the function added.
+    bound : sequence of Symbol
+        Its own parameters (loop variables), placeholders of the graph.
+    results : sequence of Symbol
+    effects : sequence of Node
+        What must run besides.
+    waits_for : callable
+        ``waits_for(node)``: the nodes that must run before it (control dependencies).
+
+    Attributes
+    ----------
+    captured : dict
+        ``id(symbol) -> symbol`` of what it takes from the graph around it.
+    handles : dict
+        ``id(handle) -> handle`` of the variables it reads or assigns to.
+    assigned : set of int
+        The identities of the handles of those it assigns to.
+    after : list of Node
+        What must run before all of it.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        bound: Sequence[Symbol],
+        results: Sequence[Symbol],
+        effects: Sequence[Node],
+        waits_for: Callable[[Node], Iterable[Node]],
+    ) -> None:
+        self.bound = tuple(bound)
+        self.results = tuple(results)
+        inside = {id(n) for n in nodes if n.op is not variable_handle and n.op is not placeholder}
+        own = {id(b) for b in bound}
+        self.captured: dict[int, Symbol] = {}
+        self.handles: dict[int, Symbol] = {}
+        self.assigned: set[int] = set()
+        self.constants: dict[int, Symbol] = {}
+        after: dict[int, Node] = {}
+        needed: set[int] = set()
+        pending: list[Node] = []
+
+        def take(x: Symbol) -> None:
+            if id(x) in own:
+                return
+            if id(x.node) in inside:
+                pending.append(x.node)
+            elif x.node.op is constant:
+                self.constants[id(x)] = x
+            elif x.node.op is not variable_handle:
+                self.captured[id(x)] = x
+
+        for r in results:
+            take(r)
+        pending += effects
+        while pending:
+            node = pending.pop()
+            if id(node) not in inside:
+                after[id(node)] = node
+                continue
+            if id(node) in needed:
+                continue
+            needed.add(id(node))
+            for x in node.inputs:
+                take(x)
+            pending.extend(waits_for(node))
+        self.nodes = [n for n in nodes if id(n) in needed]
+        self.after = list(after.values())
+        for node in self.nodes:
+            if node.op in (read_variable, assign_variable):
+                self.handles[id(node.inputs[0])] = node.inputs[0]
+            if node.op is assign_variable:
+                self.assigned.add(id(node.inputs[0]))
+
+    def closed(
+        self,
+        captured: Sequence[Symbol],
+        handles: Sequence[Symbol],
+        new: Sequence[Symbol],
+        describe: Callable[[Node], str],
+    ) -> SubTrace:
+        """The sub-trace ``(bound, captured, values of handles) -> (results, values of the handles `new`)``."""
+        body = Body()
+        own = [body.placeholder(b.aval) for b in (*self.bound, *captured)]
+        states = [body.placeholder(_plain(h.aval)) for h in handles]
+        of = {id(x): p for x, p in zip((*self.bound, *captured), own, strict=True)}
+        of.update({key: body.constant(x.node.params["value"]) for key, x in self.constants.items()})
+        current = {id(h): s for h, s in zip(handles, states, strict=True)}
+        for node in self.nodes:
+            if node.op is assign_variable:
+                current[id(node.inputs[0])] = of[id(node.inputs[1])]
+            if node.op in (read_variable, assign_variable):
+                of[id(node.outputs[0])] = current[id(node.inputs[0])]
+                continue
+            body.where = describe(node)
+            inputs = tuple([of[id(x)] for x in node.inputs])
+            outputs = body.append(node.op, inputs, node.params, [o.aval for o in node.outputs])
+            of.update({id(old): out for old, out in zip(node.outputs, outputs, strict=True)})
+        results = [*[of[id(r)] for r in self.results], *[current[id(h)] for h in new]]
+        return SubTrace(body, [*own, *states], results)
