@@ -126,8 +126,8 @@ def distinct(param: Any) -> Any:
         return param
     if kind in _LOOSE:
         return kind, repr(param)
-    if kind is tuple:
-        return tuple([distinct(item) for item in param])
+    if isinstance(param, tuple):
+        return kind, *[distinct(item) for item in param]
     raise TypeError(f"a parameter of type {kind.__name__} is not plain data")
 
 

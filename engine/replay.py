@@ -29,6 +29,8 @@ COMPILE_AFTER = 2
 """How often a structure must have been walked before it is worth compiling."""
 _CAPACITY = 256
 """Structures remembered; the oldest gives way."""
+_FOLD_LIMIT = 1 << 12
+"""Largest constant, in bytes, of a compiled walk. It is kept as long as the walk is, and large zeros are soon made."""
 
 _walks: dict[int, int] = {}
 """Hash of a structure's key to how often it was walked; counting keeps nothing alive that way."""
@@ -184,7 +186,8 @@ def _compile(
     steps = needed_nodes(trace.nodes, wanted, fed, lambda node: ())
     used = fed & ({id(x) for node in steps for x in node.inputs} | {id(w) for w in wanted})
     taken = [i for i, s in enumerate(arguments) if id(s) in used]
-    program, _, _ = lower(steps, [(arguments[i], arguments[i].aval) for i in taken], wanted)
+    given = [(arguments[i], arguments[i].aval) for i in taken]
+    program, _, _ = lower(steps, given, wanted, fold_limit=_FOLD_LIMIT)
     order = iter(range(len(wanted)))
     results = [None if g is None else next(order) for g in found]
     return Replay(program, taken, results, [type(g) is Batched for g in found])

@@ -64,6 +64,14 @@ def test_nothing_of_a_recording_is_kept_alive() -> None:
     assert [r() for r in kept] == [None] * len(kept)
 
 
+def test_large_constants_are_not_kept() -> None:
+    x = values(0, 1 << 14)
+    for _ in range(STEPS):
+        taped(x, lambda x: tf.reduce_sum(tf.where(x > 0, x, tf.sin(x))) + tf.reduce_sum(tf.split(x, 2)[0]))
+    (compiled,) = replay._compiled.values()
+    assert sum(c.nbytes for c in compiled.program.constants.values()) < 1 << 13
+
+
 def test_tables_are_bounded_and_a_full_one_does_not_harm() -> None:
     taped_square = lambda n: taped(values(0, n), lambda x: x * x)  # noqa: E731
     for n in range(1, replay._CAPACITY + 50):
