@@ -67,5 +67,9 @@ class OperatorNotAllowedInGraphError(TypeError):
     """A symbolic tensor was used where Python needs its value (``if``, ``for``, ``bool``, ``len``)."""
 
 
+class SymbolicArrayError(TypeError, NotImplementedError):
+    """NumPy needs the array of a value that has none yet. The message names the function to use in its place."""
+
+
 class RuleError(AssertionError):
     """A gradient rule returned something of the wrong shape or dtype. A defect in the op (or custom gradient) named."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import numpy_protocol
 from engine.api import as_operand
 from engine.eager import EagerTensor
 from engine.errors import ShapeError
@@ -121,3 +122,4 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "setitem": _no_item_assignment,
 }
 install()
+numpy_protocol.install()

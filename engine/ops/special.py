@@ -30,6 +30,7 @@ def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(*arrays: Any) -> Any:
         return function(*arrays).astype(arrays[0].dtype, copy=False)
 
+    kernel.__wrapped__ = function  # type: ignore[attr-defined]
     return kernel
 
 

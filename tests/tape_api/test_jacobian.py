@@ -66,7 +66,7 @@ def test_rows_are_gradients_of_elements() -> None:
         tape.watch(x)
         y = tf.tanh(tf.matmul(x, x, transpose_b=True))
         elements = tf.unstack(tf.reshape(y, [-1]))
-    rows = np.stack([tape.gradient(e, x) for e in elements])
+    rows = tf.stack([tape.gradient(e, x) for e in elements]).numpy()
     np.testing.assert_allclose(tape.jacobian(y, x), rows.reshape(3, 3, 3, 2), rtol=1e-12, atol=1e-14)
 
 
