@@ -10,11 +10,13 @@ from bench import vjp_cost
 
 
 def test_the_problems() -> None:
+    """There are problems, each under its own name."""
     names = [problem.name for problem in vjp_cost.problems()]
     assert len(set(names)) == len(names) > 100
 
 
 def test_the_table(capsys: pytest.CaptureFixture[Any]) -> None:
+    """What it says of two ops."""
     vjp_cost.main(["--only", "squar", "--seconds", "0"])
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in lines[1:-1]} == {"square", "squared_difference"}
