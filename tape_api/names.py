@@ -10,8 +10,10 @@ from typing import Any
 
 from engine.ops import (
     arithmetic,
+    blocks,
     compare,
     complexes,
+    conv,
     creation,
     decompose,
     diagonal,
@@ -28,6 +30,7 @@ from engine.ops import (
     matrix_functions,
     nn,
     partition,
+    pool,
     rearrange,
     reduce,
     scan,
@@ -40,6 +43,7 @@ from engine.ops import (
     special,
     stats,
     trig,
+    windows,
 )
 from optim import clip
 
@@ -304,4 +308,30 @@ TABLE: tuple[tuple[Any, str], ...] = (
     (layers.bias_add, "nn.bias_add"),
     (layers.zero_fraction, "math.zero_fraction nn.zero_fraction"),
     (layers.in_top_k, "math.in_top_k nn.in_top_k"),
+    # ---- convolutions and pools
+    (conv.conv1d, "nn.conv1d"),
+    (conv.conv2d, "nn.conv2d"),
+    (conv.conv3d, "nn.conv3d"),
+    (conv.convolution, "nn.convolution"),
+    (conv.atrous_conv2d, "nn.atrous_conv2d"),
+    (conv.conv1d_transpose, "nn.conv1d_transpose"),
+    (conv.conv2d_transpose, "nn.conv2d_transpose"),
+    (conv.conv3d_transpose, "nn.conv3d_transpose"),
+    (conv.depthwise_conv2d, "nn.depthwise_conv2d"),
+    (conv.separable_conv2d, "nn.separable_conv2d"),
+    (pool.max_pool, "nn.max_pool"),
+    (pool.max_pool1d, "nn.max_pool1d"),
+    (pool.max_pool2d, "nn.max_pool2d"),
+    (pool.max_pool3d, "nn.max_pool3d"),
+    (pool.max_pool_with_argmax, "nn.max_pool_with_argmax"),
+    (pool.avg_pool, "nn.avg_pool"),
+    (pool.avg_pool1d, "nn.avg_pool1d"),
+    (pool.avg_pool2d, "nn.avg_pool2d"),
+    (pool.avg_pool3d, "nn.avg_pool3d"),
+    (pool.pool, "nn.pool"),
+    (windows.extract_patches, "image.extract_patches"),
+    (blocks.depth_to_space, "nn.depth_to_space"),
+    (blocks.space_to_depth, "nn.space_to_depth"),
+    (blocks.space_to_batch_nd, "space_to_batch nn.space_to_batch space_to_batch_nd"),
+    (blocks.batch_to_space_nd, "batch_to_space"),
 )

@@ -14,14 +14,16 @@ def linear(x: Any) -> Any:
 
 
 def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
-    """``max(x, 0)``; in general `x` from `threshold` to `max_value`, and ``negative_slope * (x - threshold)`` below."""
+    """``max(x, 0)``; in general `x` above the threshold, at most `max_value`, and a line of the given slope below."""
     if negative_slope == 0 and threshold == 0:
         if max_value is None:
             return tf.nn.relu(x)
         return tf.nn.relu6(x) if max_value == 6 else tf.minimum(tf.nn.relu(x), max_value)
     x = tf.identity(x)
-    above = x if max_value is None else tf.minimum(x, max_value)
-    return tf.where(x >= threshold, above, negative_slope * (x - threshold))
+    above = x * tf.cast(x > threshold, x.dtype)
+    if max_value is not None:
+        above = tf.minimum(above, max_value)
+    return above - negative_slope * tf.nn.relu(threshold - x)
 
 
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:

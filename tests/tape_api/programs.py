@@ -1,0 +1,682 @@
+"""Programs written for TensorFlow 2, as functions of the module that they import as ``tf``.
+
+Each returns a structure of what it computed. `test_classic_programs` runs them here and knows what must come out;
+`tests/test_tape_tensorflow.py` compares them with real TensorFlow. Random numbers come from NumPy and weights are
+given, so that both compute the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# ---- the classics ----------------------------------------------------------------------------------------------------
+
+
+def linear_regression(tf: Any) -> Any:
+    """The first program of TensorFlow 2's guide: a line fitted by gradient descent."""
+    rng = np.random.default_rng(0)
+    x = tf.constant(rng.normal(size=1000).astype(np.float32))
+    noise = tf.constant(rng.normal(size=1000).astype(np.float32))
+    y = x * 3.0 + 2.0 + noise * 0.1
+
+    class MyModel(tf.Module):
+        def __init__(self, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self.w = tf.Variable(5.0)
+            self.b = tf.Variable(0.0)
+
+        def __call__(self, x: Any) -> Any:
+            return self.w * x + self.b
+
+    def loss(target_y: Any, predicted_y: Any) -> Any:
+        return tf.reduce_mean(tf.square(target_y - predicted_y))
+
+    model = MyModel()
+    history = []
+    for _ in range(30):
+        with tf.GradientTape() as t:
+            current_loss = loss(y, model(x))
+        dw, db = t.gradient(current_loss, [model.w, model.b])
+        model.w.assign_sub(0.1 * dw)
+        model.b.assign_sub(0.1 * db)
+        history.append(float(current_loss))
+    return {"w": model.w.numpy(), "b": model.b.numpy(), "loss": history, "n": len(model.trainable_variables)}
+
+
+def polynomial_by_optimizer(tf: Any) -> Any:
+    """Minimise a polynomial of two variables with Adam and a callable loss replaced by a tape."""
+    x, y = tf.Variable(2.0, name="x"), tf.Variable(-1.0, name="y")
+    optimizer = tf.optimizers.Adam(learning_rate=0.1)
+    for _ in range(50):
+        with tf.GradientTape() as tape:
+            loss = (x - 1.0) ** 2 + (x * y - 3.0) ** 2
+        gradients = tape.gradient(loss, [x, y])
+        optimizer.apply_gradients(zip(gradients, [x, y]))  # noqa: B905
+    return loss, x.numpy(), y.numpy()
+
+
+def keras_weights() -> list[np.ndarray]:
+    """Initial weights of the model below."""
+    rng = np.random.default_rng(1)
+    shapes = [(4, 8), (8,), (8, 3), (3,)]
+    return [rng.normal(scale=0.5, size=s).astype(np.float32) for s in shapes]
+
+
+def keras_model(tf: Any) -> Any:
+    """A Keras model trained with a loop of one's own, Adam and accuracy: the tutorial "training from scratch"."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(64, 2, 2)).astype(np.float32)
+    y = rng.integers(0, 3, 64)
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Flatten(input_shape=(2, 2)),
+            tf.keras.layers.Dense(8, activation="relu"),
+            tf.keras.layers.Dense(3),
+        ]
+    )
+    model.set_weights(keras_weights())
+    loss_object = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer = tf.keras.optimizers.Adam(learning_rate=0.01)
+    train_loss = tf.keras.metrics.Mean(name="train_loss")
+    accuracy = tf.keras.metrics.SparseCategoricalAccuracy(name="train_accuracy")
+
+    @tf.function
+    def train_step(images: Any, labels: Any) -> None:
+        with tf.GradientTape() as tape:
+            predictions = model(images, training=True)
+            loss = loss_object(labels, predictions)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905
+        train_loss(loss)
+        accuracy(labels, predictions)
+
+    history = []
+    for _ in range(5):
+        for start in range(0, 64, 16):
+            train_step(x[start : start + 16], y[start : start + 16])
+        history.append((float(train_loss.result()), float(accuracy.result())))
+    return {"weights": model.get_weights(), "history": history, "out": model(x[:3])}
+
+
+def keras_regression(tf: Any) -> Any:
+    """A subclassed model with a custom layer, SGD with momentum, and a regulariser written by hand."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(32, 3)).astype(np.float32)
+    y = np.tanh(x @ np.array([[1.0], [-2.0], [0.5]], np.float32))
+
+    class Linear(tf.keras.layers.Layer):
+        def __init__(self, units: int) -> None:
+            super().__init__()
+            self.units = units
+
+        def build(self, input_shape: Any) -> None:
+            init = tf.constant_initializer(0.3)
+            self.w = self.add_weight(shape=(input_shape[-1], self.units), initializer=init, trainable=True)
+            self.b = self.add_weight(shape=(self.units,), initializer="zeros", trainable=True)
+
+        def call(self, inputs: Any) -> Any:
+            return tf.matmul(inputs, self.w) + self.b
+
+    class Net(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = Linear(4)
+            self.second = Linear(1)
+
+        def call(self, x: Any) -> Any:
+            return self.second(tf.nn.tanh(self.first(x)))
+
+    net = Net()
+    mse = tf.keras.losses.MeanSquaredError()
+    optimizer = tf.keras.optimizers.SGD(learning_rate=0.1, momentum=0.9)
+    losses = []
+    for _ in range(20):
+        with tf.GradientTape() as tape:
+            loss = mse(y, net(x)) + 1e-3 * tf.add_n([tf.nn.l2_loss(v) for v in net.trainable_variables])
+        grads = tape.gradient(loss, net.trainable_variables)
+        grads, _ = tf.clip_by_global_norm(grads, 0.5)
+        optimizer.apply_gradients(zip(grads, net.trainable_variables))  # noqa: B905
+        losses.append(loss)
+    return losses, net.get_weights()
+
+
+def custom_gradient(tf: Any) -> Any:
+    """log(1 + exp(x)) with a stable derivative, and a gradient that is clipped on its way back."""
+
+    @tf.custom_gradient
+    def log1pexp(x: Any) -> Any:
+        e = tf.exp(x)
+
+        def grad(upstream: Any) -> Any:
+            return upstream * (1 - 1 / (1 + e))
+
+        return tf.math.log(1 + e), grad
+
+    @tf.custom_gradient
+    def clip_gradients(y: Any) -> Any:
+        def backward(dy: Any) -> Any:
+            return tf.clip_by_norm(dy, 0.5)
+
+        return y, backward
+
+    x, v = tf.constant(100.0), tf.Variable(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = log1pexp(x)
+        output = clip_gradients(v * v)
+    return tape.gradient(y, x), tape.gradient(output, v), y, output
+
+
+def custom_gradient_of_second_order(tf: Any) -> Any:
+    """Derivatives of a rule, and a rule that has a rule of its own."""
+
+    @tf.custom_gradient
+    def f(x: Any) -> Any:
+        e = tf.exp(x)
+        return tf.math.log(1 + e), lambda upstream: upstream * (1 - 1 / (1 + e))
+
+    @tf.custom_gradient
+    def op(x: Any) -> Any:
+        y = x * x
+
+        @tf.custom_gradient
+        def first_order(x: Any) -> Any:
+            return 2 * x, lambda ddy: 10 * ddy
+
+        return y, lambda upstream: upstream * first_order(x)
+
+    results = []
+    for fn in (f, op):
+        x = tf.constant(1.5)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = fn(x)
+            dy = inner.gradient(y, x)
+        results += [y, dy, outer.gradient(dy, x)]
+    return results
+
+
+def custom_gradient_with_variables(tf: Any) -> Any:
+    """A function that reads a variable."""
+    v = tf.Variable(3.0)
+
+    @tf.custom_gradient
+    def f(x: Any) -> Any:
+        def grad(upstream: Any, variables: Any = None) -> Any:
+            return upstream * 7.0, [upstream * 11.0 for _ in variables]
+
+        return x * v, grad
+
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x) * 2.0
+    return tape.gradient(y, [x, v])
+
+
+def jacobian_of_a_layer(tf: Any) -> Any:
+    """tape.jacobian of a vector function with respect to inputs and weights."""
+    rng = np.random.default_rng(4)
+    x = tf.constant(rng.normal(size=(3, 4)).astype(np.float32))
+    w = tf.Variable(rng.normal(size=(4, 2)).astype(np.float32))
+    b = tf.Variable(np.zeros(2, np.float32))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tf.nn.tanh(tf.matmul(x, w) + b)
+    return [*tape.jacobian(y, [x, w, b]), tape.batch_jacobian(y, x), tape.jacobian(y, {"w": w})["w"]]
+
+
+def higher_order(tf: Any) -> Any:
+    """Second derivatives by nested tapes: of a power, of a network, a Hessian, a Hessian-vector product."""
+    x = tf.Variable(1.0)
+    with tf.GradientTape() as t2:
+        with tf.GradientTape() as t1:
+            y = x * x * x
+        dy_dx = t1.gradient(y, x)
+    d2y_dx2 = t2.gradient(dy_dx, x)
+
+    rng = np.random.default_rng(5)
+    w = tf.Variable(rng.normal(size=(3, 2)))
+    data = tf.constant(rng.normal(size=(5, 3)))
+    with tf.GradientTape() as t2:
+        with tf.GradientTape() as t1:
+            loss = tf.reduce_mean(tf.nn.softplus(tf.matmul(data, w)) ** 2)
+        g = t1.gradient(loss, w)
+    hessian = t2.jacobian(g, w)
+
+    vector = tf.constant(rng.normal(size=(3, 2)))
+    with tf.GradientTape() as t2:
+        with tf.GradientTape() as t1:
+            loss = tf.reduce_sum(tf.exp(tf.sin(w)))
+        g = t1.gradient(loss, w)
+        product = tf.reduce_sum(g * vector)
+    return dy_dx, d2y_dx2, hessian, t2.gradient(product, w)
+
+
+def gradient_penalty(tf: Any) -> Any:
+    """The norm of a gradient as part of a loss (WGAN-GP)."""
+    rng = np.random.default_rng(6)
+    x = tf.constant(rng.normal(size=(4, 3)).astype(np.float32))
+    w1 = tf.Variable(rng.normal(size=(3, 5)).astype(np.float32))
+    w2 = tf.Variable(rng.normal(size=(5, 1)).astype(np.float32))
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            score = tf.matmul(tf.nn.tanh(tf.matmul(x, w1)), w2)
+        grads = inner.gradient(score, x)
+        norm = tf.sqrt(tf.reduce_sum(tf.square(grads), axis=1))
+        penalty = tf.reduce_mean((norm - 1.0) ** 2)
+    return penalty, outer.gradient(penalty, [w1, w2])
+
+
+# ---- what SEMANTICS says of tapes ------------------------------------------------------------------------------------
+
+
+def structures(tf: Any) -> Any:
+    """Targets and sources as structures."""
+    x, z = tf.constant(2.0), tf.constant(3.0)
+    frozen = tf.Variable(1.0, trainable=False)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, z])
+        y = {"p": x * z, "q": [x**2]}
+    return tape.gradient(y, {"a": x, "b": [z, (frozen,)]}), tape.gradient([y["p"], y["q"][0]], (x, z))
+
+
+def cut_paths(tf: Any) -> Any:
+    """Everything that gives None."""
+    results = []
+    for cut in (
+        tf.stop_gradient,
+        lambda x: tf.cast(x, tf.int32),
+        tf.argmax,
+        tf.floor,
+        tf.round,
+        tf.math.ceil,
+        lambda x: x // 2.0,
+        tf.sign,
+        tf.ones_like,
+        lambda x: x > 1.0,
+        lambda x: x * tf.stop_gradient(x),
+    ):
+        x = tf.constant([1.5, 2.5])
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = cut(x)
+            z = tf.cast(y, tf.float32) * 2.0
+        results += [tape.gradient(z, x), tape.gradient(z, x, unconnected_gradients=tf.UnconnectedGradients.ZERO)]
+    return results
+
+
+def variables_on_tapes(tf: Any) -> Any:
+    """Reading, assigning, watching."""
+    v, w = tf.Variable(3.0), tf.Variable(2.0, trainable=False)
+    with tf.GradientTape(persistent=True) as tape:
+        reads = [v.read_value(), v.value(), tf.convert_to_tensor(v), tf.identity(v)]
+        y = reads[0] * reads[1] * reads[2] * reads[3] * v
+        v.assign_add(1.0)
+        z = v * v
+        w.assign(v * 5.0)
+        u = w * v
+        tape.watch(w)
+        s = w * v
+    return {
+        "reads": [tape.gradient(y, r) for r in [v, *reads]],
+        "after": tape.gradient(z, v),
+        "both": tape.gradient([y, z], v),
+        "assigned": tape.gradient(u, [v, w]),
+        "watched": tape.gradient(s, [v, w]),
+        "itself": tape.gradient(v, v),
+        "names": [x.name for x in tape.watched_variables()],
+    }
+
+
+def watching(tf: Any) -> Any:
+    """What is and is not watched."""
+    x, z = tf.constant(2.0), tf.constant(3.0)
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as one, tf.GradientTape() as two:
+        one.watch(x)
+        two.watch(z)
+        y = x * z
+    first = one.gradient(y, [x, z]), two.gradient(y, [x, z])
+    with tf.GradientTape(watch_accessed_variables=False, persistent=True) as tape:
+        tape.watch(x)
+        before = z * z
+        y = x * v * before
+    second = tape.gradient(y, [x, v, z, before])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        with tape.stop_recording():
+            hidden = y * 2.0
+        total = hidden + y
+        tape.reset()
+        tape.watch(z)
+        rest = z * y
+    third = tape.gradient(total, x), tape.gradient(rest, [x, z])
+    with tape:
+        more = rest * z
+    return first, second, third, tape.gradient(more, z)
+
+
+def output_gradients(tf: Any) -> Any:
+    """Cotangents of one's own."""
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y, z = x * x, x * 3.0
+    return (
+        tape.gradient(y, x, output_gradients=tf.constant([1.0, 10.0])),
+        tape.gradient([y, z], x, output_gradients=[tf.ones([2]), tf.constant([10.0, 0.0])]),
+        tape.gradient([y, z], [x, y]),
+    )
+
+
+def unconnected(tf: Any) -> Any:
+    """None and zeros."""
+    x, z, n = tf.constant([1.0, 2.0]), tf.constant([[1.0, 2.0, 3.0]]), tf.constant(1)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, z])
+        y = x * x
+        k = tf.cast(x, tf.int32)
+    return (
+        tape.gradient(y, z),
+        tape.gradient(y, [x, z, n], unconnected_gradients="zero"),
+        tape.gradient(k, x),
+        tape.gradient(y, n),
+        tape.jacobian(y, z),
+        tape.gradient(y, []),
+        tape.gradient([], [x]),
+    )
+
+
+def control_flow(tf: Any) -> Any:
+    """Python's own control flow, recorded as it happens."""
+
+    def f(x: Any, y: Any) -> Any:
+        output = 1.0
+        for i in range(int(y)):
+            if i > 1 and i < 5:
+                output = tf.multiply(output, x)
+        return output
+
+    results = []
+    for count in (6, 5, 4):
+        x = tf.convert_to_tensor(2.0)
+        with tf.GradientTape() as t:
+            t.watch(x)
+            out = f(x, tf.constant(count))
+        results.append(t.gradient(out, x))
+    x = tf.Variable(4.0)
+    with tf.GradientTape() as tape:
+        y = tf.cond(x > 3.0, lambda: tf.square(x), lambda: -x)
+        z = tf.while_loop(lambda i, acc: i < 3, lambda i, acc: (i + 1, acc * x), [tf.constant(0), tf.constant(1.0)])[1]
+    return results, tape.gradient([y, z], x)
+
+
+def equality_and_conversion(tf: Any) -> Any:
+    """How tensors compare and what becomes of Python data."""
+    a, b = tf.constant([1.0, 2.0]), tf.constant([1.0, 3.0])
+    v = tf.Variable([1.0, 2.0])
+    made = [1, 1.0, [1, 2.5], True, 1j, [], 2**40, np.ones(1), np.float16(1), [np.float64(1)], (1, 2)]
+    return (
+        [a == b, a != b, v == b, a == [1.0, 3.0], a == 1, a != np.array([1.0, 3.0])],
+        [a == None, a != None],  # noqa: E711
+        [bool(a == tf.constant([1.0, 2.0, 3.0])), bool(a != tf.constant([1.0, 2.0, 3.0]))],
+        [str(tf.convert_to_tensor(x).dtype.name) for x in made],
+        [tf.constant(np.array([1.7]), tf.int32), tf.constant([True], tf.float32), tf.constant(1.0, shape=[2])],
+        [a + 1, 1 - a, a * np.array([1.0, 2.0]), np.array([2.0, 2.0]) / a, a**2, 2.0**a, -a, abs(-a)],
+        [tf.constant([[1.0, 2.0]]) @ tf.constant([[1.0], [2.0]])],
+        [tf.constant([7]) / 2, tf.constant([-7]) // 2, tf.constant([-7]) % 3, tf.constant([7.5]) % 2.0],
+        [a[0], a[::-1], a[tf.newaxis], a[..., None], a[1:], tf.constant([[1, 2], [3, 4]])[1, 0], v[1]],
+        [float(a[0]), len(a), [float(x) for x in a], a.shape.as_list(), a.shape == (2,), f"{a[0]:.2f}"],
+        [repr(a), str(a), repr(a[0]), repr(v), str(tf.constant([[1], [2]]))],
+    )
+
+
+def losses_and_metrics(tf: Any) -> Any:
+    """Every loss, as function, class and gradient, and the metrics."""
+    rng = np.random.default_rng(7)
+    true = rng.uniform(0.1, 0.9, (4, 3)).astype(np.float32)
+    pred = rng.uniform(0.1, 0.9, (4, 3)).astype(np.float32)
+    hot = np.eye(3, dtype=np.float32)[[0, 2, 1, 1]]
+    labels = np.array([0, 2, 1, 1])
+    weight = np.array([1.0, 2.0, 0.0, 0.5], np.float32)
+    k = tf.keras.losses
+    cases = [
+        (k.MeanSquaredError(), true),
+        (k.MeanAbsoluteError(), true),
+        (k.MeanAbsolutePercentageError(), true),
+        (k.MeanSquaredLogarithmicError(), true),
+        (k.Huber(delta=0.2), true),
+        (k.LogCosh(), true),
+        (k.Hinge(), hot),
+        (k.SquaredHinge(), hot),
+        (k.Poisson(), true),
+        (k.KLDivergence(), true),
+        (k.CosineSimilarity(), true),
+        (k.BinaryCrossentropy(), hot),
+        (k.BinaryCrossentropy(from_logits=True, label_smoothing=0.1), hot),
+        (k.CategoricalCrossentropy(), hot),
+        (k.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1), hot),
+        (k.SparseCategoricalCrossentropy(), labels),
+        (k.SparseCategoricalCrossentropy(from_logits=True), labels),
+        (k.SparseCategoricalCrossentropy(from_logits=True, reduction="sum"), labels),
+        (k.MeanSquaredError(reduction="none"), true),
+    ]
+    found = []
+    for loss, y in cases:
+        p = tf.constant(pred)
+        with tf.GradientTape() as tape:
+            tape.watch(p)
+            value = loss(y, p)
+        found.append((value, tape.gradient(value, p), loss(y, p, sample_weight=weight)))
+    m = tf.keras.metrics
+    metrics = [
+        (m.MeanSquaredError(), true),
+        (m.RootMeanSquaredError(), true),
+        (m.MeanAbsoluteError(), true),
+        (m.CategoricalAccuracy(), hot),
+        (m.SparseCategoricalAccuracy(), labels[:, None]),
+        (m.BinaryAccuracy(), hot),
+        (m.CategoricalCrossentropy(), hot),
+        (m.SparseCategoricalCrossentropy(), labels),
+        (m.BinaryCrossentropy(), hot),
+    ]
+    for metric, y in metrics:
+        metric.update_state(y, pred)
+        first = metric.result()
+        metric.update_state(y[:2], pred[1:3], sample_weight=weight[:2])
+        found.append((first, metric.result()))
+    return found
+
+
+def activations_and_layers(tf: Any) -> Any:
+    """Activations and small layers, with gradients."""
+    names = (
+        "elu exponential gelu hard_sigmoid leaky_relu linear log_softmax mish relu relu6 selu sigmoid silu softmax "
+        "softplus softsign swish tanh"
+    )
+    found = []
+    fns = [tf.keras.activations.get(n) for n in names.split()]
+    layers = [
+        tf.keras.layers.ReLU(max_value=5.0, negative_slope=0.5, threshold=1.0),
+        tf.keras.layers.LeakyReLU(negative_slope=0.1),
+        tf.keras.layers.Softmax(),
+        tf.keras.layers.Flatten(),
+        tf.keras.layers.Dropout(0.5),
+        tf.keras.layers.LayerNormalization(),
+        tf.keras.layers.BatchNormalization(),
+        tf.keras.layers.Reshape((5, 1)),
+        tf.keras.layers.Activation("tanh"),
+    ]
+    for fn in fns + layers:
+        x = tf.constant([[-2.5, -0.5, 0.5, 2.5, 7.0], [1.0, 2.0, -3.0, 4.0, 0.25]])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = fn(x)
+        found.append((y, tape.gradient(y, x)))
+    norm = tf.keras.layers.BatchNormalization(momentum=0.9)
+    x = tf.constant([[1.0, 5.0], [2.0, -1.0], [4.0, 0.5]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = norm(x, training=True) ** 3
+    return found, y, tape.gradient(y, x), norm(x), norm.get_weights()
+
+
+PROGRAMS = (
+    linear_regression,
+    polynomial_by_optimizer,
+    keras_model,
+    keras_regression,
+    custom_gradient,
+    custom_gradient_of_second_order,
+    custom_gradient_with_variables,
+    jacobian_of_a_layer,
+    higher_order,
+    gradient_penalty,
+    structures,
+    cut_paths,
+    variables_on_tapes,
+    watching,
+    output_gradients,
+    unconnected,
+    control_flow,
+    equality_and_conversion,
+    losses_and_metrics,
+    activations_and_layers,
+)
+
+
+# ---- programs that fail ----------------------------------------------------------------------------------------------
+
+
+def _tape(tf: Any, persistent: bool = False) -> tuple[Any, Any, Any]:
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape(persistent=persistent) as tape:
+        tape.watch(x)
+        y = x * x
+    return tape, y, x
+
+
+def _second_call(tf: Any) -> None:
+    tape, y, x = _tape(tf)
+    tape.gradient(y, x)
+    tape.gradient(y, x)
+
+
+def _second_jacobian(tf: Any) -> None:
+    tape, y, x = _tape(tf)
+    tape.jacobian(y, x)
+    tape.jacobian(y, x)
+
+
+def _batch_sizes(tf: Any) -> None:
+    tape, _, x = _tape(tf, persistent=True)
+    with tape:
+        z = x[:1] * 2.0
+    tape.batch_jacobian(z, x)
+
+
+def _enter_twice(tf: Any) -> None:
+    with tf.GradientTape() as tape, tape:
+        pass
+
+
+def _reset_outside(tf: Any) -> None:
+    _tape(tf, persistent=True)[0].reset()
+
+
+def _stop_outside(tf: Any) -> None:
+    with _tape(tf, persistent=True)[0].stop_recording():
+        pass
+
+
+def _two_gradients(tf: Any) -> None:
+    f = tf.custom_gradient(lambda x: (x * 2.0, lambda up: (up, up)))
+    x = tf.constant(1.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    tape.gradient(y, x)
+
+
+def _no_variables_argument(tf: Any) -> None:
+    v = tf.Variable(1.0)
+    f = tf.custom_gradient(lambda x: (x * v, lambda up: up))
+    with tf.GradientTape():
+        f(tf.constant(1.0))
+
+
+def _with_output_gradient(tf: Any, given: Any) -> None:
+    tape, y, x = _tape(tf)
+    tape.gradient(y, x, output_gradients=given)
+
+
+def _item_assignment(tf: Any) -> None:
+    x = tf.constant([1.0])
+    x[0] = 2.0
+
+
+FAILING = {
+    "second gradient": _second_call,
+    "second jacobian": _second_jacobian,
+    "batch sizes": _batch_sizes,
+    "enter twice": _enter_twice,
+    "reset outside": _reset_outside,
+    "stop recording outside": _stop_outside,
+    "two gradients for one argument": _two_gradients,
+    "variables not taken": _no_variables_argument,
+    "target None": lambda tf: _tape(tf)[0].gradient(None, tf.constant(1.0)),
+    "policy": lambda tf: _tape(tf)[0].gradient(*_tape(tf)[1:], unconnected_gradients="nonsense"),
+    "output gradient's shape": lambda tf: _with_output_gradient(tf, tf.ones([3])),
+    "output gradient's dtype": lambda tf: _with_output_gradient(tf, tf.ones([2, 2], tf.float64)),
+    "float32 and float64": lambda tf: tf.constant(1.0) + tf.constant(1.0, tf.float64),
+    "int32 and 1.5": lambda tf: tf.constant(1) + 1.5,
+    "dtypes of ==": lambda tf: tf.constant(1.0) == tf.constant(1),
+    "int32 == 1.5": lambda tf: tf.constant(1) == 1.5,
+    "constant of the wrong kind": lambda tf: tf.constant([1.5], tf.int32),
+    "constant None": lambda tf: tf.constant(None),
+    "ragged": lambda tf: tf.constant([[1, 2], [3]]),
+    "too large": lambda tf: tf.constant(2**70),
+    "object": lambda tf: tf.constant(object()),
+    "another dtype asked for": lambda tf: tf.convert_to_tensor(tf.constant(1.0), tf.int32),
+    "variable of nothing": lambda tf: tf.Variable(),
+    "variable of another shape": lambda tf: tf.Variable([1.0, 2.0], shape=[3]),
+    "assign shape": lambda tf: tf.Variable([1.0, 2.0]).assign([1.0]),
+    "assign dtype": lambda tf: tf.Variable([1.0, 2.0]).assign(tf.constant([1, 2])),
+    "assign_add shape": lambda tf: tf.Variable([1.0, 2.0]).assign_add(tf.constant(1.0)),
+    "hash": lambda tf: hash(tf.constant(1.0)),
+    "hash of a variable": lambda tf: hash(tf.Variable(1.0)),
+    "len of a scalar": lambda tf: len(tf.constant(1.0)),
+    "iterate over a scalar": lambda tf: list(tf.constant(1.0)),
+    "bool of many": lambda tf: bool(tf.constant([1.0, 2.0])),
+    "float of many": lambda tf: float(tf.constant([1.0, 2.0])),
+    "item assignment": _item_assignment,
+    "attribute": lambda tf: tf.constant(1.0).nonsense,
+    "module attribute": lambda tf: tf.nonsense,
+    "index out of range": lambda tf: tf.constant([1.0, 2.0])[5],
+    "index of a scalar": lambda tf: tf.constant(1.0)[0],
+    "matmul": lambda tf: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3])),
+    "matmul of vectors": lambda tf: tf.matmul(tf.ones([2]), tf.ones([2])),
+    "add": lambda tf: tf.ones([2]) + tf.ones([3]),
+    "reshape": lambda tf: tf.reshape(tf.ones([2]), [3]),
+    "gather": lambda tf: tf.gather(tf.ones([2]), [2]),
+    "negative gather": lambda tf: tf.gather(tf.ones([2]), [-1]),
+    "concat": lambda tf: tf.concat([tf.ones([2]), tf.ones([2, 2])], 0),
+    "axis": lambda tf: tf.reduce_sum(tf.ones([2]), axis=2),
+    "sin of an integer": lambda tf: tf.sin(1),
+    "gradients": lambda tf: tf.gradients(tf.constant(1.0), tf.constant(1.0)),
+    "dense units": lambda tf: tf.keras.layers.Dense(0),
+    "dense activation": lambda tf: tf.keras.layers.Dense(1, activation="nonsense"),
+    "dense input": lambda tf: tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])(np.ones((1, 3))),
+    "set_weights": lambda tf: tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))]).set_weights([1.0]),
+    "add no layer": lambda tf: tf.keras.Sequential().add(3),
+    "check_numerics": lambda tf: tf.debugging.check_numerics(tf.constant([float("nan")]), "message"),
+    "assert_equal": lambda tf: tf.debugging.assert_equal(tf.constant(1), tf.constant(2)),
+    "ensure_shape": lambda tf: tf.ensure_shape(tf.ones([2]), [3]),
+}
