@@ -92,9 +92,7 @@ class SGD(KerasOptimizer):
     hyperparameters = ("learning_rate", "momentum", "nesterov")
     accepts = INEXACT
 
-    def __init__(
-        self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, **common: Any
-    ) -> None:
+    def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, **common: Any) -> None:
         super().__init__(learning_rate, **common)
         if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
             raise ValueError(f"`momentum` must be a float between [0, 1], got {momentum}.")
