@@ -47,7 +47,11 @@ reduce_max_op = reduction(
     type="Max",
     simplify=nothing_reduced,
     module=__name__,
-    doc="Largest element over axes.",
+    doc="""Largest element over axes.
+
+    The op reads its operand once; the derivative costs some 10 times as much, as it compares, counts ties and divides
+    by their number, writing an array each time.
+    """,
 )
 reduce_min_op = reduction(
     "reduce_min",
@@ -57,7 +61,11 @@ reduce_min_op = reduction(
     type="Min",
     simplify=nothing_reduced,
     module=__name__,
-    doc="Smallest element over axes.",
+    doc="""Smallest element over axes.
+
+    The op reads its operand once; the derivative costs some 10 times as much, as it compares, counts ties and divides
+    by their number, writing an array each time.
+    """,
 )
 
 

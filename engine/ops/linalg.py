@@ -198,6 +198,8 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False) -
 def trace(x: Any) -> Any:
     """Sum of the main diagonal of the last two dimensions.
 
+    The derivative costs more than 4 times as much: it writes a whole matrix, of which this reads the diagonal only.
+
     Examples
     --------
     >>> float(trace(np.array([[1., 2.], [3., 4.]])))

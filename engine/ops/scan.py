@@ -166,7 +166,10 @@ cumprod_op = general(
     jvp=(_cumprod_jvp,),
     batch=axis_param,
     type="Cumprod",
-    doc="Running product along an axis.",
+    doc="""Running product along an axis.
+
+    Its derivative costs some 8 times as much: a recurrence, so that nothing is divided by x and zeros do no harm.
+    """,
 )
 
 
