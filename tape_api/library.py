@@ -14,20 +14,18 @@ from engine.api import lift
 from engine.eager import EagerTensor
 from engine.namespace import build
 from engine.op import Op
-from engine.value import Value
+from engine.value import Value, as_array
 from tape_api.names import TABLE
 from tape_api.tensor import finish
 
 
 def _mixed(op: Op, slow: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The op at once if its operands are tensors and Python numbers, else with all conversions."""
-    tensors = 0
-    for x in args:
-        if isinstance(x, Value):
-            tensors += 1
-        elif type(x) is not float and type(x) is not int:
-            return slow(*args)
-    return op(*args) if tensors else slow(*args)
+    first = next((x for x in args if isinstance(x, Value)), None)
+    if first is None or any(type(x) not in (float, int) and not isinstance(x, Value) for x in args):
+        return slow(*args)
+    dtype = first.dtype
+    return op(*[x if isinstance(x, Value) else EagerTensor(as_array(x, dtype, op.name)) for x in args])
 
 
 def quick(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:

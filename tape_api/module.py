@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from engine.variable import Variable
 
 
-def held_by(value: Any) -> Iterator[Any]:
-    """The variables and modules in a value, in lists, tuples, sets and dicts at any depth."""
-    if isinstance(value, (Variable, Module)):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from held_by(item)
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        for item in value:
-            yield from held_by(item)
+def held_by(values: Iterable[Any]) -> Iterator[Any]:
+    """The variables and modules among the values, and in lists, tuples, sets and dicts at any depth."""
+    for value in values:
+        if isinstance(value, (Variable, Module)):
+            yield value
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            yield from held_by(value)
+        elif isinstance(value, dict):
+            yield from held_by(value.values())
 
 
 def distinct(items: Iterable[Any]) -> list[Any]:
@@ -65,7 +64,7 @@ class Module:
 
     def _members(self) -> list[Any]:
         """The variables and modules that this one holds directly, by the names of the attributes."""
-        return [item for _, value in sorted(vars(self).items()) for item in held_by(value)]
+        return list(held_by(value for _, value in sorted(vars(self).items())))
 
     def _walk(self, seen: set[int] | None = None) -> Iterator[Any]:
         """All variables and modules below this one: its own variables first, then those of each module."""

@@ -15,10 +15,11 @@ from engine import nest
 from engine.dtypes import as_dtype
 from engine.tensor_shape import TensorShape
 from engine.value import Value, dtype_of
+from engine.variable import Variable as EngineVariable
 from tape_api.keras import initializers, regularizers
 from tape_api.keras.backend import floatx, unique_name
 from tape_api.library import root as tf
-from tape_api.module import Module, held_by, snake_case
+from tape_api.module import Module, distinct, held_by, snake_case
 from tape_api.tensor import convert_to_tensor
 from tape_api.variable import Variable
 
@@ -190,7 +191,7 @@ class Layer(Module):
             return self.call(*arguments, **kwargs)
 
     def _forget_losses(self) -> None:
-        for layer in self._layers():
+        for layer in self._parts()[1]:
             layer._losses = []
 
     def _build_for(self, arguments: Sequence[Any]) -> None:
@@ -209,22 +210,25 @@ class Layer(Module):
     def _members(self) -> list[Any]:
         """Weights and layers, in the order in which they were made."""
         self._check_initialised()
-        return [item for value in vars(self).values() for item in held_by(value)]
+        return list(held_by(vars(self).values()))
 
-    def _layers(self) -> list[Layer]:
-        """This layer and all that it holds, directly or not."""
-        return [self, *(m for m in self.submodules if isinstance(m, Layer))]
+    def _parts(self) -> tuple[list[Any], list[Layer]]:
+        """The weights, and this layer with all that it holds, directly or not."""
+        below = list(self._walk())
+        weights = distinct(x for x in below if isinstance(x, EngineVariable))
+        return weights, [self, *(x for x in below if isinstance(x, Layer))]
 
     @property
     def weights(self) -> list[Any]:
         """All weights: the layer's own in the order in which they were made, then those of each layer it holds."""
-        return list(super().variables)
+        return self._parts()[0]
 
     @property
     def trainable_weights(self) -> list[Any]:
         """The weights to be trained. A layer that is not trainable has none."""
-        frozen = {id(v) for layer in self._layers() if not layer.trainable for v in layer.weights}
-        return [v for v in self.weights if v.trainable and id(v) not in frozen]
+        weights, layers = self._parts()
+        frozen = {id(v) for layer in layers if not layer.trainable for v in layer.weights}
+        return [v for v in weights if v.trainable and id(v) not in frozen]
 
     @property
     def non_trainable_weights(self) -> list[Any]:
@@ -239,7 +243,7 @@ class Layer(Module):
     @property
     def losses(self) -> list[Any]:
         """The penalties on weights, and what `add_loss` was given."""
-        layers = self._layers()
+        _, layers = self._parts()
         penalties = [regularizer(weight) for layer in layers for regularizer, weight in layer._penalties]
         return [*penalties, *(loss for layer in layers for loss in layer._losses)]
 
