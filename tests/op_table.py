@@ -29,6 +29,7 @@ WITHOUT_ROW = {
 UNTESTED_RULES = {
     ("random_gamma_op", "alpha"): "the numbers are drawn anew for each difference; tests/test_random.py has its slope",
     ("igamma_grad_a", "a"): "is not implemented and says so",
+    ("cond_op", "pred"): "a truth value has none",
 }
 """Rules that finite differences cannot check, and why."""
 
