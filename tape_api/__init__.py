@@ -5,6 +5,7 @@ needs. The functions come from one table (`tape_api.names`); everything else is 
 """
 
 import runpy as _runpy
+import sys as _sys
 from pathlib import Path as _Path
 from typing import Any as _Any
 
@@ -37,7 +38,7 @@ from engine.eager import EagerTensor as Tensor
 from engine.gradient_tape import GradientTape, UnconnectedGradients
 from engine.namespace import missing as _missing
 from engine.tensor_shape import TensorShape
-from tape_api import debugging, keras, random, test
+from tape_api import debugging, keras, random, test, train, version1
 from tape_api.debugging import ensure_shape
 from tape_api.flow import (
     case,
@@ -58,6 +59,8 @@ from tape_api.flow import (
     map_fn,
     name_scope,
     no_op,
+    numpy_function,
+    py_function,
     scan,
     switch_case,
     vectorized_map,
@@ -68,7 +71,9 @@ from tape_api.library import root as _root
 from tape_api.module import Module
 from tape_api.printing import print_ as print
 from tape_api.tensor import TensorSpec, constant, convert_to_tensor, is_tensor
+from tape_api.tensor_array import TensorArray
 from tape_api.variable import Variable
+from tape_api.version1 import enable_eager_execution
 
 __version__ = "2.21.0"
 """The version of TensorFlow whose behaviour this follows: programs compare it with what they need."""
@@ -83,6 +88,17 @@ zeros_initializer = initializers.Zeros
 
 globals().update({name: value for name, value in vars(_root).items() if not name.startswith("_")})
 _root.nn.dropout = random.dropout
+_v1 = _root.compat.v1
+vars(_v1).update({name: value for name, value in vars(version1).items() if not name.startswith("_")})
+vars(_v1).update(
+    random_normal=random.normal,
+    random_uniform=random.uniform,
+    set_random_seed=random.set_seed,
+    train=train,
+    truncated_normal=random.truncated_normal,
+)
+vars(_v1).update({name: value for name, value in globals().items() if name[0] != "_" and name not in vars(_v1)})
+_root.compat.v2 = _sys.modules["tape_api"]
 vars(_root.dtypes).update(DType=DType, as_dtype=as_dtype, half=half, double=double, **{d.name: d for d in _ALL_DTYPES})
 
 

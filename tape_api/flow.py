@@ -246,6 +246,28 @@ def executing_eagerly() -> bool:
     return True
 
 
+def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+    """``func(*inp)`` with tensors; what it does is recorded. The results are converted to the dtypes in `Tout`."""
+    return _as_declared(func(*[convert_to_tensor(x) for x in inp]), Tout)
+
+
+def numpy_function(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: Any,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """``func(*inp)`` with arrays; no gradient passes. The results are converted to the dtypes in `Tout`."""
+    return _as_declared(func(*[convert_to_tensor(x).numpy() for x in inp]), Tout)
+
+
+def _as_declared(results: Any, dtypes: Any) -> Any:
+    if isinstance(dtypes, (list, tuple)):
+        return [tf.cast(convert_to_tensor(r), d) for r, d in zip(results, dtypes, strict=True)]
+    return tf.cast(convert_to_tensor(results), dtypes)
+
+
 def gradients(*_: Any, **__: Any) -> Any:
     """Not for eager tensors: use a `GradientTape` (or `graph_api`, which has ``gradients``)."""
     raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")

@@ -185,3 +185,82 @@ def test_compute_gradient() -> None:
     for e, n in zip(exact, numeric, strict=True):
         np.testing.assert_allclose(e, n, atol=1e-8)
     assert not tf.test.is_gpu_available() and not tf.test.is_built_with_cuda() and tf.test.gpu_device_name() == ""
+
+
+# ---- Python functions, tensor arrays, TensorFlow 1's eager mode ------------------------------------------------------
+
+
+def test_py_function_is_recorded_and_numpy_function_is_not() -> None:
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tf.py_function(lambda a: a * a, [x], tf.float32)
+        z = tf.numpy_function(lambda a: np.square(a), [x], tf.float32)
+        a, b = tf.py_function(lambda a: (a * 2.0, 1), inp=[x], Tout=[tf.float32, tf.int64])
+    assert y.numpy() == z.numpy() == 9.0 and b.dtype == tf.int64
+    assert tape.gradient(y, x).numpy() == 6.0 and tape.gradient(a, x).numpy() == 2.0
+    assert tape.gradient(z, x) is None
+
+
+def test_tensor_array() -> None:
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        array = tf.TensorArray(tf.float32, size=0, dynamic_size=True, clear_after_read=False)
+        for i in tf.range(3):
+            array = array.write(i, x ** tf.cast(i, tf.float32))
+        y = tf.reduce_sum(array.stack())
+    assert tape.gradient(y, x).numpy() == 5.0
+    assert array.read(2).numpy() == 4.0 and array.size().numpy() == len(array) == 3
+    np.testing.assert_array_equal(array.gather([2, 0]), [4.0, 1.0])
+    np.testing.assert_array_equal(tf.TensorArray(tf.int32).unstack([1, 2]).stack(), [1, 2])
+    np.testing.assert_array_equal(tf.TensorArray(tf.int32, 2).scatter([1, 0], [[1], [2]]).concat(), [2, 1])
+    assert tf.TensorArray(tf.float32, 0, element_shape=[3]).stack().shape == (0, 3)
+    np.testing.assert_array_equal(tf.TensorArray(tf.float32, 1, element_shape=[2]).stack(), [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda a: a.write(5, 1.0), tf.errors.OutOfRangeError, r"index 5 is not in \[0, 2\)"),
+        (lambda a: a.read(-1), tf.errors.OutOfRangeError, r"index -1 is not in \[0, 2\)"),
+        (lambda a: a.read(0), tf.errors.InvalidArgumentError, "nothing was written to index 0"),
+        (lambda a: [a.write(0, 1.0).read(0), a.read(0)], tf.errors.InvalidArgumentError, "has been read already"),
+        (lambda a: a.write(0, tf.constant(1)), TypeError, "dtype float32 was asked for"),
+        (
+            lambda a: tf.TensorArray(tf.float32, 1, element_shape=[2]).write(0, [1.0]),
+            ValueError,
+            r"elements have shape \(2,\), got \(1,\)",
+        ),
+    ],
+)
+def test_tensor_array_mistakes(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(tf.TensorArray(tf.float32, size=2))
+
+
+def test_programs_of_the_first_eager_mode() -> None:
+    v1 = tf.compat.v1
+    v1.enable_eager_execution()
+    tf.enable_eager_execution()
+    w = tf.Variable([1.0, -2.0])
+    optimizer = tf.train.GradientDescentOptimizer(learning_rate=0.25)
+    step = v1.train.get_or_create_global_step()
+    before = int(step)
+    for _ in range(3):
+        optimizer.minimize(lambda: tf.reduce_sum(w * w), global_step=step)
+    np.testing.assert_array_equal(w, [0.125, -0.25])
+    assert int(step) == before + 3 and tf.train.get_global_step() is step
+    with pytest.raises(ValueError, match="already exists"):
+        tf.train.create_global_step()
+    v1.assign(w, [1.0, 1.0])
+    v1.assign_add(w, [1.0, 1.0])
+    np.testing.assert_array_equal(v1.assign_sub(w, [0.0, 1.0]), [2.0, 1.0])
+    assert float(v1.log(1.0)) == 0.0 and v1.reduce_sum is tf.reduce_sum and v1.GradientTape is tf.GradientTape
+    assert float(v1.losses.mean_squared_error([1.0, 2.0], tf.constant([1.0, 4.0]))) == 2.0
+    v1.set_random_seed(1)
+    assert v1.random_normal([2]).shape == (2,) and tf.compat.v2 is tf
+    with pytest.raises(RuntimeError, match="imports graph_api as tf"):
+        v1.disable_eager_execution()
+    with pytest.raises(AttributeError, match=r"module 'tape_api\.compat\.v1' has no attribute 'placeholder'"):
+        _ = v1.placeholder

@@ -1,0 +1,79 @@
+"""``tf.train``: TensorFlow 1's optimizers and schedules, for programs of the time when eager execution was new.
+
+They are those of `optim`. With eager variables ``minimize`` takes a callable loss.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optim import (
+    AdadeltaOptimizer,
+    AdagradOptimizer,
+    AdamOptimizer,
+    ExponentialMovingAverage,
+    FtrlOptimizer,
+    GradientDescentOptimizer,
+    MomentumOptimizer,
+    Optimizer,
+    ProximalAdagradOptimizer,
+    ProximalGradientDescentOptimizer,
+    RMSPropOptimizer,
+    cosine_decay,
+    exponential_decay,
+    inverse_time_decay,
+    natural_exp_decay,
+    piecewise_constant,
+    polynomial_decay,
+)
+from tape_api.variable import Variable
+
+_global_step: list[Variable] = []
+
+
+def create_global_step() -> Variable:
+    """Make the variable that counts steps.
+
+    Raises
+    ------
+    ValueError
+        If there is one.
+    """
+    if _global_step:
+        raise ValueError('"global_step" already exists.')
+    _global_step.append(Variable(np.int64(0), trainable=False, name="global_step"))
+    return _global_step[0]
+
+
+def get_global_step() -> Variable | None:
+    """The variable that counts steps, None if there is none."""
+    return _global_step[0] if _global_step else None
+
+
+def get_or_create_global_step() -> Variable:
+    """The variable that counts steps, made if there is none."""
+    return _global_step[0] if _global_step else create_global_step()
+
+
+__all__ = [
+    "AdadeltaOptimizer",
+    "AdagradOptimizer",
+    "AdamOptimizer",
+    "ExponentialMovingAverage",
+    "FtrlOptimizer",
+    "GradientDescentOptimizer",
+    "MomentumOptimizer",
+    "Optimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
+    "RMSPropOptimizer",
+    "cosine_decay",
+    "create_global_step",
+    "exponential_decay",
+    "get_global_step",
+    "get_or_create_global_step",
+    "inverse_time_decay",
+    "natural_exp_decay",
+    "piecewise_constant",
+    "polynomial_decay",
+]
