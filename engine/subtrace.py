@@ -105,12 +105,11 @@ class SubTrace:
                 continue
             if isinstance(trace, Body):
                 trace.where = node.where  # type: ignore[attr-defined]
-            if node.op is constant:
-                value = node.params["value"]
-                results: Any = (value if trace is None else trace.constant(value),)
+            if trace is not None and not node.inputs:
+                result = trace.apply(node.op, (), node.params)
             else:
                 result = node.op(*[of[id(x)] for x in node.inputs], **node.params)
-                results = result if node.op.multi else (result,)
+            results = result if node.op.multi else (result,)
             of.update({id(o): r for o, r in zip(node.outputs, results, strict=True)})
         if isinstance(trace, Body):
             trace.where = ""

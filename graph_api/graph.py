@@ -51,6 +51,8 @@ class Graph(Trace):
         self._collections: dict[str, list[Any]] = {}
         self._control: list[list[Operation]] = []
         self._finalized = False
+        # moved on by control flow that may have assigned to variables: reads made before are out of date then
+        self.flow_assignments = 0
         self.variable_store: dict[str, Any] = {}
 
     # ---- nodes -------------------------------------------------------------------------------------------------------

@@ -8,7 +8,17 @@ from typing import Any
 
 from engine.api import lift
 from engine.namespace import build, place
-from graph_api import initial_values, loss_functions, sampling, testing, training, variable
+from graph_api import (
+    control,
+    initial_values,
+    loss_functions,
+    sampling,
+    scans,
+    tensor_array,
+    testing,
+    training,
+    variable,
+)
 from graph_api.convert import finish
 from graph_api.legacy import legacy
 from graph_api.names import TABLE, Old
@@ -45,6 +55,15 @@ NATIVE: tuple[tuple[Any, str], ...] = (
     ),
     (variable.variables_initializer, "variables_initializer initialize_variables initializers.variables"),
     (variable.global_variables, "global_variables all_variables"),
+    # ---- control flow
+    (control.cond, "cond"),
+    (control.case, "case"),
+    (control.while_loop, "while_loop"),
+    (scans.map_fn, "map_fn"),
+    (scans.scan, "scan"),
+    (scans.foldl, "foldl"),
+    (scans.foldr, "foldr"),
+    (tensor_array.TensorArray, "TensorArray"),
     # ---- parts of the API that are modules here
     (training, "train"),
     (loss_functions, "losses"),

@@ -107,7 +107,7 @@ class Variable(EngineVariable):
             self._initializer = graph.apply(assign_variable, (self._handle, initial), {}, name="Assign").op
             self._assignments = 0
             self._snapshot = graph.apply(read_variable, (self._handle,), {}, name="read")
-            self._snapshot_at = 0
+            self._snapshot_at = graph.flow_assignments
         if collections is None:
             collections = [GraphKeys.GLOBAL_VARIABLES]
         wanted = list(collections)
@@ -130,10 +130,11 @@ class Variable(EngineVariable):
     def read_value(self) -> Tensor:
         """The value at this point: after assignments made before it was asked for, and after control dependencies."""
         graph = self.graph
-        if self._snapshot_at != self._assignments or graph.current_control_inputs():
+        now = self._assignments + graph.flow_assignments
+        if self._snapshot_at != now or graph.current_control_inputs():
             out = self._fresh()
             if not graph.current_control_inputs():
-                self._snapshot, self._snapshot_at = out, self._assignments
+                self._snapshot, self._snapshot_at = out, now
         else:
             out = self._snapshot
         record_read(self, read_variable, (self._handle,), (out,))

@@ -17,7 +17,7 @@ from typing import Any
 from engine.aval import Aval, format_shape
 from engine.batching import Batched, NotBatched, batch_level, unbatch
 from engine.dtypes import bool_
-from engine.errors import DTypeError, ShapeError
+from engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.kinds import PushedTogether, Together, general
 from engine.op import Op
 from engine.ops.compare import select
@@ -60,7 +60,16 @@ def _cond_kernel(pred: Any, *operands: Any, true: SubTrace, false: SubTrace) -> 
 
 def _cond_abstract(pred: Aval, *operands: Aval, true: SubTrace, false: SubTrace) -> tuple[Aval, ...]:
     check_predicate("cond", "pred", pred)
-    return tuple([joined(a, b) for a, b in zip(true.avals(operands), false.avals(operands), strict=True)])
+    try:
+        on_true = true.avals(operands)
+    except InvalidArgumentError:
+        # it does not fit these shapes, and that is what the predicate may be for; if it is chosen, it will raise
+        return false.avals(operands)
+    try:
+        on_false = false.avals(operands)
+    except InvalidArgumentError:
+        return on_true
+    return tuple([joined(a, b) for a, b in zip(on_true, on_false, strict=True)])
 
 
 def _cond_vjp(

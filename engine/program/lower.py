@@ -78,7 +78,10 @@ class Lowering:
             self.assign(node)
         else:
             inputs = tuple([self.slots[id(x)] for x in node.inputs])
-            outputs = self.emit(node, inputs)
+            try:
+                outputs = self.emit(node, inputs)
+            except Exception as error:
+                raise located(error, self.describe(node)) from error
             for symbol, slot in zip(node.outputs, outputs, strict=True):
                 # one that is given keeps the value it is given
                 self.slots.setdefault(id(symbol), slot)
@@ -128,13 +131,9 @@ class Lowering:
 
     def instruction(self, node: Node, inputs: tuple[int, ...], avals: Sequence[Aval]) -> tuple[int, ...]:
         """Append the kernel call."""
-        where = self.describe(node)
-        try:
-            results = node.op.abstract(*avals, **node.params)
-        except Exception as error:
-            raise located(error, where) from error
+        results = node.op.abstract(*avals, **node.params)
         outputs = tuple([self.new_slot(a) for a in (results if node.op.multi else (results,))])
-        self.instructions.append(Instruction(node.op, inputs, node.params, outputs, where))
+        self.instructions.append(Instruction(node.op, inputs, node.params, outputs, self.describe(node)))
         return outputs
 
     def constant_slot(self, array: Any) -> int:

@@ -1,0 +1,133 @@
+"""From Python functions that add operations to a graph to closed sub-traces: what all control flow rests on.
+
+The user's functions run once, while the graph is built, and add their operations to it as any code does. The operations
+that their results need are then copied into a closed sub-trace (`engine.subtrace.Region`), which one control-flow
+operation runs as often as it turns out; those in the graph are never run. What a function takes from the graph around
+it becomes an operand. So do the variables it reads; one that it assigns to becomes a result too, and is assigned after
+the control-flow operation, on which the results wait. Random operations, whose counters are variables, need nothing
+more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine import nest
+from engine.op import Node, Op
+from engine.ops import shape
+from engine.subtrace import Region, SubTrace
+from engine.variable import assign_variable, read_variable
+from graph_api.convert import convert_to_tensor
+from graph_api.graph import Graph
+from graph_api.tensor import Operation, Tensor
+from graph_api.tensor_array import TensorArray
+
+
+class Call:
+    """What one of the user's functions returned: its structure, tensors and effects."""
+
+    def __init__(self, name: str, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> None:
+        if not callable(function):
+            raise TypeError(f"{name} must be callable, got {function!r}")
+        self.structure = function(*arguments)
+        if self.structure is None:
+            raise ValueError(f"{name} must have a return value")
+        self.leaves = nest.flatten(self.structure)
+        self.effects: list[Node] = [x for x in self.leaves if isinstance(x, Operation)]
+        self.tensors = [as_tensor(x) for x in self.leaves]
+
+
+def as_tensor(leaf: Any) -> Tensor:
+    """A leaf of a structure as the tensor that stands for it; True for an operation, which is run for its effect."""
+    if isinstance(leaf, Operation):
+        return convert_to_tensor(True)
+    return leaf.buffer if isinstance(leaf, TensorArray) else convert_to_tensor(leaf)
+
+
+def packed(structure: Any, leaves: Sequence[Any], tensors: Sequence[Any]) -> Any:
+    """A structure of tensors like the one of `leaves`."""
+    made = [x.holding(t) if isinstance(x, TensorArray) else t for x, t in zip(leaves, tensors, strict=True)]
+    return nest.pack_sequence_as(structure, made)
+
+
+def where(node: Node) -> str:
+    """Where in the user's program a node was made, for error messages."""
+    return (
+        f" [[operation {node.name!r}, made at {node.where[0]}:{node.where[1]}]]" if isinstance(node, Operation) else ""
+    )
+
+
+class Closure:
+    """Functions that have added their operations to a graph, about to be replaced by one operation.
+
+    Parameters
+    ----------
+    first : int
+        The graph's number of operations before.
+    bound : sequence of Tensor
+        Placeholders that the functions had for arguments.
+    calls : sequence of (tensors, effects)
+        What each of them returned.
+
+    Attributes
+    ----------
+    captured : list of Tensor
+        What they take from the graph.
+    handles : list of Tensor
+        Of the variables they use.
+    assigned : list of Tensor
+        Of those they assign to.
+    """
+
+    def __init__(
+        self, graph: Graph, first: int, bound: Sequence[Any], calls: Sequence[tuple[Sequence[Any], Sequence[Node]]]
+    ) -> None:
+        self.graph = graph
+        self.nodes = graph.nodes[first:]
+        self.regions = [Region(self.nodes, bound, *call, lambda node: node.control_inputs) for call in calls]  # type: ignore[attr-defined]
+        captured: dict[int, Any] = {}
+        handles: dict[int, Any] = {}
+        for region in self.regions:
+            captured |= region.captured
+            handles |= region.handles
+        changed = set().union(*[region.assigned for region in self.regions])
+        self.captured = list(captured.values())
+        self.assigned = [h for h in handles.values() if id(h) in changed]
+        self.read = [h for h in handles.values() if id(h) not in changed]
+        self.after = [node for region in self.regions for node in region.after]
+
+    def values(self, handles: Sequence[Any]) -> list[Any]:
+        """What variables hold now."""
+        with self.graph.control_dependencies(self.after):
+            return [self.graph.apply(read_variable, (h,), {}, name="read") for h in handles]
+
+    def closed(self, region: Region, new: Sequence[Any], states_first: int | None = None) -> SubTrace:
+        """The sub-trace of one function, its results followed by the values of the handles `new`.
+
+        Its parameters are what is bound, what is captured, and the variables read; those assigned to stand behind what
+        is bound, or before the bound parameter `states_first`.
+        """
+        made = region.closed(self.captured, [*self.assigned, *self.read], new, where)
+        bound, inner = len(region.bound), len(region.bound) + len(self.captured)
+        parameters = made.parameters
+        states = parameters[inner : inner + len(self.assigned)]
+        at = bound if states_first is None else states_first
+        order = [*parameters[:at], *states, *parameters[at:inner], *parameters[inner + len(self.assigned) :]]
+        return SubTrace(made.body, order, made.results)
+
+    def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any], states_at: int, name: str) -> list[Any]:
+        """The operation's outputs; those from `states_at` on, as many as `assigned`, go to the variables."""
+        graph = self.graph
+        with graph.control_dependencies(self.after):
+            outputs = list(graph.apply(op, operands, params, name=name))
+        count = len(self.assigned)
+        if not count:
+            return outputs
+        new = outputs[states_at : states_at + count]
+        written = [
+            graph.apply(assign_variable, pair, {}, name="Assign") for pair in zip(self.assigned, new, strict=True)
+        ]
+        graph.flow_assignments += 1
+        with graph.control_dependencies(written):
+            return [shape.identity(x) for x in [*outputs[:states_at], *outputs[states_at + count :]]]

@@ -1,0 +1,215 @@
+"""Loops over the rows of tensors in graphs: `map_fn`, `scan`, `foldl`, `foldr`. See `graph_api.closures`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine import nest
+from engine.aval import Aval, compatible
+from engine.dtypes import as_dtype
+from engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.ops import joining, shape
+from engine.ops.scan_loop import scan_op
+from engine.subtrace import SubTrace
+from graph_api.closures import Call, Closure, as_tensor, packed
+from graph_api.graph import get_default_graph
+from graph_api.tensor import Tensor
+
+
+def _rows(name: str, elems: Any) -> list[Tensor]:
+    """The tensors of a structure, each to be taken apart along its first dimension."""
+    tensors = [as_tensor(x) for x in nest.flatten(elems)]
+    if not tensors:
+        raise ValueError(f"{name}: argument `elems` must hold at least one tensor")
+    for x in tensors:
+        if x.aval.shape == ():
+            raise ShapeError(f"{name}: argument `elems` must have at least one dimension, got a scalar")
+    return tensors
+
+
+def _scanned(
+    name: str,
+    function: Callable[[Any, Any], tuple[Any, Any]],
+    initial: Any,
+    elems: Any,
+    rows: Sequence[Any],
+    backwards: bool,
+) -> tuple[Any, Any]:
+    """``(state, result) = function(state, row)`` for each row; the last state, and the results stacked."""
+    graph = get_default_graph()
+    start = [as_tensor(x) for x in nest.flatten(initial)]
+    graph.flow_assignments += 1  # a variable read in the loop is read in each step
+    first = len(graph.nodes)
+    avals = [x.aval for x in start] + [Aval(None if r.aval.shape is None else r.aval.shape[1:], r.dtype) for r in rows]
+    bound = [graph.placeholder(Aval(a.shape, a.dtype), name="element") for a in avals]
+    carries = len(start)
+    state = nest.pack_sequence_as(initial, bound[:carries])
+    row = nest.pack_sequence_as(elems, bound[carries:])
+    new, result = function(state, row)
+    label = f"{name}: argument `fn`"
+    after, made = Call(label, lambda: new), Call(label, lambda: result)
+    _require_carried(label, initial, new, bound[:carries], after.tensors)
+    closure = Closure(graph, first, bound, [([*after.tensors, *made.tensors], [*after.effects, *made.effects])])
+    (region,) = closure.regions
+    body = closure.closed(region, closure.assigned, carries)
+    states = len(closure.assigned)
+    order = [*body.results[:carries], *body.results[len(body.results) - states :]]
+    body = SubTrace(body.body, body.parameters, [*order, *body.results[carries : len(body.results) - states]])
+    operands = [*start, *closure.values(closure.assigned), *rows, *closure.captured, *closure.values(closure.read)]
+    params = {"body": body, "carries": carries + states, "sequences": len(rows), "backwards": backwards}
+    outputs = closure.apply(scan_op, operands, params, carries, "Scan")
+    last = nest.pack_sequence_as(initial, outputs[:carries])
+    return last, packed(made.structure, made.leaves, outputs[carries:])
+
+
+def _require_carried(label: str, initial: Any, new: Any, before: Sequence[Any], after: Sequence[Any]) -> None:
+    try:
+        nest.assert_same_structure(initial, new)
+    except ValueError:
+        raise ValueError(f"{label} must return the structure of the initial value {initial!r}, got {new!r}") from None
+    for b, a in zip(before, after, strict=True):
+        if a.dtype is not b.dtype or not compatible(a.aval.shape, b.aval.shape):
+            raise InvalidArgumentError(
+                f"{label} must return values like the initial one: expected {b.aval}, got {a.aval}"
+            )
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """`fn` applied to each row of `elems`, the results stacked.
+
+    Parameters
+    ----------
+    fn : callable
+        ``fn(row)`` returns a tensor or a structure of tensors.
+    elems : tensor or structure of tensors
+        Of the same first dimension.
+    dtype, fn_output_signature : DType or structure of these, optional
+        The dtypes of the results, which must agree; known from `fn` without it.
+    parallel_iterations, swap_memory, infer_shape
+        Accepted for compatibility.
+    back_prop : bool
+        If False, the result counts as a constant in gradients.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.map_fn(lambda x: x * x, tf.constant([1.0, 2.0, 3.0]))))
+    [1. 4. 9.]
+    """
+    with get_default_graph().name_scope(name or "map"):
+        rows = _rows("map_fn", elems)
+        _, result = _scanned("map_fn", lambda _, row: ((), fn(row)), (), elems, rows, False)
+        _require_dtypes(result, dtype if dtype is not None else fn_output_signature)
+        return _finished(result, back_prop)
+
+
+def _require_dtypes(result: Any, dtypes: Any) -> None:
+    if dtypes is None:
+        return
+    for x, spec in zip(nest.flatten(result), nest.flatten(dtypes), strict=False):
+        wanted = as_dtype(getattr(spec, "dtype", spec))
+        if x.dtype is not wanted:
+            raise DTypeError(f"map_fn: argument `dtype` says {wanted.name}, but `fn` returns {x.dtype.name}; cast it")
+
+
+def _finished(result: Any, back_prop: bool) -> Any:
+    return result if back_prop else nest.map_structure(shape.stop_gradient, result)
+
+
+def _started(name: str, elems: Any, initializer: Any, backwards: bool) -> tuple[list[Any], Any]:
+    """The rows to go through, and what to start with: the initializer, or else the first row."""
+    rows = _rows(name, elems)
+    if initializer is not None:
+        return rows, nest.map_structure(as_tensor, initializer)
+    first = nest.pack_sequence_as(elems, [r[-1] if backwards else r[0] for r in rows])
+    return [r[:-1] if backwards else r[1:] for r in rows], first
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.scan(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0]))))
+    [1. 3. 6.]
+    """
+
+    def step(state: Any, row: Any) -> tuple[Any, Any]:
+        new = fn(state, row)
+        return new, new
+
+    with get_default_graph().name_scope(name or "scan"):
+        rows, start = _started("scan", elems, initializer, reverse)
+        _, stacked = _scanned("scan", step, start, elems, rows, reverse)
+        if initializer is None:
+            end = slice(None, None, -1 if reverse else 1)
+            pairs = zip(nest.flatten(start), nest.flatten(stacked), strict=True)
+            columns = [joining.concat([shape.expand_dims(a, 0), b][end], 0) for a, b in pairs]
+            stacked = nest.pack_sequence_as(stacked, columns)
+        return _finished(stacked, back_prop)
+
+
+def _folded(
+    name: str,
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any,
+    back_prop: bool,
+    label: str | None,
+    backwards: bool,
+) -> Any:
+    with get_default_graph().name_scope(label or name):
+        rows, start = _started(name, elems, initializer, backwards)
+        last, _ = _scanned(name, lambda state, row: (fn(state, row), ()), start, elems, rows, backwards)
+        return _finished(last, back_prop)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
+    return _folded("foldl", fn, elems, initializer, back_prop, name, backwards=False)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`foldl` from the last row to the first."""
+    return _folded("foldr", fn, elems, initializer, back_prop, name, backwards=True)
