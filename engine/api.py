@@ -56,7 +56,7 @@ def _common_dtype(items: list[Any]) -> Any:
     """The dtype of the first value, or else of the first array; None if there are Python data only."""
     for kinds in (Value, (np.ndarray, np.generic)):
         for item in items:
-            if isinstance(item, kinds):
+            if isinstance(item, kinds) or (kinds is Value and hasattr(item, "as_value")):
                 return item.dtype
     return None
 

@@ -20,6 +20,7 @@ from engine.aval import format_shape
 from engine.batching import Batched, batch_level, unbatch
 from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
+from engine.indexed_slices import IndexedSlices
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
 from engine.replay import replayed
@@ -157,7 +158,8 @@ class GradientTape:
         Returns
         -------
         structure like `sources`
-            Each gradient has shape and dtype of its source.
+            Each gradient has shape and dtype of its source. That of a source whose rows are gathered is an
+            `IndexedSlices`, which is accepted wherever a tensor is, and made dense by ``tf.convert_to_tensor``.
 
         Raises
         ------
@@ -171,7 +173,7 @@ class GradientTape:
         policy = as_policy(unconnected_gradients)
         targets, flat = self._start(target, sources)
         seeds = zip(targets, _seeds(nest.flatten(target), output_gradients), strict=True)
-        found = self._walk([s for s in seeds if dtype_of(s[0]).is_differentiable], flat)
+        found = self._walk([s for s in seeds if dtype_of(s[0]).is_differentiable], flat, sparse=True)
         self._finish()
         results = [_result(g, s, policy) for g, s in zip(found, flat, strict=True)]
         return nest.pack_sequence_as(sources, results)
@@ -283,12 +285,12 @@ class GradientTape:
             self._tape.stop()
         return [tracked_value(x) for x in targets], flat
 
-    def _walk(self, seeds: list[tuple[Any, Any]], sources: list[Any]) -> list[Any]:
+    def _walk(self, seeds: list[tuple[Any, Any]], sources: list[Any], sparse: bool = False) -> list[Any]:
         """Cotangents of the sources; None for those that the tape neither watched nor saw computed."""
         walk = reverse if active.tapes else replayed
         tracked = self._tape.tracked
         wanted = [tracked_value(x) for x in sources]
-        found = iter(walk(self._tape.nodes, seeds, [w for w in wanted if id(w) in tracked]))
+        found = iter(walk(self._tape.nodes, seeds, [w for w in wanted if id(w) in tracked], sparse=sparse))
         return [next(found) if id(w) in tracked else None for w in wanted]
 
     def _batched_walk(self, target: Any, seed: Any, sources: list[Any]) -> list[Any]:
@@ -350,6 +352,8 @@ def _moved_batch(stacked: Any) -> Any:
 
 
 def _wrapped(x: Any) -> Any:
+    if type(x) is IndexedSlices:
+        return x.map(_wrapped)
     return x if isinstance(x, Value) else EagerTensor(x)
 
 

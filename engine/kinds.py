@@ -221,6 +221,7 @@ def linear(
     multi: bool = False,
     stateful: bool = False,
     simplify: Any = None,
+    rows: Any = None,
     doc: str = "",
 ) -> Op:
     """An op linear in operand 0; further operands (shapes, references, indices) carry no derivative.
@@ -230,7 +231,7 @@ def linear(
     transpose : callable
         ``transpose(ct, x, *others, **params)``: the adjoint map applied to a cotangent. `x` may serve as reference
         only.
-    abstract, batch : callable
+    abstract, batch, simplify, rows : callable
         As in `Op`.
     """
 
@@ -255,6 +256,7 @@ def linear(
         multi=multi,
         stateful=stateful,
         simplify=simplify,
+        rows=rows,
         doc=doc,
     )
     return op

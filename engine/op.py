@@ -64,6 +64,9 @@ class Op:
         Whether two applications to equal inputs may differ or have effects: never merged, folded or cached.
     from_avals : bool
         Whether the result follows from the operands' shapes and dtypes alone, whatever their contents (``ones_like``).
+    rows : callable, optional
+        ``rows(ct, *inputs, **params) -> (values, indices) or None``: the cotangent of operand 0 as rows of it, if
+        it is one (`engine.indexed_slices`). Indices may have any rank; the values' first dimensions are theirs.
     simplify : callable, optional
         ``simplify(avals, params) -> int or None``: index of an operand that the result equals, once shapes are known.
     """
@@ -81,6 +84,7 @@ class Op:
     multi: bool = False
     stateful: bool = False
     from_avals: bool = False
+    rows: Callable[..., Any] | None = None
     simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
     doc: str = ""
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)

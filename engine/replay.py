@@ -16,13 +16,14 @@ import numpy as np
 
 from engine.batching import Batched
 from engine.eager import EagerTensor
+from engine.indexed_slices import IndexedSlices
 from engine.op import Node, distinct
 from engine.program import Program, lower
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
 from engine.tape import paused
 from engine.trace import Trace, placeholder
-from engine.value import aval_of
+from engine.value import as_array, aval_of
 from engine.variable import Variable
 
 COMPILE_AFTER = 2
@@ -47,29 +48,42 @@ class Replay:
     program : Program
     arguments : list of int
         Which values of the recording (as `Structure` numbers them) the program takes; seeds follow.
-    results : list of (int or None)
-        Per source, which result of the program is its cotangent.
+    results : list of (int, pair of int, or None)
+        Per source, which result of the program is its cotangent, or which two are its rows and their indices.
     batched : list of bool
         Per source, whether the cotangent has the batch axis of the seeds.
     """
 
     __slots__ = ("arguments", "batched", "program", "results")
 
-    def __init__(self, program: Program, arguments: list[int], results: list[int | None], batched: list[bool]) -> None:
+    def __init__(self, program: Program, arguments: list[int], results: list[Any], batched: list[bool]) -> None:
         self.program = program
         self.arguments = arguments
         self.results = results
         self.batched = batched
 
-    def __call__(self, values: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    def __call__(self, values: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
         """The cotangents for a recording of this structure."""
         pool = [*values, *seeds]
         out = self.program(*[_array(pool[i]) for i in self.arguments])
-        found = [None if i is None else out[i] for i in self.results]
+        found = [_cotangent(out, i, source) for i, source in zip(self.results, sources, strict=True)]
         if True in self.batched:
             level = next(s.level for s in seeds if type(s) is Batched)
             return [Batched(g, level) if b else g for g, b in zip(found, self.batched, strict=True)]
         return found
+
+
+def _cotangent(out: Sequence[Any], result: Any, source: Any) -> Any:
+    """One cotangent from the results of a program; see `Replay.results`."""
+    if type(result) is tuple:
+        return IndexedSlices(out[result[0]], out[result[1]], like=_stand_in(source))
+    return None if result is None else out[result]
+
+
+def _stand_in(source: Any) -> Any:
+    """Something of a source's shape and dtype that does not keep its contents alive."""
+    array = as_array(source)
+    return np.broadcast_to(array.dtype.type(0), array.shape)
 
 
 def _array(x: Any) -> Any:
@@ -130,7 +144,9 @@ def _leaf(x: Any) -> tuple[Any, ...]:
     raise TypeError(f"{type(x).__name__} has no structure to compare")
 
 
-def replayed(nodes: Sequence[Node], seeds: Sequence[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:
+def replayed(
+    nodes: Sequence[Node], seeds: Sequence[tuple[Any, Any]], sources: Sequence[Any], sparse: bool = False
+) -> list[Any]:
     """What `engine.reverse.reverse` returns for an eager recording, by a compiled walk where there is one.
 
     Call it only while no tape is recording: the result consists of plain arrays.
@@ -139,20 +155,20 @@ def replayed(nodes: Sequence[Node], seeds: Sequence[tuple[Any, Any]], sources: S
         structure = Structure(nodes)
         slots = structure.slots
         targets = tuple([(slots[id(t)], *_leaf(s)) for t, s in seeds])
-        key = (structure.key, targets, tuple([slots.get(id(s)) for s in sources]))
+        key = (structure.key, targets, tuple([slots.get(id(s)) for s in sources]), sparse)
         replay = _compiled.get(key)
     except (AttributeError, TypeError, KeyError):
         replay = key = None
     if replay is not None:
         counters["replayed"] += 1
-        return replay(structure.values, [seed for _, seed in seeds])
+        return replay(structure.values, [seed for _, seed in seeds], sources)
     counters["walked"] += 1
     if key is not None:
         walks = _walks.get(hash(key), 0) + 1
         _remember(_walks, hash(key), walks)
         if walks > COMPILE_AFTER:
-            _remember(_compiled, key, _compile(nodes, structure, seeds, sources))
-    return reverse(nodes, seeds, sources)
+            _remember(_compiled, key, _compile(nodes, structure, seeds, sources, sparse))
+    return reverse(nodes, seeds, sources, sparse=sparse)
 
 
 def _remember(table: dict[Any, Any], key: Any, value: Any) -> None:
@@ -163,7 +179,11 @@ def _remember(table: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _compile(
-    nodes: Sequence[Node], structure: Structure, seeds: Sequence[tuple[Any, Any]], sources: Sequence[Any]
+    nodes: Sequence[Node],
+    structure: Structure,
+    seeds: Sequence[tuple[Any, Any]],
+    sources: Sequence[Any],
+    sparse: bool,
 ) -> Replay:
     counters["compiled"] += 1
     trace = Trace()
@@ -179,8 +199,9 @@ def _compile(
             (of[id(t)], s if level is None else Batched(s, level))
             for (t, _), s, level in zip(seeds, seed_symbols, levels, strict=True)
         ]
-        found = reverse(mirrored, pairs, [of.get(id(s), s) for s in sources])
-    wanted = [trace.operand(_array(g)) for g in found if g is not None]
+        found = reverse(mirrored, pairs, [of.get(id(s), s) for s in sources], sparse=sparse)
+    parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (_array(g),) for g in found]
+    wanted = [trace.operand(part) for group in parts for part in group]
     arguments = [*symbols, *seed_symbols]
     fed = {id(s) for s in arguments if s.node.op is placeholder}
     steps = needed_nodes(trace.nodes, wanted, fed, lambda node: ())
@@ -189,7 +210,8 @@ def _compile(
     given = [(arguments[i], arguments[i].aval) for i in taken]
     program, _, _ = lower(steps, given, wanted, fold_limit=_FOLD_LIMIT)
     order = iter(range(len(wanted)))
-    results = [None if g is None else next(order) for g in found]
+    positions = [tuple([next(order) for _ in group]) for group in parts]
+    results = [(None, *p)[-1] if len(p) < 2 else p for p in positions]
     return Replay(program, taken, results, [type(g) is Batched for g in found])
 
 

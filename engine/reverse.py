@@ -18,18 +18,25 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from engine.aval import compatible, format_shape
+from engine.batching import Batched
 from engine.eager import EagerTensor
 from engine.errors import RuleError
+from engine.indexed_slices import IndexedSlices
 from engine.kinds import Together
 from engine.op import Node
 from engine.ops.arithmetic import add
 from engine.ops.creation import zeros_like
 from engine.tape import active
 from engine.value import Value, Zero, dtype_of, shape_of
+from engine.variable import read_variable
 
 
 def reverse(
-    nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], sources: Sequence[Any], stop: Iterable[Any] = ()
+    nodes: Sequence[Node],
+    seeds: Iterable[tuple[Any, Any]],
+    sources: Sequence[Any],
+    stop: Iterable[Any] = (),
+    sparse: bool = False,
 ) -> list[Any]:
     """Pull cotangents of some values back to `sources`.
 
@@ -42,6 +49,8 @@ def reverse(
     sources : sequence of Value
     stop : iterable of Value
         Values that count as constants: nothing flows through them to what they were computed from.
+    sparse : bool
+        Whether the cotangent of a source that rows are gathered from may stay an `IndexedSlices`.
 
     Returns
     -------
@@ -51,6 +60,7 @@ def reverse(
     raw = not active.tapes
     kept = {id(s) for s in sources}
     path, live = _path(nodes, kept, {id(v) for v in stop})
+    in_rows = _gathered_sources(path, kept) if sparse else frozenset()
     cotangents: dict[int, Any] = {}
     for value, seed in seeds:
         if id(value) in live:
@@ -77,12 +87,31 @@ def reverse(
             rule = rules[i]
             if rule is None:
                 continue
-            result = rule(ct, out, *operands, **node.params)
-            if type(result) is Zero:
-                continue
-            _check(result, operands[i], node, i)
+            result = _rows(ct, operands, node) if i == 0 and key in in_rows else None
+            if result is None:
+                result = rule(ct, out, *operands, **node.params)
+                if type(result) is Zero:
+                    continue
+                _check(result, operands[i], node, i)
             _accumulate(cotangents, key, result)
     return [cotangents.get(id(s)) for s in sources]
+
+
+def _gathered_sources(path: Sequence[Node], sources: set[int]) -> set[int]:
+    """The values whose cotangent may consist of rows: sources, and what is read from a source that is a variable."""
+    return sources | {id(n.outputs[0]) for n in path if n.op is read_variable and id(n.inputs[0]) in sources}
+
+
+def _rows(ct: Any, operands: Sequence[Any], node: Node) -> Any:
+    """The cotangent of operand 0 as rows of it, or None if it is not one."""
+    if type(ct) is IndexedSlices:
+        # a variable was read: its cotangent is that of its value
+        return ct
+    pair = None if node.op.rows is None else node.op.rows(ct, *operands, **node.params)
+    if pair is None or isinstance(ct, Batched):
+        return None
+    values, indices = pair
+    return IndexedSlices.flat(values, indices, like=operands[0])
 
 
 def _pull_together(
@@ -91,7 +120,7 @@ def _pull_together(
     """Ask for the cotangents of all inputs at once, each added to what there is of it already."""
     keys = [id(x) for x in node.inputs]
     # of an operand that occurs twice, the first occurrence takes what there is
-    previous = [cotangents.get(k) if keys.index(k) == i else None for i, k in enumerate(keys)]
+    previous = [_dense(cotangents.get(k)) if keys.index(k) == i else None for i, k in enumerate(keys)]
     totals = rules.rule([k in live for k in keys], previous, ct, out, *operands, **node.params)
     for i, (key, before, total) in enumerate(zip(keys, previous, totals, strict=True)):
         if key not in live or type(total) is Zero:
@@ -124,17 +153,17 @@ def _path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple[lis
 def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> Any:
     """The cotangent of the node's output (a tuple if it has several), or None if there is none.
 
-    Removed from `cotangents` to free it, unless the value is itself a source.
+    Removed from `cotangents` to free it, unless the value is itself a source. Rules want it dense.
     """
-    outputs = node.outputs
+    cts = [cotangents.get(id(o)) if id(o) in kept else cotangents.pop(id(o), None) for o in node.outputs]
+    if node.op is not read_variable:
+        cts = [_dense(ct) for ct in cts]
     if not node.op.multi:
-        key = id(outputs[0])
-        return cotangents.get(key) if key in kept else cotangents.pop(key, None)
-    cts = [cotangents.get(id(o)) if id(o) in kept else cotangents.pop(id(o), None) for o in outputs]
+        return cts[0]
     if all(ct is None for ct in cts):
         return None
     return tuple(
-        [zeros_like(_plain(o) if raw else o) if ct is None else ct for ct, o in zip(cts, outputs, strict=True)]
+        [zeros_like(_plain(o) if raw else o) if ct is None else ct for ct, o in zip(cts, node.outputs, strict=True)]
     )
 
 
@@ -144,7 +173,16 @@ def _plain(x: Any) -> Any:
 
 def _accumulate(cotangents: dict[int, Any], key: int, ct: Any) -> None:
     previous = cotangents.get(key)
-    cotangents[key] = ct if previous is None else add(previous, ct)
+    if previous is None:
+        cotangents[key] = ct
+    elif type(previous) is IndexedSlices and type(ct) is IndexedSlices:
+        cotangents[key] = previous.plus(ct)
+    else:
+        cotangents[key] = add(_dense(previous), _dense(ct))
+
+
+def _dense(ct: Any) -> Any:
+    return ct.dense() if type(ct) is IndexedSlices else ct
 
 
 def _check(ct: Any, x: Any, node: Node, i: int) -> None:

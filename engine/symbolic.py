@@ -11,6 +11,7 @@ from typing import Any
 from engine.aval import compatible, format_shape
 from engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.gradient_tape import UnconnectedGradients, as_policy
+from engine.indexed_slices import IndexedSlices
 from engine.op import Node
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import reverse
@@ -45,7 +46,8 @@ def gradients(
     Returns
     -------
     list
-        One symbol per x, None (or zeros) where no path leads from it to any y.
+        One symbol per x, None (or zeros) where no path leads from it to any y. For an x whose rows are gathered it is
+        an `IndexedSlices`.
 
     Raises
     ------
@@ -64,7 +66,7 @@ def gradients(
     wanted = [tracked_value(x) for x in sources]
     usable = [(y, seed) for y, seed in seeds if dtype_of(y).is_differentiable]
     kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
-    found = reverse(_ancestors([y for y, _ in usable]), usable, [w for w in kept if w is not None], stop)
+    found = reverse(_ancestors([y for y, _ in usable]), usable, [w for w in kept if w is not None], stop, sparse=True)
     by_id = {id(w): g for w, g in zip([w for w in kept if w is not None], found, strict=True)}
     results = [None if w is None else by_id[id(w)] for w in kept]
     if policy is UnconnectedGradients.ZERO:
@@ -73,6 +75,7 @@ def gradients(
 
 
 def _read(y: Any, argument: str) -> Any:
+    y = y.as_value() if type(y) is IndexedSlices else y
     _require_symbolic(y, argument)
     return y.read_value() if isinstance(y, Variable) else y
 
@@ -115,6 +118,8 @@ def _seed(y: Symbol, given: Any, i: int) -> Any:
 
 def _in_trace(g: Any, source: Symbol) -> Any:
     """A gradient is a symbol of the graph, also if it is a constant."""
+    if type(g) is IndexedSlices:
+        return g.map(source.trace.operand)
     return g if g is None or isinstance(g, Symbol) else source.trace.operand(g)
 
 

@@ -29,6 +29,7 @@ from engine.dtypes import (
     bool_ as bool,
 )
 from engine.gradient_tape import GradientTape, UnconnectedGradients
+from engine.indexed_slices import IndexedSlices
 from engine.namespace import missing as _missing
 from engine.ops.shape import broadcast_static_shape
 from engine.tensor_shape import Dimension

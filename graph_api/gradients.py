@@ -9,6 +9,7 @@ import numpy as np
 from engine import nest
 from engine.batching import Batched, batch_level, unbatch
 from engine.gradient_tape import UnconnectedGradients, as_policy, identity_seeds
+from engine.indexed_slices import IndexedSlices
 from engine.ops.shape import reshape
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
@@ -139,6 +140,7 @@ def jacobian(
     """
     policy = as_policy(unconnected_gradients)
     flat = nest.flatten(xs)
+    ys = nest.map_structure(lambda y: y.as_value() if isinstance(y, IndexedSlices) else y, ys)
     with _graph_of(nest.flatten(ys), "ys").name_scope(name):
         blocks = [_rows(y, flat, stop_gradients, policy) for y in nest.flatten(ys)]
     return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, block) for block in blocks])

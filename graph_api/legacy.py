@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Old:
+    """An engine function with TensorFlow 1's arguments, which `legacy` describes: a row of the table of names."""
+
+    function: Callable[..., Any]
+    renames: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] | None = None
+    ignored: tuple[str, ...] = ()
 
 
 def legacy(

@@ -20,8 +20,8 @@ from graph_api import (
     variable,
 )
 from graph_api.convert import finish
-from graph_api.legacy import legacy
-from graph_api.names import TABLE, Old
+from graph_api.legacy import Old, legacy
+from graph_api.names import TABLE
 
 NATIVE: tuple[tuple[Any, str], ...] = (
     # ---- random tensors

@@ -6,8 +6,7 @@ Everything is lifted by `engine.api.lift`; there is no second implementation of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from engine.dtypes import DType, complex64, complex128, float32, float64, int32, int64
@@ -47,18 +46,9 @@ from engine.ops import (
     trig,
 )  # fmt: skip
 from engine.value import shape_of
+from graph_api import image_names
+from graph_api.legacy import Old
 from optim import clip
-
-
-@dataclass(frozen=True)
-class Old:
-    """An engine function with TensorFlow 1's arguments; see `graph_api.legacy.legacy`."""
-
-    function: Callable[..., Any]
-    renames: Mapping[str, str] = field(default_factory=dict)
-    order: tuple[str, ...] | None = None
-    ignored: tuple[str, ...] = ()
-
 
 _KEEP = {"keep_dims": "keepdims", "reduction_indices": "axis"}
 _ARG = ("input", "axis", "name", "dimension", "output_type")
@@ -394,4 +384,6 @@ TABLE: tuple[tuple[Any, str], ...] = (
     (fft.ifft2d, "ifft2d signal.ifft2d spectral.ifft2d"),
     (fft.rfft2d, "signal.rfft2d spectral.rfft2d"),
     (fft.irfft2d, "signal.irfft2d spectral.irfft2d"),
+    # ---- convolutions, pools, blocks of images
+    *image_names.TABLE,
 )

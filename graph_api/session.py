@@ -19,6 +19,7 @@ import numpy as np
 from engine import nest
 from engine.aval import Aval, aval_of_array, compatible, format_shape
 from engine.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
+from engine.indexed_slices import IndexedSlices, IndexedSlicesValue
 from engine.op import Node
 from engine.program import Program, lower
 from engine.program.lower import needed_nodes
@@ -208,6 +209,8 @@ class Session:
         if (type(fetches) is Tensor or type(fetches) is Operation) and fetches.graph is self.graph:
             return (fetches,), _only
         leaves = nest.flatten(fetches)
+        if any(isinstance(leaf, IndexedSlices) for leaf in leaves):
+            return self._resolve(nest.map_structure(_parts, fetches))
         return [self._element(leaf) for leaf in leaves], lambda values: nest.pack_sequence_as(fetches, values)
 
     def _element(self, leaf: Any) -> Any:
@@ -310,6 +313,13 @@ class InteractiveSession(Session):
             self._graph_context.__exit__(None, None, None)
             self._graph_context = None
         super().close()
+
+
+def _parts(fetch: Any) -> Any:
+    """What to fetch for an `IndexedSlices`: its parts, in a structure that the caller knows."""
+    if isinstance(fetch, IndexedSlices):
+        return IndexedSlicesValue(fetch.values, fetch.indices, fetch.dense_shape)
+    return fetch
 
 
 def _only(values: list[Any]) -> Any:

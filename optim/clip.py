@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.api import as_operand
 from engine.aval import broadcast_shapes, format_shape
 from engine.dtypes import FLOATING, INEXACT
 from engine.errors import DTypeError, ShapeError
@@ -191,7 +192,7 @@ def clip_by_global_norm(t_list: Sequence[Any], clip_norm: Any, use_norm: Any = N
 
 
 def _tensor(x: Any, name: str) -> Any:
-    return x if isinstance(x, Value) else as_array(x, None, name)
+    return as_operand(x, None, name)
 
 
 def _beside(x: Any, t: Any, name: str) -> Any:

@@ -36,6 +36,7 @@ from engine.dtypes import float16 as half
 from engine.dtypes import float64 as double
 from engine.eager import EagerTensor as Tensor
 from engine.gradient_tape import GradientTape, UnconnectedGradients
+from engine.indexed_slices import IndexedSlices
 from engine.namespace import missing as _missing
 from engine.tensor_shape import TensorShape
 from tape_api import debugging, keras, random, test, train, version1
@@ -73,7 +74,7 @@ from tape_api.printing import print_ as print
 from tape_api.tensor import TensorSpec, constant, convert_to_tensor, is_tensor
 from tape_api.tensor_array import TensorArray
 from tape_api.variable import Variable
-from tape_api.version1 import enable_eager_execution
+from tape_api.version1 import assign, assign_add, assign_sub, enable_eager_execution
 
 __version__ = "2.21.0"
 """The version of TensorFlow whose behaviour this follows: programs compare it with what they need."""

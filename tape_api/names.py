@@ -94,7 +94,7 @@ TABLE: tuple[tuple[Any, str], ...] = (
     # ---- exponentials, powers, circular and hyperbolic functions
     (explog.exp, "exp math.exp"),
     (explog.expm1, "math.expm1"),
-    (explog.log, "math.log compat.v1.log"),
+    (explog.log, "math.log log compat.v1.log"),
     (explog.log1p, "math.log1p"),
     (explog.sqrt, "sqrt math.sqrt"),
     (explog.rsqrt, "math.rsqrt"),

@@ -43,6 +43,7 @@ ORDER = (
     "engine.numpy_functions",
     "engine.numpy_protocol",
     "engine.operators",
+    "engine.indexed_slices",
     "engine.reverse",
     "engine.forward",
     "engine.transform",

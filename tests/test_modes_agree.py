@@ -171,7 +171,8 @@ def in_graph(case: Case, dtype: str, shape: Any, optimizer: Any) -> list[Any]:
         session.run(tf.global_variables_initializer())
         steps = []
         for batch in batches:
-            loss_and_gradients = session.run([loss, *gradients, train], {x: batch})[:-1]
+            dense = [tf.convert_to_tensor(g) for g in gradients]
+            loss_and_gradients = session.run([loss, *dense, train], {x: batch})[:-1]
             steps.append([*loss_and_gradients, *session.run(weights)])
         return steps
 
@@ -189,8 +190,8 @@ def on_tape(case: Case, dtype: str, optimizer: Any) -> list[Any]:
             loss = case.model(tf, x, weights)
         gradients = tape.gradient(loss, [x, *weights])
         optimizer.apply_gradients(list(zip(gradients[1:], weights, strict=True)))
-        steps.append([loss, *gradients, *weights])
-        steps[-1] = [t.numpy() for t in steps[-1]]
+        dense = [tf.convert_to_tensor(g) for g in gradients]
+        steps.append([t.numpy() for t in (loss, *dense, *weights)])
     return steps
 
 

@@ -53,28 +53,15 @@ USED = {
     """,
 }
 
-V1 = "a name of TensorFlow 1, which TensorFlow 2 has under `compat.v1` only"
+GRAPH = "a graph's: programs with placeholders and sessions import `graph_api as tf`"
 MISSING: dict[str, dict[str, str]] = {
-    "graph_api": {
-        "TensorArray": "no loops that write into arrays yet",
-        "cond": "no control flow in graphs yet",
-        "map_fn": "no control flow in graphs yet",
-        "while_loop": "no control flow in graphs yet",
-    },
+    "graph_api": {},
     "tape_api": {
-        "IndexedSlices": "no row-sparse gradients yet",
-        "Session": V1,
-        "TensorArray": "no loops that write into arrays yet",
-        "assign": V1,
-        "enable_eager_execution": V1,
-        "global_variables_initializer": V1,
-        "log": V1,
-        "losses.sparse_softmax_cross_entropy": V1,
-        "placeholder": V1,
+        "Session": GRAPH,
+        "global_variables_initializer": GRAPH,
+        "losses.sparse_softmax_cross_entropy": "adds to a graph's collection; keras.losses has the same loss",
+        "placeholder": GRAPH,
         "string": "there are no tensors of strings",
-        "train.AdamOptimizer": V1,
-        "train.GradientDescentOptimizer": V1,
-        "train.get_or_create_global_step": V1,
     },
 }
 NAMES = [(front_end, name) for front_end, used in USED.items() for name in used.split()]

@@ -211,7 +211,8 @@ def several_outputs() -> Step:
 def changing_indices() -> Step:
     def step(i: int) -> Any:
         indices = tf.constant([i % 3, 0, (i * i) % 4, 2])
-        return taped(values(i, 4, 2), lambda x: tf.gather(x, indices) * 3.0)
+        rows = taped(values(i, 4, 2), lambda x: tf.gather(x, indices) * 3.0)
+        return [rows.values, rows.indices, tf.convert_to_tensor(rows)]
 
     return step
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tape_api
-from tests.tape_api.programs import FAILING, PROGRAMS
+from tests.tape_api.failing_programs import FAILING
+from tests.tape_api.programs import PROGRAMS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -104,7 +104,7 @@ conv_op = _bilinear(
     "Conv2D",
     _FORWARD,
     conv_kernel,
-    functools.partial(forward_abstract, name="conv", depthwise=False),
+    functools.partial(forward_abstract, name="conv{}d", depthwise=False),
     (
         lambda ct, x, w, **params: conv_data_op(shape(x), w, ct, **params),
         lambda ct, x, w, **params: conv_filters_op(x, shape(w), ct, **params),
@@ -116,7 +116,7 @@ conv_data_op = _bilinear(
     "Conv2DBackpropInput",
     _DATA,
     conv_data_kernel,
-    functools.partial(data_abstract, name="conv_transpose", depthwise=False),
+    functools.partial(data_abstract, name="conv{}d_transpose", depthwise=False),
     (
         None,
         lambda ct, sizes, w, y, **params: conv_filters_op(ct, shape(w), y, **params),
@@ -129,7 +129,7 @@ conv_filters_op = _bilinear(
     "Conv2DBackpropFilter",
     _FILTERS,
     conv_filters_kernel,
-    functools.partial(filters_abstract, name="conv_filters", depthwise=False),
+    functools.partial(filters_abstract, name="conv{}d_backprop_filter", depthwise=False),
     (
         lambda ct, x, sizes, y, **params: conv_data_op(shape(x), ct, y, **params),
         None,
@@ -142,7 +142,7 @@ depthwise_op = _bilinear(
     "DepthwiseConv2dNative",
     _FORWARD,
     depthwise_kernel,
-    functools.partial(forward_abstract, name="depthwise_conv", depthwise=True),
+    functools.partial(forward_abstract, name="depthwise_conv{}d", depthwise=True),
     (
         lambda ct, x, w, **params: depthwise_data_op(shape(x), w, ct, **params),
         lambda ct, x, w, **params: depthwise_filters_op(x, shape(w), ct, **params),
@@ -154,7 +154,7 @@ depthwise_data_op = _bilinear(
     "DepthwiseConv2dNativeBackpropInput",
     _DATA,
     depthwise_data_kernel,
-    functools.partial(data_abstract, name="depthwise_conv", depthwise=True),
+    functools.partial(data_abstract, name="depthwise_conv{}d", depthwise=True),
     (
         None,
         lambda ct, sizes, w, y, **params: depthwise_filters_op(ct, shape(w), y, **params),
@@ -167,7 +167,7 @@ depthwise_filters_op = _bilinear(
     "DepthwiseConv2dNativeBackpropFilter",
     _FILTERS,
     depthwise_filters_kernel,
-    functools.partial(filters_abstract, name="depthwise_conv", depthwise=True),
+    functools.partial(filters_abstract, name="depthwise_conv{}d", depthwise=True),
     (
         lambda ct, x, sizes, y, **params: depthwise_data_op(shape(x), ct, y, **params),
         None,

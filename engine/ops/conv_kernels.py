@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.errors import ShapeError
 from engine.ops.shape import as_dims
-from engine.ops.windows import Span, Windows, blank, core, padded, patches, spans, taps
+from engine.ops.windows import PASSES, Span, Windows, blank, core, padded, parts, patches, spans, taps
 
-_CACHE = 1 << 19
-"""How many numbers may lie side by side at a time."""
 _SHORT_RUN = 16
 """Windows whose rows are shorter than this are copied tap by tap."""
-_PASSES = 8
-"""Work that goes over each number several times is done on parts so many times smaller."""
 
 # ---- what the kernels share ------------------------------------------------------------------------------------------
 
@@ -37,9 +32,9 @@ def _images(x: Any, stack: int, rank: int) -> Any:
 def _check_ranks(data: Sequence[int], filters: Sequence[int], stack: int, rank: int) -> None:
     """Raise unless the shapes have the dimensions they need; abstract evaluation then says it better."""
     if len(data) < stack + rank + 2 or len(filters) < rank + 2:
-        raise ShapeError(f"data and filters must have rank {rank + 2}")
+        raise ValueError(f"data and filters must have rank {rank + 2}")
     if data[-1] != filters[-2]:
-        raise ShapeError(f"data have {data[-1]} channels, filters {filters[-2]}")
+        raise ValueError(f"data have {data[-1]} channels, filters {filters[-2]}")
 
 
 def _groups(data: Sequence[int], filters: Sequence[int]) -> int:
@@ -51,13 +46,7 @@ def _groups(data: Sequence[int], filters: Sequence[int]) -> int:
 def _check_result(ct: Any, along: Sequence[Span], outputs: int) -> None:
     expected = (*[s.number for s in along], outputs)
     if ct.shape[-len(expected) :] != expected:
-        raise ShapeError(f"the result of this convolution ends in {expected}, not in {ct.shape[-len(expected) :]}")
-
-
-def _parts(images: int, each: int) -> Iterator[slice]:
-    """Images to deal with at a time, if each needs so many numbers."""
-    step = max(1, _CACHE // max(1, each))
-    return (slice(begin, min(begin + step, images)) for begin in range(0, images, step))
+        raise ValueError(f"the result of this convolution ends in {expected}, not in {ct.shape[-len(expected) :]}")
 
 
 def _rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> Any:
@@ -102,18 +91,18 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
     """A convolution."""
     rank = len(windows.strides)
     if (groups := _groups(x.shape, w.shape)) > 1:
-        parts = zip(np.split(x, groups, -1), np.split(w, groups, -1), strict=True)
-        return np.concatenate([conv_kernel(a, b, windows=windows, stack=stack) for a, b in parts], -1)
+        pairs = zip(np.split(x, groups, -1), np.split(w, groups, -1), strict=True)
+        return np.concatenate([conv_kernel(a, b, windows=windows, stack=stack) for a, b in pairs], -1)
     _check_ranks(x.shape, w.shape, stack, rank)
     *size, channels, outputs = w.shape[stack:]
-    along = spans("conv", x.shape[-rank - 1 : -1], size, windows)
+    along = spans(f"conv{rank}d", x.shape[-rank - 1 : -1], size, windows)
     inner = tuple([s.number for s in along])
     images = _images(x, stack, rank)
     matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
     lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
     out = np.empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
     every = (slice(None),) * stack
-    for part in _parts(images.shape[stack], math.prod(x.shape[:stack] + inner) * matrix.shape[-2]):
+    for part in parts(images.shape[stack], math.prod(x.shape[:stack] + inner) * matrix.shape[-2]):
         rows = _rows(images[(*every, part)], size, windows, along)
         target = out[(*every, part)]
         if stack:
@@ -130,11 +119,11 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
     wanted, size = as_dims(sizes), w.shape[stack:-2]
     if (groups := _groups(wanted, w.shape)) > 1:
         each = np.array([*wanted[:-1], w.shape[-2]])
-        parts = zip(np.split(w, groups, -1), np.split(ct, groups, -1), strict=True)
-        return np.concatenate([conv_data_kernel(each, a, b, windows=windows, stack=stack) for a, b in parts], -1)
+        pairs = zip(np.split(w, groups, -1), np.split(ct, groups, -1), strict=True)
+        return np.concatenate([conv_data_kernel(each, a, b, windows=windows, stack=stack) for a, b in pairs], -1)
     batch, space, channels = ct.shape[stack : -rank - 1], wanted[-rank - 1 : -1], wanted[-1]
     _check_ranks((*batch, *wanted) if stack else wanted, w.shape, 0, rank)
-    along = spans("conv_transpose", space, size, windows)
+    along = spans(f"conv{rank}d", space, size, windows)
     _check_result(ct, along, w.shape[-1])
     _check_batch(batch, wanted[: -rank - 1])
     images = _images(ct, stack, rank)
@@ -143,7 +132,7 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
     out = np.empty((*lead, images.shape[stack], *space, channels), ct.dtype)
     inner = tuple([s.number for s in along])
     every = (slice(None),) * stack
-    for part in _parts(images.shape[stack], math.prod(lead + inner + size) * channels):
+    for part in parts(images.shape[stack], math.prod(lead + inner + size) * channels):
         some = images[(*every, part)]
         count = some.shape[stack]
         points = some.reshape(*ct.shape[:stack], 1, count * math.prod(inner), w.shape[-1])
@@ -162,7 +151,7 @@ def _check_batch(batch: Sequence[int], wanted: Sequence[int]) -> None:
     """Raise unless the batch is as large as the wanted shape says (as far as both go: batching adds dimensions)."""
     both = min(len(batch), len(wanted))
     if tuple(batch[len(batch) - both :]) != tuple(wanted[len(wanted) - both :]):
-        raise ShapeError(f"the batch has the dimensions {tuple(batch)}, but {tuple(wanted)} are wanted")
+        raise ValueError(f"the batch has the dimensions {tuple(batch)}, but {tuple(wanted)} are wanted")
 
 
 @_in_single
@@ -172,20 +161,20 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
     wanted = as_dims(sizes)[-rank - 2 :]
     if (groups := _groups(x.shape, wanted)) > 1:
         each = np.array([*wanted[:-1], wanted[-1] // groups])
-        parts = zip(np.split(x, groups, -1), np.split(ct, groups, -1), strict=True)
-        return np.concatenate([conv_filters_kernel(a, each, b, windows=windows, stack=stack) for a, b in parts], -1)
+        pairs = zip(np.split(x, groups, -1), np.split(ct, groups, -1), strict=True)
+        return np.concatenate([conv_filters_kernel(a, each, b, windows=windows, stack=stack) for a, b in pairs], -1)
     _check_ranks(x.shape, wanted, stack, rank)
     *size, channels, outputs = wanted
-    along = spans("conv_filters", x.shape[-rank - 1 : -1], size, windows)
+    along = spans(f"conv{rank}d", x.shape[-rank - 1 : -1], size, windows)
     _check_result(ct, along, outputs)
     images, results = _images(x, stack, rank), _images(ct, stack, rank)
     if images.shape[stack] != results.shape[stack]:
-        raise ShapeError("data and result differ in their batch dimensions")
+        raise ValueError("data and result differ in their batch dimensions")
     width, height = math.prod(size) * channels, math.prod([s.number for s in along])
     lead = np.broadcast_shapes(x.shape[:stack], ct.shape[:stack])
     out = np.zeros((*lead, width, outputs), x.dtype)
     every = (slice(None),) * stack
-    for part in _parts(images.shape[stack], math.prod(x.shape[:stack]) * height * width):
+    for part in parts(images.shape[stack], math.prod(x.shape[:stack]) * height * width):
         rows = _rows(images[(*every, part)], size, windows, along)
         points = results[(*every, part)].reshape(*ct.shape[:stack], rows.shape[-2], outputs)
         out += np.matmul(rows.swapaxes(-1, -2), points)
@@ -212,13 +201,13 @@ def depthwise_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
     rank = len(windows.strides)
     _check_ranks(x.shape, w.shape, stack, rank)
     *size, channels, multiplier = w.shape[stack:]
-    along = spans("depthwise_conv", x.shape[-rank - 1 : -1], size, windows)
+    along = spans(f"depthwise_conv{rank}d", x.shape[-rank - 1 : -1], size, windows)
     inner = tuple([s.number for s in along])
     images, weights = _images(x, stack, rank), _tap_weights(w, stack, rank)
     lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
     out = np.zeros((*lead, images.shape[stack], *inner, channels * multiplier), x.dtype)
     every = (slice(None),) * stack
-    for part in _parts(images.shape[stack], math.prod(lead + inner) * channels * multiplier * _PASSES):
+    for part in parts(images.shape[stack], math.prod(lead + inner) * channels * multiplier * PASSES):
         some = padded(_repeated(images[(*every, part)], multiplier), along)
         target = out[(*every, part)]
         for weight, key in zip(weights, taps(size, windows, along), strict=True):
@@ -233,14 +222,14 @@ def depthwise_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stac
     wanted, size, multiplier = as_dims(sizes), w.shape[stack:-2], w.shape[-1]
     batch, space, channels = ct.shape[stack : -rank - 1], wanted[-rank - 1 : -1], wanted[-1]
     _check_ranks((*batch, *wanted) if stack else wanted, w.shape, 0, rank)
-    along = spans("depthwise_conv", space, size, windows)
+    along = spans(f"depthwise_conv{rank}d", space, size, windows)
     _check_result(ct, along, channels * multiplier)
     _check_batch(batch, wanted[: -rank - 1])
     images, weights = _images(ct, stack, rank), _tap_weights(w, stack, rank)
     lead = np.broadcast_shapes(ct.shape[:stack], w.shape[:stack])
     out = np.empty((*lead, images.shape[stack], *space, channels), ct.dtype)
     every = (slice(None),) * stack
-    for part in _parts(images.shape[stack], math.prod(lead + space) * channels * multiplier * _PASSES):
+    for part in parts(images.shape[stack], math.prod(lead + space) * channels * multiplier * PASSES):
         some, target = images[(*every, part)], out[(*every, part)]
         sums = blank(target.shape[: stack + 1], space, channels * multiplier, along, ct.dtype)
         for weight, key in zip(weights, taps(size, windows, along), strict=True):
@@ -257,16 +246,16 @@ def depthwise_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, s
     wanted = as_dims(sizes)[-rank - 2 :]
     _check_ranks(x.shape, wanted, stack, rank)
     *size, channels, multiplier = wanted
-    along = spans("depthwise_conv", x.shape[-rank - 1 : -1], size, windows)
+    along = spans(f"depthwise_conv{rank}d", x.shape[-rank - 1 : -1], size, windows)
     _check_result(ct, along, channels * multiplier)
     images, results = _images(x, stack, rank), _images(ct, stack, rank)
     if images.shape[stack] != results.shape[stack]:
-        raise ShapeError("data and result differ in their batch dimensions")
+        raise ValueError("data and result differ in their batch dimensions")
     lead = np.broadcast_shapes(x.shape[:stack], ct.shape[:stack])
     out = np.zeros((math.prod(size), *lead, channels * multiplier), x.dtype)
     every = (slice(None),) * stack
     inside = tuple(range(stack, stack + rank + 1))
-    for part in _parts(images.shape[stack], math.prod((*lead, *ct.shape[-rank - 1 :])) * _PASSES):
+    for part in parts(images.shape[stack], math.prod((*lead, *ct.shape[-rank - 1 :])) * PASSES):
         some, points = padded(_repeated(images[(*every, part)], multiplier), along), results[(*every, part)]
         for i, key in enumerate(taps(size, windows, along)):
             out[i] += np.add.reduce(some[key] * points, axis=inside)

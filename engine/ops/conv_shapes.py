@@ -1,4 +1,7 @@
-"""Abstract evaluation of convolutions (`engine.ops.conv` says what the operands are)."""
+"""Abstract evaluation of convolutions (`engine.ops.conv` says what the operands are).
+
+The parameter `name`, for messages, has ``{}`` in the place of the number of spatial dimensions.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +61,7 @@ def _outputs(channels: int | None, outputs: int | None, depthwise: bool) -> int 
 def forward_abstract(x: Aval, w: Aval, *, name: str, depthwise: bool, windows: Windows, stack: int) -> Aval:
     """A convolution of data."""
     rank = len(windows.strides)
+    name = name.format(rank)
     check_dtype(name, "input", x, FLOATING)
     dtype = same_dtype(name, ("input", "filters"), (x, w))
     batch, space, channels = _split_data(name, "input", x, stack, rank)
@@ -83,6 +87,7 @@ def _check_like(name: str, ct: Aval, found: tuple[int | None, ...]) -> None:
 def data_abstract(sizes: Aval, w: Aval, ct: Aval, *, name: str, depthwise: bool, windows: Windows, stack: int) -> Aval:
     """What has the shape of the data."""
     rank = len(windows.strides)
+    name = name.format(rank)
     check_dtype(name, "sizes", sizes, INTEGER)
     dtype = same_dtype(name, ("filters", "input"), (w, ct))
     batch, _, _ = _split_data(name, "input", ct, stack, rank)
@@ -108,6 +113,7 @@ def filters_abstract(
 ) -> Aval:
     """What has the shape of the filters."""
     rank = len(windows.strides)
+    name = name.format(rank)
     check_dtype(name, "sizes", sizes, INTEGER)
     dtype = same_dtype(name, ("input", "out_backprop"), (x, ct))
     _, space, channels = _split_data(name, "input", x, stack, rank)

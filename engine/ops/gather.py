@@ -141,6 +141,13 @@ def _gather_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any,
     return op(data, indices, axis=shift_axes(axis), batch_dims=shared)
 
 
+def _gather_rows(ct: Any, params: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
+    """The cotangent of `params` as rows and their indices, where whole rows are gathered."""
+    shape = shape_of(params)
+    whole_rows = shape is not None and not batch_dims and axis in (0, -len(shape))
+    return (ct, indices) if whole_rows else None
+
+
 gather_op = linear(
     "gather_op",
     _gather_kernel,
@@ -151,6 +158,7 @@ gather_op = linear(
     _gather_batch,
     type="GatherV2",
     args=("params", "indices"),
+    rows=_gather_rows,
     doc="Entries of `params` along an axis, at `indices`.",
 )
 

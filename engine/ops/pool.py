@@ -63,7 +63,7 @@ def _lowest(dtype: Any) -> Any:
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
-def _one_dimension(x: Any, i: int, size: Sequence[int], windows: Windows, span: Span) -> list[tuple[Any, ...]]:
+def _along_one(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[tuple[Any, ...]]:
     """For each tap along spatial dimension i, the key of its entries, all other dimensions left whole."""
     behind = (slice(None),) * (len(size) - i)
     stride, dilation = windows.strides[i], windows.dilations[i]
@@ -72,21 +72,44 @@ def _one_dimension(x: Any, i: int, size: Sequence[int], windows: Windows, span: 
     ]
 
 
+def _reduced(x: Any, ufunc: Any, fill: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> Any:
+    """Each window reduced by a ufunc, one dimension after the other; `fill` is the result for no entries at all."""
+    for i, span in enumerate(along):
+        x = _reduced_along(x, ufunc, fill, len(size) - i, size[i], windows.strides[i], windows.dilations[i], span)
+    return np.ascontiguousarray(x)
+
+
+def _reduced_along(
+    x: Any, ufunc: Any, fill: Any, behind: int, size: int, stride: int, dilation: int, span: Span
+) -> Any:
+    """Windows along the dimension with `behind` ones behind it. Taps in the padding are left out instead of added."""
+    dim, rest = x.shape[-1 - behind], (slice(None),) * behind
+    # for each tap, its entries and the windows they belong to: all windows, or some
+    whole: list[tuple[Any, Any]] = []
+    cut: list[tuple[Any, Any]] = []
+    for tap in range(size):
+        offset = tap * dilation - span.before
+        first, end = max(0, -(offset // stride)), min(span.number, (dim - 1 - offset) // stride + 1)
+        if first < end:
+            entries = (..., slice(offset + first * stride, offset + (end - 1) * stride + 1, stride), *rest)
+            inside = (first, end) == (0, span.number)
+            (whole if inside else cut).append((entries, (..., slice(first, end), *rest)))
+    if not whole:
+        total = np.full((*x.shape[: -1 - behind], span.number, *x.shape[-behind:]), fill, x.dtype)
+    elif len(whole) == 1:
+        total = x[whole[0][0]].copy() if cut else x[whole[0][0]]
+    else:
+        total = ufunc(x[whole[0][0]], x[whole[1][0]])
+    for entries, windows in whole[2:] + cut:
+        ufunc(total[windows], x[entries], out=total[windows])
+    return total
+
+
 # ---- max -------------------------------------------------------------------------------------------------------------
 
 
 def _max_kernel(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
-    along = _along("max_pool", x, size, windows)
-    out = padded(x, along, _lowest(x.dtype))
-    # one dimension after the other, the last one first: it takes the shortest steps in memory
-    for i in reversed(range(len(size))):
-        first, *others = _one_dimension(out, i, size, windows, along[i])
-        data, out = out, out[first]
-        if others:
-            out = np.maximum(out, data[others[0]])
-        for key in others[1:]:
-            np.maximum(out, data[key], out=out)
-    return np.ascontiguousarray(out)
+    return _reduced(x, np.maximum, _lowest(x.dtype), size, windows, _along("max_pool", x, size, windows))
 
 
 def _max_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
@@ -281,16 +304,9 @@ def _wide(x: Any) -> Any:
 
 def _average_kernel(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
     along = _along("avg_pool", x, size, windows)
-    out = padded(_wide(x), along)
-    for i in reversed(range(len(size))):
-        first, *others = _one_dimension(out, i, size, windows, along[i])
-        data, out = out, out[first]
-        if others:
-            out = out + data[others[0]]
-        for key in others[1:]:
-            out += data[key]
-    entries = _per_window(x.shape[-1 - len(size) : -1], size, windows, along, out.dtype)
-    return (out / entries).astype(x.dtype, copy=False)
+    sums = _reduced(_wide(x), np.add, 0, size, windows, along)
+    entries = _per_window(x.shape[-1 - len(size) : -1], size, windows, along, sums.dtype)
+    return (sums / entries).astype(x.dtype, copy=False)
 
 
 def _average_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
@@ -306,7 +322,7 @@ def _average_back_kernel(ct: Any, sizes: Any, *, size: tuple[int, ...], windows:
     for i, (dim, s) in enumerate(zip(space, along, strict=True)):
         at = out.ndim - 1 - len(size) + i
         spread = np.zeros((*out.shape[:at], dim + s.before + s.behind, *out.shape[at + 1 :]), out.dtype)
-        for key in _one_dimension(out, i, size, windows, s):
+        for key in _along_one(i, size, windows, s):
             spread[key] += out
         out = spread
     return core(out, space, along).astype(ct.dtype, copy=False)

@@ -26,6 +26,11 @@ from engine.ops.shape import as_dims, known_dims, shape
 
 Dims = tuple[int | None, ...]
 
+_CACHE = 1 << 19
+"""How many numbers a kernel lays side by side at a time, so that they stay in the processor's cache."""
+PASSES = 8
+"""Work that goes over each number several times is done on parts so many times smaller."""
+
 # ---- where windows lie -----------------------------------------------------------------------------------------------
 
 
@@ -131,6 +136,12 @@ def patches(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]
     return as_strided(x, dims, (x.strides[0], *moves, *steps, x.strides[-1]), writeable=False)
 
 
+def parts(images: int, each: int) -> Iterator[slice]:
+    """Images to deal with at a time, if each needs so many numbers."""
+    step = max(1, _CACHE // max(1, each))
+    return (slice(begin, min(begin + step, images)) for begin in range(0, images, step))
+
+
 # ---- arguments -------------------------------------------------------------------------------------------------------
 
 
@@ -220,7 +231,7 @@ def image_dims(name: str, argument: str, x: Aval, rank: int) -> tuple[Dims, Dims
 def check_rank(x: Any, rank: int) -> None:
     """Raise in a kernel; abstract evaluation then says it better."""
     if x.ndim < rank + 2:
-        raise ShapeError(f"the data must have rank {rank + 2}")
+        raise ValueError(f"the data must have rank {rank + 2}")
 
 
 def _product(a: int | None, b: int) -> int | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine import nest
 from engine.aval import Aval
 from engine.tape import paused
 from engine.tensor_shape import TensorShape
 from engine.trace import Trace
+from tape_api.keras.backend import unique_name
 from tape_api.keras.layers import InputLayer, Layer
+from tape_api.keras.symbolic import KerasTensor, evaluate, layers_of, ordered
 from tape_api.keras.training import Trainer
 
 
@@ -32,12 +35,11 @@ class Model(Trainer, Layer):
     (TensorShape([4, 1]), 2)
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if args or "inputs" in kwargs or "outputs" in kwargs:
-            raise NotImplementedError(
-                "Model(inputs, outputs): models of symbolic inputs are not supported; use Sequential, or subclass Model"
-            )
-        super().__init__(**kwargs)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A `Functional` model, if inputs and outputs are given."""
+        if cls is Model and (args or "inputs" in kwargs):
+            return super().__new__(Functional)
+        return super().__new__(cls)
 
     @property
     def layers(self) -> list[Layer]:
@@ -110,6 +112,8 @@ class Sequential(Model):
 
     def add(self, layer: Any) -> None:
         """Put a layer (or a function, as one) on top."""
+        if isinstance(layer, KerasTensor):
+            layer = InputLayer(batch_shape=layer.shape, dtype=layer.dtype)
         if not isinstance(layer, Layer):
             raise ValueError(
                 f"Only instances of `keras.Layer` can be added to a Sequential model. Received: {layer} "
@@ -158,3 +162,49 @@ class Sequential(Model):
     def layers(self) -> list[Layer]:
         """The layers, without an `InputLayer`."""
         return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
+
+
+class Functional(Model):
+    """What ``Model(inputs, outputs)`` makes: the layers that were called on the way from inputs to outputs.
+
+    Parameters
+    ----------
+    inputs, outputs : symbol, or structure of symbols
+        From `keras.Input`, and what layers and functions made of it. Variables belong into layers: one that is used
+        between them counts with the value that it has now.
+    name : str, optional
+    trainable : bool
+
+    Raises
+    ------
+    ValueError
+        If the outputs depend on an input that is not given.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any, name: str | None = None, trainable: bool = True) -> None:
+        for x in (*nest.flatten(inputs), *nest.flatten(outputs)):
+            if not isinstance(x, KerasTensor):
+                raise ValueError(f"Model: inputs and outputs must come from keras.Input, got {x!r}")
+        super().__init__(name=name or unique_name("functional"), trainable=trainable)
+        self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
+        self._structure = inputs, outputs
+        self._order = ordered(self.outputs, self.inputs)
+        self._stack = layers_of(self._order)
+        self.built = True
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """The outputs for the given inputs."""
+        given = nest.flatten(inputs)
+        if len(given) != len(self.inputs):
+            raise ValueError(f"model {self.name!r} takes {len(self.inputs)} inputs, got {len(given)}")
+        for x, symbol in zip(given, self.inputs, strict=True):
+            if not x.shape.is_compatible_with(symbol.shape):
+                raise ValueError(f"model {self.name!r}: an input must have shape {symbol.shape}, got {x.shape}")
+        values = dict(zip(map(id, self.inputs), given, strict=True))
+        evaluate(self._order, values)
+        return nest.pack_sequence_as(self._structure[1], [values[id(x)] for x in self.outputs])
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers called, each once, in order."""
+        return self._stack

@@ -12,6 +12,7 @@ import pytest
 
 import tape_api as tf
 from tests.tape_api import programs
+from tests.tape_api.failing_programs import FAILING
 
 
 def test_linear_regression() -> None:
@@ -102,7 +103,7 @@ def test_programs_are_repeatable(program: Any) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("program", programs.FAILING.values(), ids=programs.FAILING)
+@pytest.mark.parametrize("program", FAILING.values(), ids=FAILING)
 def test_failing_programs_say_what_is_wrong(program: Any) -> None:
     with pytest.raises((ValueError, TypeError, RuntimeError, AttributeError)) as caught:
         program(tf)

@@ -32,7 +32,7 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "MaxPooling1D": (lambda layers: layers.MaxPooling1D(3, 2, "same"), SEQUENCES),
     "MaxPooling2D": (lambda layers: layers.MaxPooling2D(), IMAGES),
     "MaxPooling2D-strides": (lambda layers: layers.MaxPool2D((3, 2), 1, padding="same"), IMAGES),
-    "AveragePooling1D": (lambda layers: layers.AveragePooling1D(), SEQUENCES),
+    "AveragePooling1D": (lambda layers: layers.AveragePooling1D(2), SEQUENCES),
     "AveragePooling2D": (lambda layers: layers.AveragePooling2D((2, 3), padding="same"), IMAGES),
     "GlobalAveragePooling1D": (lambda layers: layers.GlobalAveragePooling1D(), SEQUENCES),
     "GlobalAveragePooling2D": (lambda layers: layers.GlobalAveragePooling2D(keepdims=True), IMAGES),

@@ -18,6 +18,7 @@ from engine.value import Value, dtype_of
 from engine.variable import Variable as EngineVariable
 from tape_api.keras import initializers, regularizers
 from tape_api.keras.backend import floatx, unique_name
+from tape_api.keras.symbolic import holds_symbols, recorded_call
 from tape_api.library import root as tf
 from tape_api.module import Module, distinct, held_by, snake_case
 from tape_api.tensor import convert_to_tensor
@@ -28,6 +29,7 @@ class _Context(threading.local):
     """What calls of layers hand on to the layers they call."""
 
     training: bool | None = None
+    symbolic: bool = False
 
 
 _context = _Context()
@@ -174,8 +176,17 @@ class Layer(Module):
     # ---- calling -----------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the layer: convert and cast the inputs, build it if need be, and apply `call`."""
+        """Call the layer: convert and cast the inputs, build it if need be, and apply `call`.
+
+        With what `keras.Input` gives, the call is remembered for ``Model(inputs, outputs)``.
+        """
         self._check_initialised()
+        if not _context.symbolic and holds_symbols((args, kwargs)):
+            _context.symbolic = True
+            try:
+                return recorded_call(self, lambda: self(*args, **kwargs), args, kwargs)
+            finally:
+                _context.symbolic = False
         accepts = _parameters(type(self).call)
         arguments = [_converted(a, self._dtype if self._autocast else None) for a in args]
         training = kwargs.pop("training", None)

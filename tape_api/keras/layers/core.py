@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from engine.aval import Aval
+from engine.dtypes import as_dtype
 from engine.tensor_shape import TensorShape
 from tape_api import random
 from tape_api.keras import activations, initializers
 from tape_api.keras.layers.base import Layer
+from tape_api.keras.symbolic import new_input
 from tape_api.library import root as tf
 from tape_api.variable import Variable
 
@@ -45,6 +48,7 @@ class InputLayer(Layer):
                 raise ValueError(f"{type(self).__name__}: argument `shape` must be given")
             whole = (batch_size, *TensorShape(inner))
         super().__init__(name=name, dtype=dtype, batch_input_shape=whole)
+        self.aval = Aval(TensorShape(whole).as_tuple(), as_dtype(self.dtype))
 
     def call(self, inputs: Any) -> Any:
         """The inputs."""
@@ -57,9 +61,31 @@ def Input(
     dtype: Any = None,
     name: str | None = None,
     batch_shape: Any = None,
-) -> InputLayer:
-    """The first layer of a `Sequential` model, which says what its inputs look like."""
-    return InputLayer(shape, batch_size, dtype, name, batch_shape=batch_shape)
+) -> Any:
+    """A symbol for the input of a model, to call layers with; or the first entry of a `Sequential` model.
+
+    Parameters
+    ----------
+    shape : shape
+        Of one element of the batch.
+    batch_size : int, optional
+    dtype : DType, optional
+        By default `tape_api.keras.backend.floatx`.
+    name : str, optional
+        Accepted for compatibility.
+    batch_shape : shape, optional
+        The whole shape, with the batch dimension.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> inputs = tf.keras.Input(shape=(3,))
+    >>> hidden = tf.keras.layers.Dense(4, activation="relu")(inputs)
+    >>> model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(hidden + 1.0))
+    >>> model(tf.ones([2, 3])).shape
+    TensorShape([2, 1])
+    """
+    return new_input(InputLayer(shape, batch_size, dtype, name, batch_shape=batch_shape).aval)
 
 
 class Dense(Layer):

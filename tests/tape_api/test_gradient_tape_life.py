@@ -1,0 +1,220 @@
+"""GradientTape: asking twice, higher orders, misuse, memory."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tf
+
+
+def gradient_of(fn: Any, *values: Any, **options: Any) -> Any:
+    """Gradient of ``fn(*tensors)`` with respect to the tensors."""
+    tensors = [tf.constant(v) for v in values]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        y = fn(*tensors)
+    found = tape.gradient(y, tensors, **options)
+    return found[0] if len(values) == 1 else found
+
+
+# ---- persistence, higher orders --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", ["gradient", "jacobian", "batch_jacobian"])
+@pytest.mark.parametrize("first", ["gradient", "jacobian", "batch_jacobian"])
+def test_a_spent_tape_raises(first: str, second: str) -> None:
+    x = tf.constant([[1.0], [2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    getattr(tape, first)(y, x)
+    with pytest.raises(RuntimeError, match="can only be used to compute one set of gradients"):
+        getattr(tape, second)(y, x)
+
+
+def test_a_persistent_tape_can_be_asked_again() -> None:
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        z = y * y
+    assert [tape.gradient(t, x).numpy() for t in (z, y, z)] == [108.0, 6.0, 108.0]
+
+
+def test_nested_tapes() -> None:
+    x = tf.constant(2.0)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = x**3.0
+        dy = inner.gradient(y, x)
+    assert dy.numpy() == 12.0
+    assert outer.gradient(dy, x).numpy() == 12.0
+
+
+def test_third_order_through_a_variable() -> None:
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as t3:
+        with tf.GradientTape() as t2:
+            with tf.GradientTape() as t1:
+                y = tf.sin(v) * v
+            d1 = t1.gradient(y, v)
+        d2 = t2.gradient(d1, v)
+    d3 = t3.gradient(d2, v)
+    assert d3.numpy() == pytest.approx(-3 * np.sin(2.0) - 2 * np.cos(2.0), rel=1e-5)
+
+
+def test_a_persistent_tape_records_its_own_gradient() -> None:
+    x = tf.constant(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x**3.0
+        dy = tape.gradient(y, x)
+    assert tape.gradient(dy, x).numpy() == 12.0
+
+
+def test_two_tapes_side_by_side() -> None:
+    x, z = tf.constant(2.0), tf.constant(3.0)
+    with tf.GradientTape() as one, tf.GradientTape() as two:
+        one.watch(x)
+        two.watch(z)
+        y = x * z
+    assert one.gradient(y, [x, z])[0].numpy() == 3.0
+    found = two.gradient(y, [x, z])
+    assert found[0] is None and found[1].numpy() == 2.0
+
+
+def test_recurring_recordings_give_the_same_gradients() -> None:
+    # from the third time on, the walk is compiled
+    w = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    expected = None
+    for k in range(8):
+        x = tf.constant([[1.0, float(k)]])
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.tanh(tf.matmul(x, w) / 10.0) ** 2.0)
+        got = tape.gradient(y, w).numpy()
+        t = np.tanh(x.numpy() @ w.numpy() / 10)
+        expected = x.numpy().T @ (2 * t * (1 - t**2) / 10)
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+def test_recurring_recordings_of_other_shapes_and_targets() -> None:
+    v = tf.Variable(2.0)
+    for k in range(12):
+        n = 1 + k % 3
+        with tf.GradientTape(persistent=True) as tape:
+            y = v * tf.ones([n])
+            z = y * y
+        assert tape.gradient(y, v).numpy() == n
+        assert tape.gradient(z, v).numpy() == 4.0 * n
+        assert tape.gradient(z, v, output_gradients=tf.fill([n], 2.0)).numpy() == 8.0 * n
+
+
+# ---- misuse ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda t, y, x: t.gradient(2.0, x), TypeError, "target: must be a tensor or variable, got float"),
+        (lambda t, y, x: t.gradient(None, x), TypeError, "target: .* got NoneType"),
+        (lambda t, y, x: t.gradient(y, [x, 1.0]), TypeError, "source: must be a tensor or variable, got float"),
+        (lambda t, y, x: t.gradient(y, None), TypeError, "source: .* got NoneType"),
+        (lambda t, y, x: t.gradient(y, np.ones(2)), TypeError, "source: .* got ndarray"),
+        (lambda t, y, x: t.jacobian(y, 1.0), TypeError, "source"),
+        (lambda t, y, x: t.batch_jacobian("y", x), TypeError, "target"),
+        (lambda t, y, x: t.watch(3.0), TypeError, "watch: must be a tensor or variable, got float"),
+        (lambda t, y, x: t.watch([x, None]), TypeError, "watch: .* got NoneType"),
+        (lambda t, y, x: t.gradient(y, x, tf.ones([3])), ValueError, r"target has shape \(2,\), its gradient \(3,\)"),
+        (lambda t, y, x: t.gradient(y, x, tf.ones([2], tf.float64)), TypeError, "dtype float32, its gradient float64"),
+        (lambda t, y, x: t.gradient(y, x, [1.0, 2.0]), ValueError, "expected 1 of them"),
+        (lambda t, y, x: t.gradient(y, x, unconnected_gradients="no"), ValueError, "'none' or 'zero', got 'no'"),
+        (lambda t, y, x: t.reset(), ValueError, "reset: the tape is not recording"),
+        (lambda t, y, x: t.stop_recording().__enter__(), ValueError, "stop_recording: the tape is not recording"),
+    ],
+)
+def test_misuse(call: Any, error: type[Exception], message: str) -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(error, match=message):
+        call(tape, y, x)
+    # and the tape still works
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 4.0])
+
+
+def test_a_wrong_argument_does_not_spend_the_tape() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(ValueError, match="output_gradients"):
+        tape.gradient(y, x, output_gradients=tf.ones([3]))
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 4.0])
+
+
+def test_entering_twice() -> None:
+    with tf.GradientTape() as tape, pytest.raises(ValueError, match="recording already"), tape:
+        pass
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_spent_tape_lets_go_of_its_recording() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        middle = x * x
+        y = tf.exp(middle)
+    seen = weakref.ref(middle)
+    del middle
+    assert seen() is not None
+    tape.gradient(y, x)
+    del y
+    gc.collect()
+    assert seen() is None
+
+
+def test_a_persistent_tape_lets_go_when_dropped() -> None:
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        middle = x * x
+        y = tf.exp(middle)
+    tape.gradient(y, x)
+    seen = weakref.ref(middle)
+    del middle, y, tape
+    gc.collect()
+    assert seen() is None
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_memory_stays_flat(persistent: bool) -> None:
+    v = tf.Variable(np.ones(1000, np.float32))
+
+    def step() -> None:
+        with tf.GradientTape(persistent=persistent) as tape:
+            y = tf.reduce_sum(tf.sin(v * v))
+        v.assign_sub(tape.gradient(y, v) * 1e-3)
+
+    for _ in range(20):
+        step()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(1000):
+        step()
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    # one step allocates about 50 kB
+    assert grown < 100_000

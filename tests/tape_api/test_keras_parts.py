@@ -1,0 +1,184 @@
+"""Initializers, losses, metrics, utilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tf
+from tape_api import keras
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_names() -> None:
+    keras.backend.clear_session()
+
+
+def as_lists(x: Any) -> Any:
+    return [round(float(v), 5) for v in np.ravel(x)]
+
+
+# ---- initializers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(keras.initializers.KNOWN) - {"constant", "Constant"}))
+def test_initializers_make_what_they_are_asked_for(name: str) -> None:
+    make = keras.initializers.get(name)
+    x = make((3, 4))
+    assert x.shape == (3, 4) and x.dtype == tf.float32
+    assert make((2, 2), dtype=tf.float64).dtype == tf.float64
+    assert "seed" not in make.get_config() or make.get_config()["seed"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "deviation"),
+    [
+        ("glorot_uniform", np.sqrt(6 / 700), np.sqrt(2 / 700)),
+        ("glorot_normal", np.inf, np.sqrt(2 / 700)),
+        ("he_uniform", np.sqrt(6 / 300), np.sqrt(2 / 300)),
+        ("he_normal", np.inf, np.sqrt(2 / 300)),
+        ("lecun_normal", np.inf, np.sqrt(1 / 300)),
+        ("random_normal", np.inf, 0.05),
+        ("random_uniform", 0.05, 0.1 / np.sqrt(12)),
+        ("truncated_normal", 0.1, 0.05 * 0.8796),
+    ],
+)
+def test_spread_of_initial_values(name: str, limit: float, deviation: float) -> None:
+    tf.random.set_seed(0)
+    x = keras.initializers.get(name)((300, 400)).numpy()
+    assert abs(x).max() <= limit and abs(x.mean()) < 0.001
+    assert x.std() == pytest.approx(deviation, rel=0.01)
+
+
+def test_seeds_of_initializers() -> None:
+    one = keras.initializers.GlorotUniform(seed=1)
+    np.testing.assert_array_equal(one((2, 3)), one((2, 3)))
+    assert not np.array_equal(one((2, 3)), keras.initializers.GlorotUniform(seed=2)((2, 3)))
+    free = keras.initializers.RandomNormal()
+    assert not np.array_equal(free((3,)), free((3,)))
+    tf.random.set_seed(3)
+    first = free((3,))
+    tf.random.set_seed(3)
+    np.testing.assert_array_equal(free((3,)), first)
+
+
+def test_constants_and_matrices() -> None:
+    assert as_lists(tf.constant_initializer(3.0)((2,))) == [3, 3]
+    assert as_lists(tf.zeros_initializer()((2,))) == [0, 0] and as_lists(tf.ones_initializer()([2])) == [1, 1]
+    np.testing.assert_array_equal(keras.initializers.Identity(gain=2.0)((2, 3)), 2 * np.eye(2, 3))
+    for shape in ((3, 5), (5, 3), (2, 2, 3)):
+        q = keras.initializers.Orthogonal(seed=0)(shape).numpy().reshape(-1, shape[-1])
+        small = q @ q.T if q.shape[0] < q.shape[1] else q.T @ q
+        np.testing.assert_allclose(small, np.eye(len(small)), atol=1e-5)
+
+
+# ---- losses and metrics ----------------------------------------------------------------------------------------------
+
+
+def test_loss_reductions_and_weights() -> None:
+    true, pred = [[0.0, 1.0], [2.0, 3.0]], [[1.0, 1.0], [0.0, 3.0]]
+    loss = keras.losses.MeanSquaredError
+    assert float(loss()(true, pred)) == 1.25
+    assert float(loss(reduction="sum")(true, pred)) == 2.5
+    assert as_lists(loss(reduction=keras.losses.Reduction.NONE)(true, pred)) == [0.5, 2.0]
+    assert float(loss()(true, pred, sample_weight=[2.0, 0.0])) == 0.5
+    assert float(loss()(true, pred, sample_weight=[[2.0], [0.0]])) == 0.5
+    assert loss()(np.array(true), tf.constant(pred)).dtype == tf.float32
+    assert loss()(true, tf.constant(pred, tf.float64)).dtype == tf.float64
+
+
+def test_a_missing_last_dimension() -> None:
+    loss = keras.losses.MeanSquaredError()
+    assert float(loss([1.0, 2.0], [[1.0], [2.0]])) == 0.0
+    assert float(loss([[1.0], [2.0]], [1.0, 2.0])) == 0.0
+
+
+def test_a_loss_of_ones_own() -> None:
+    class Half(keras.losses.Loss):
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return tf.reduce_mean(tf.abs(y_true - y_pred), axis=-1) / 2
+
+    assert float(Half()(tf.constant([[2.0]]), tf.constant([[0.0]]))) == 1.0
+    with pytest.raises(NotImplementedError, match="must define call"):
+        keras.losses.Loss()([1.0], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: keras.losses.categorical_crossentropy([[1.0, 0.0]], [[0.5, 0.5, 0.0]]), "must have the same shape"),
+        (lambda: keras.losses.sparse_categorical_crossentropy([0, 1], [[0.5, 0.5]]), "rank one more than the labels"),
+        (lambda: keras.losses.mean_squared_error([1.0, 2.0], [1.0, 2.0, 3.0]), "do not broadcast"),
+    ],
+)
+def test_labels_and_predictions_that_do_not_fit(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_loss_names() -> None:
+    assert keras.losses.get("mse") is keras.losses.mean_squared_error is tf.losses.MSE
+    assert isinstance(keras.losses.get("SparseCategoricalCrossentropy"), keras.losses.SparseCategoricalCrossentropy)
+    assert keras.losses.get(None) is None and keras.losses.get(abs) is abs
+
+
+def test_metrics() -> None:
+    m = keras.metrics
+    mean = m.Mean(name="loss")
+    assert float(mean.result()) == 0.0
+    mean.update_state([1.0, 3.0])
+    assert float(mean(5.0)) == 3.0 and mean.name == "loss" and len(mean.variables) == 2
+    mean.update_state([10.0], sample_weight=0.0)
+    assert float(mean.result()) == 3.0
+    mean.reset_states()
+    assert float(mean.result()) == 0.0
+    assert float(m.Sum()([1.0, 2.0])) == 3.0
+    assert float(m.Accuracy()([1, 2, 3], [1, 2, 4])) == pytest.approx(2 / 3)
+    assert float(m.BinaryAccuracy()([[1], [0]], [[0.9], [0.8]])) == 0.5
+    assert float(m.CategoricalAccuracy()([[0, 1], [1, 0]], [[0.2, 0.8], [0.3, 0.7]])) == 0.5
+    assert float(m.SparseCategoricalAccuracy()([[1], [0]], [[0.2, 0.8], [0.3, 0.7]])) == 0.5
+    assert float(m.SparseCategoricalAccuracy()(np.array([1, 1]), [[0.2, 0.8], [0.3, 0.7]], [3.0, 1.0])) == 1.0
+    assert float(m.MeanSquaredError()([[1.0]], [[3.0]])) == 4.0
+    assert float(m.RootMeanSquaredError()([[1.0]], [[3.0]])) == 2.0
+    assert isinstance(m.get("mse"), m.MeanSquaredError)
+    assert float(m.get(lambda t, p: tf.abs(t - p))(tf.constant([1.0]), tf.constant([3.0]))) == 2.0
+
+
+def test_a_metric_of_ones_own() -> None:
+    class Largest(keras.metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__(name="largest")
+            self.most = self.add_weight("most")
+
+        def update_state(self, values: Any, sample_weight: Any = None) -> None:
+            self.most.assign(tf.maximum(self.most, tf.reduce_max(values)))
+
+        def result(self) -> Any:
+            return self.most.read_value()
+
+    largest = Largest()
+    assert float(largest(tf.constant([1.0, 7.0]))) == 7.0 and float(largest(tf.constant([2.0]))) == 7.0
+    largest.reset_state()
+    assert float(largest.result()) == 0.0
+
+
+def test_utils() -> None:
+    assert keras.utils.to_categorical([[1], [0]]).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    with pytest.raises(ValueError, match=r"labels must be in \[0, 2\)"):
+        keras.utils.to_categorical([2], num_classes=2)
+    keras.utils.set_random_seed(1)
+    first = tf.random.normal([2])
+    keras.utils.set_random_seed(1)
+    np.testing.assert_array_equal(tf.random.normal([2]), first)
+
+
+@pytest.mark.parametrize("name", sorted(keras.activations.KNOWN))
+def test_activations_have_gradients(name: str) -> None:
+    x = tf.constant([[-2.5, -0.5, 0.5, 2.5, 7.0]], tf.float64)
+    fn = keras.activations.get(name)
+    (exact,), (numeric,) = tf.test.compute_gradient(fn, [x], delta=1e-5)
+    np.testing.assert_allclose(exact, numeric, atol=1e-6 * max(1.0, abs(numeric).max()))
