@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import warnings
 from typing import Any
@@ -12,7 +13,24 @@ import pytest
 def tensorflow() -> Any:
     """TensorFlow, or skip the test."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    return _import("tensorflow")
+    if importlib.util.find_spec("torch"):
+        # imported after TensorFlow, parts of some builds of PyTorch crash
+        importlib.import_module("torch._dynamo")
+    found = _import("tensorflow")
+    found.get_logger().setLevel("ERROR")
+    return found
+
+
+def jax() -> Any:
+    """JAX, in double precision where arrays are, or skip the test."""
+    found = _import("jax")
+    found.config.update("jax_enable_x64", True)
+    return found
+
+
+def torch() -> Any:
+    """PyTorch, or skip the test."""
+    return _import("torch")
 
 
 def autograd() -> Any:
@@ -20,8 +38,20 @@ def autograd() -> Any:
     return _import("autograd")
 
 
+def casadi() -> Any:
+    """CasADi, or skip the test."""
+    return _import("casadi")
+
+
+def asdex() -> Any:
+    """asdex, which gives JAX sparse Jacobians, or skip the test."""
+    jax()
+    return _import("asdex")
+
+
 def _import(name: str) -> Any:
     with warnings.catch_warnings():
         # what a peer warns about while it is imported is its own affair
         warnings.simplefilter("ignore")
-        return pytest.importorskip(name, reason=f"{name} is not installed")
+        # asdex fails to import beside a JAX it does not know
+        return pytest.importorskip(name, reason=f"{name} is not installed, or does not work here", exc_type=ImportError)

@@ -1,8 +1,4 @@
-"""The problems that are measured, each written once.
-
-A problem is a function of a namespace `tf` (``graph_api``, ``tape_api`` or TensorFlow's own, in either mode) and of
-values, so that every library runs the same text.
-"""
+"""Chains of small ops and the report's network: programs that several benchmarks measure."""
 
 from __future__ import annotations
 

@@ -1,0 +1,26 @@
+"""The problems that are measured, each written once.
+
+A problem is a function of a namespace `tf` (``graph_api``, ``tape_api``, TensorFlow's own in either mode, or a stand-in
+of another library) and of values, so that every library runs the same text.
+"""
+
+from bench.problems import bundle, dense, hand, hessians, sparse
+from bench.problems.chains import chain, chain_gradient, cross_entropy, deep_chain, mlp_logits
+from bench.problems.problem import Problem, Size, Values, label
+
+PROBLEMS: dict[str, Problem] = {
+    problem.name: problem for module in (dense, hand, sparse, bundle, hessians) for problem in module.PROBLEMS
+}
+
+__all__ = [
+    "PROBLEMS",
+    "Problem",
+    "Size",
+    "Values",
+    "chain",
+    "chain_gradient",
+    "cross_entropy",
+    "deep_chain",
+    "label",
+    "mlp_logits",
+]

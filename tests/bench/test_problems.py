@@ -1,0 +1,107 @@
+"""The derivatives written by hand agree with numeric ones, and with those of both front ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import graph_api
+import tape_api
+from bench import problems
+from bench.namespaces import ArrayNamespace
+from bench.problems import PROBLEMS, Problem, Size, label
+
+# small enough for a column at a time; no two dimensions alike
+SMALL: dict[str, Size] = {
+    "mlp": (5, 4, 3, 2),
+    "mlp_batch": (6, 5, 4, 3),
+    "bottleneck": (7, 2, 5),
+    "recurrent": (4, 6),
+    "moments": (3, 4),
+    "hand": (7,),
+    "elementwise": (9,),
+    "elementwise_dense": (9,),
+    "burgers": (9,),
+    "burgers_dense": (9,),
+    "brusselator": (4,),
+    "arrowhead": (9,),
+    "bundle": (2, 5, 11),
+    "logistic": (12, 4),
+    "rosenbrock": (9,),
+    "network": (11, 3, 2),
+}
+NUMPY = ArrayNamespace(np)
+EACH = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
+
+
+def dense(matrix: Any) -> Any:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+def complex_step(problem: Problem, values: Any, shift: Any = 0.0, h: float = 1e-100) -> Any:
+    """The Jacobian, a column at a time, exact to rounding; `shift` is added to all the sources' elements first."""
+    sources = [np.asarray(v, np.float64) for v in values[: problem.sources]]
+    flat = np.concatenate([s.ravel() for s in sources]) + shift
+    columns = []
+    for i in range(flat.size):
+        moved = flat.astype(complex)
+        moved[i] += 1j * h
+        parts = np.split(moved, np.cumsum([s.size for s in sources])[:-1])
+        shaped = [p.reshape(s.shape) for p, s in zip(parts, sources, strict=True)]
+        columns.append(np.ravel(problem.function(NUMPY, *shaped, *values[problem.sources :])).imag / h)
+    return np.stack(columns, axis=1)
+
+
+def numeric(problem: Problem, values: Any) -> Any:
+    if problem.kind != "hessian":
+        return complex_step(problem, values)
+    # a complex step one way, central differences of fourth order the other
+    size, h = sum(v.size for v in values[: problem.sources]), 1e-3
+    rows = []
+    for direction in np.eye(size) * h:
+        near, far = (
+            (complex_step(problem, values, k * direction)[0] - complex_step(problem, values, -k * direction)[0])
+            / (2 * k * h)
+            for k in (1, 2)
+        )
+        rows.append((4 * near - far) / 3)
+    return np.stack(rows)
+
+
+@EACH
+def test_by_hand_and_numeric(problem: Problem) -> None:
+    values = problem.values(SMALL[problem.name])
+    expected, found = dense(problem.expected(*values)), numeric(problem, values)
+    if problem.kind == "batch_jacobian":
+        rows, m, n = expected.shape
+        found = np.stack([found.reshape(rows, m, rows, n)[i, :, i] for i in range(rows)])
+    tolerance = {"jacobian": 1e-12, "batch_jacobian": 1e-12, "hessian": 1e-9}[problem.kind]
+    if problem.dtype == np.float32:
+        tolerance = 1e-6
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.max(np.abs(expected)))
+
+
+@EACH
+def test_inputs(problem: Problem) -> None:
+    """They are the same each time, and the sources have the dtype that the problem says."""
+    first, second = problem.values(SMALL[problem.name]), problem.values(SMALL[problem.name])
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+    assert {v.dtype for v in first[: problem.sources]} == {np.dtype(problem.dtype)}
+    assert sparse.issparse(problem.expected(*first)) == (problem.format == "csr")
+
+
+def test_every_problem_is_tested() -> None:
+    assert set(SMALL) == set(PROBLEMS)
+    assert [p.name for p in PROBLEMS.values()] == list(PROBLEMS)
+    sizes = [s for p in PROBLEMS.values() for s in p.sizes(full=True)]
+    assert all(isinstance(n, int) for size in sizes for n in size)
+    assert label((64, 128, 32)) == "64x128x32"
+    assert problems.Problem is Problem
+
+
+def test_non_zeros_of_bundle_adjustment() -> None:
+    values = PROBLEMS["bundle"].values((5, 60, 300))
+    assert PROBLEMS["bundle"].expected(*values).nnz == 31 * 300
