@@ -13,6 +13,7 @@ import numpy as np
 from engine.aval import Aval
 from engine.errors import ShapeError
 from engine.op import Op
+from engine.sparsity import IN_ORDER, MOVES, collected
 from engine.value import shape_of
 
 
@@ -57,6 +58,8 @@ expand_dims_op = Op(
     jvp=(lambda t, out, x, *, axes: expand_dims_op(t, axes=axes),),
     batch=_shift_batch,
     kind="linear",
+    simplify=lambda avals, params: 0,
+    sparsity=IN_ORDER,
 )
 
 
@@ -88,6 +91,8 @@ squeeze_op = Op(
     jvp=(lambda t, out, x, *, axes: squeeze_op(t, axes=axes),),
     batch=_shift_batch,
     kind="linear",
+    simplify=lambda avals, params: 0,
+    sparsity=IN_ORDER,
 )
 
 
@@ -128,6 +133,7 @@ repeat_leading = Op(
     jvp=(lambda t, out, x, **params: repeat_leading(t, **params),),
     batch=_repeat_batch,
     kind="linear",
+    sparsity=MOVES,
     doc="Repeat along a new axis at `position`, without copying.",
 )
 
@@ -158,5 +164,6 @@ sum_axis = Op(
     jvp=(lambda t, out, x, *, position: sum_axis(t, position=position),),
     batch=_sum_axis_batch,
     kind="linear",
+    sparsity=collected(lambda out, x, *, position: np.broadcast_to(np.expand_dims(out, position), x.shape)),
     doc="Sum over one axis: the transpose of `repeat_leading`.",
 )

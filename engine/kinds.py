@@ -1,4 +1,4 @@
-"""Kinds: the only code that relates kernel, VJP, JVP and batching.
+"""Kinds: the only code that relates kernel, VJP, JVP, batching and sparsity.
 
 Most ops belong to a kind and state one thing, from which the kind derives both derivatives:
 
@@ -26,6 +26,7 @@ from engine.batching import BatchRule, elementwise_rule
 from engine.dtypes import INEXACT, DType
 from engine.errors import DTypeError
 from engine.op import FROM_VJP, FromVjp, Op, Rule
+from engine.sparsity import ELEMENTWISE
 from engine.structural import broadcast_like, conj, scale, sum_to_like
 
 
@@ -179,6 +180,7 @@ def elementwise(
         jvp=tuple(None if p is None else _partial_jvp(p) for p in partials),
         batch=elementwise_rule,
         kind="elementwise",
+        sparsity=ELEMENTWISE,
         doc=doc,
     )
 
@@ -222,6 +224,7 @@ def linear(
     stateful: bool = False,
     simplify: Any = None,
     rows: Any = None,
+    sparsity: Any = None,
     doc: str = "",
 ) -> Op:
     """An op linear in operand 0; further operands (shapes, references, indices) carry no derivative.
@@ -231,7 +234,7 @@ def linear(
     transpose : callable
         ``transpose(ct, x, *others, **params)``: the adjoint map applied to a cotangent. `x` may serve as reference
         only.
-    abstract, batch, simplify, rows : callable
+    abstract, batch, simplify, rows, sparsity : callable
         As in `Op`.
     """
 
@@ -257,6 +260,7 @@ def linear(
         stateful=stateful,
         simplify=simplify,
         rows=rows,
+        sparsity=sparsity,
         doc=doc,
     )
     return op
@@ -284,6 +288,9 @@ def multilinear(
     *,
     type: str = "",
     args: Sequence[str] = ("x", "y"),
+    specialize: Any = None,
+    inline: Any = None,
+    sparsity: Any = None,
     doc: str = "",
 ) -> Op:
     """An op linear in each operand while the others are held fixed (products, contractions, convolutions).
@@ -315,6 +322,9 @@ def multilinear(
         jvp=PerOperand(jvp),
         batch=batch,
         kind="multilinear",
+        specialize=specialize,
+        inline=inline,
+        sparsity=sparsity,
         doc=doc,
     )
     return op
@@ -346,6 +356,7 @@ def general(
     multi: bool = False,
     stateful: bool = False,
     simplify: Any = None,
+    sparsity: Any = None,
     doc: str = "",
 ) -> Op:
     """An op whose rules are written out. ``jvp=FROM_VJP`` derives the forward rules from the reverse ones."""
@@ -363,6 +374,7 @@ def general(
         multi=multi,
         stateful=stateful,
         simplify=simplify,
+        sparsity=sparsity,
         doc=doc,
     )
 

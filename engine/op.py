@@ -8,6 +8,7 @@ An `Op` is one frozen object that owns everything the engine ever asks about it:
 ``vjp``        reverse rule per operand: ``vjp[i](ct, out, *inputs, **params)`` has exactly ``inputs[i]``'s aval
 ``jvp``        forward rule per operand: ``jvp[i](t, out, *inputs, **params)`` has exactly ``out``'s aval
 ``batch``      how to apply it to many inputs at once: ``batch(op, size, flags, inputs, params)``, see `engine.batching`
+``sparsity``   which elements of its operands an element of the result depends on, see `engine.sparsity`
 =============  =====================================================================================================
 
 Operands are positional and are values; parameters are keywords and are static Python data. Rules are written with ops,
@@ -64,6 +65,8 @@ class Op:
         Whether two applications to equal inputs may differ or have effects: never merged, folded or cached.
     from_avals : bool
         Whether the result follows from the operands' shapes and dtypes alone, whatever their contents (``ones_like``).
+    sparsity : callable, optional
+        Which elements of the operands each element of the result depends on (`engine.sparsity`); None: on all.
     rows : callable, optional
         ``rows(ct, *inputs, **params) -> (values, indices) or None``: the cotangent of operand 0 as rows of it, if
         it is one (`engine.indexed_slices`). Indices may have any rank; the values' first dimensions are theirs.
@@ -91,6 +94,7 @@ class Op:
     """The combinations of dtypes that eager operands have had so far, and that abstract evaluation accepted."""
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
+    sparsity: Callable[..., Any] | None = None
         """Apply the op. Raw operands give raw results; otherwise the most abstract operand decides."""
         for x in inputs:
             if isinstance(x, Value):
@@ -106,6 +110,11 @@ class Op:
 
 def _find(module: str, name: str) -> Op:
     __import__(module)
+    @property
+    def moves(self) -> bool:
+        """Whether it only moves data: each element of a result is a copy of one of an operand's, or a constant."""
+        return getattr(self.sparsity, "moves", False)
+
     found = getattr(sys.modules[module], name)
     assert isinstance(found, Op)
     return found

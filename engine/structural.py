@@ -17,6 +17,7 @@ from engine.aval import Aval, Shape, broadcast_shapes
 from engine.batching import NotBatched, leading
 from engine.op import Op
 from engine.value import dtype_of, shape_of
+from engine.sparsity import ELEMENTWISE, IN_ORDER, MOVES, collected
 
 # ---- reference ops: (x, ref) -> x in ref's shape ---------------------------------------------------------------------
 
@@ -78,7 +79,7 @@ def _like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     return out if flags[0] else NotBatched(out)
 
 
-def _like_op(name: str, type_: str, kernel: Any, vjp: Any) -> Op:
+def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any) -> Op:
     """An op ``(x, ref) -> x in ref's shape``, linear in x, indifferent to ref's values."""
 
     def jvp(t: Any, out: Any, x: Any, ref: Any, **params: Any) -> Any:
@@ -97,6 +98,7 @@ def _like_op(name: str, type_: str, kernel: Any, vjp: Any) -> Op:
         kind="linear",
         simplify=_like_simplify,
     )
+        sparsity=sparsity,
     return op
 
 
@@ -110,7 +112,11 @@ def _back(rule: Any) -> Any:
 
 
 sum_to_like_op = _like_op(
-    "sum_to_like_op", "SumToLike", _sum_like_kernel, _back(lambda *a, **k: broadcast_like(*a, **k))
+    "sum_to_like_op",
+    "SumToLike",
+    _sum_like_kernel,
+    _back(lambda *a, **k: broadcast_like(*a, **k)),
+    collected(lambda out, x, ref, *, lead=0, ref_lead=0: broadcast_array_to(out, x.shape, lead)),
 )
 broadcast_like_op = _like_op(
     "broadcast_like_op", "BroadcastLike", _broadcast_like_kernel, _back(lambda *a, **k: sum_to_like(*a, **k))
@@ -205,3 +211,5 @@ conj_op = Op(
 def conj(x: Any) -> Any:
     """Complex conjugate; a real value is returned as it is."""
     return conj_op(x) if dtype_of(x).is_complex else x
+    sparsity=ELEMENTWISE,
+    sparsity=ELEMENTWISE,

@@ -15,6 +15,7 @@ from engine.batching import elementwise_rule
 from engine.errors import DTypeError, FailedPreconditionError, ShapeError, UnimplementedError
 from engine.kinds import linear, nondifferentiable
 from engine.op import Op
+from engine.sparsity import IN_ORDER
 from engine.value import Value
 
 read_variable = linear(
@@ -25,6 +26,7 @@ read_variable = linear(
     elementwise_rule,
     type="ReadVariableOp",
     args=("handle",),
+    sparsity=IN_ORDER,
     doc="The value of a variable at this point. Its derivative is that of the identity.",
 )
 

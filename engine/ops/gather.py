@@ -16,6 +16,7 @@ from engine.kinds import check_dtype, linear
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.axis_args import single_axis
+from engine.sparsity import MOVES
 from engine.value import shape_of
 
 _FEW = 2000
@@ -159,6 +160,7 @@ gather_op = linear(
     type="GatherV2",
     args=("params", "indices"),
     rows=_gather_rows,
+    sparsity=MOVES,
     doc="Entries of `params` along an axis, at `indices`.",
 )
 

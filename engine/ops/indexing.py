@@ -30,6 +30,7 @@ from engine.kinds import check_dtype, linear, nondifferentiable
 from engine.op import Op
 from engine.ops.arithmetic import add
 from engine.ops.gather import gather_back_op, gather_op
+from engine.sparsity import MOVES
 from engine.value import dtype_of, shape_of
 
 OPERAND = "operand"
@@ -198,6 +199,7 @@ getitem_op = linear(
     _getitem_batch,
     type="StridedSlice",
     args=("input", "*indices"),
+    sparsity=MOVES,
     doc="What an index selects.",
 )
 
@@ -258,6 +260,7 @@ getitem_back_op = linear(
     _getitem_back_batch,
     type="StridedSliceGrad",
     args=("ct", "like", "*indices"),
+    sparsity=MOVES,
     doc="`ct` where the index selects, in zeros of the shape of `like`: the transpose of `getitem_op`.",
 )
 

@@ -17,6 +17,7 @@ from engine.operands import operands
 from engine.ops.axis_args import single_axis
 from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.slicing import getitem
+from engine.sparsity import MOVES
 from engine.trace import constant_value
 from engine.value import Value, shape_of
 
@@ -68,6 +69,7 @@ concat_op = general(
     type="ConcatV2",
     args=("*values",),
     simplify=lambda avals, params: 0 if len(avals) == 1 else None,
+    sparsity=MOVES,
     doc="Values joined along an axis.",
 )
 
@@ -127,6 +129,7 @@ concat_piece = linear(
     ),
     _part_batch,
     args=("ct", "*values"),
+    sparsity=MOVES,
     doc="The part of `ct` that belongs to the value at `position` of a concat: one operand's transpose of it.",
 )
 concat_place = linear(
@@ -136,6 +139,7 @@ concat_place = linear(
     lambda t, *values, axis, position: Aval(_with_dim(t.shape, axis, _dims(values, axis)), t.dtype),
     _part_batch,
     args=("t", "*values"),
+    sparsity=MOVES,
     doc="A concat in which all but the value at `position` is zero.",
 )
 
@@ -208,6 +212,7 @@ split_op = linear(
     type="SplitV",
     args=("value",),
     multi=True,
+    sparsity=MOVES,
     doc="Parts of a value along an axis: so many equal ones, or ones of the given sizes.",
 )
 
@@ -299,6 +304,7 @@ stack_op = general(
     batch=axis_param,
     type="Pack",
     args=("*values",),
+    sparsity=MOVES,
     doc="Values joined along a new axis.",
 )
 
@@ -358,6 +364,7 @@ unstack_op = linear(
     type="Unpack",
     args=("value",),
     multi=True,
+    sparsity=MOVES,
     doc="The entries along an axis.",
 )
 

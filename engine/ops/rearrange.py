@@ -21,6 +21,7 @@ from engine.ops.gather import gather
 from engine.ops.indexing import placed_shape, placing_rule
 from engine.ops.joining import stack
 from engine.ops.shape import as_dims, broadcast_to, known_dims, reshape, shape_operand, size, unchanged
+from engine.sparsity import MOVES, Moves
 from engine.trace import constant_value
 from engine.value import as_array, dtype_of
 
@@ -79,6 +80,7 @@ tile_op = linear(
     type="Tile",
     args=("input", "multiples"),
     simplify=unchanged(_tile_abstract),
+    sparsity=MOVES,
     doc="Copies of a value side by side.",
 )
 tile_back_op = linear(
@@ -235,6 +237,7 @@ pad_op = general(
     type="PadV2",
     args=("tensor", "paddings"),
     simplify=unchanged(_pad_abstract),
+    sparsity=Moves(value=0),
     doc="A value with entries added around it: a constant, or its own ones mirrored.",
 )
 
@@ -337,6 +340,7 @@ reverse_op = linear(
     axis_param,
     type="ReverseV2",
     args=("tensor",),
+    sparsity=MOVES,
     doc="The entries along some axes in opposite order.",
 )
 
@@ -372,6 +376,7 @@ roll_op = linear(
     _roll_batch,
     type="Roll",
     args=("input", "shift"),
+    sparsity=MOVES,
     doc="The entries moved along some axes; those moved out at one end come in at the other.",
 )
 

@@ -22,6 +22,7 @@ from engine.op import Op
 from engine.operands import operands
 from engine.ops.axis_args import static_axis
 from engine.ops.joining import stack
+from engine.sparsity import IN_ORDER, MOVES
 from engine.structural import broadcast_array_to, conj, reshape_like, sum_to_like
 from engine.tensor_shape import TensorShape
 from engine.value import Value, aval_of, shape_of
@@ -203,7 +204,8 @@ reshape_op = linear(
     lead_param,
     type="Reshape",
     args=("tensor", "shape"),
-    simplify=unchanged(_reshape_abstract),
+    simplify=lambda avals, params: 0,
+    sparsity=IN_ORDER,
     doc="The same elements in another shape; one dimension may be -1.",
 )
 
@@ -294,6 +296,7 @@ transpose_op = linear(
     type="Transpose",
     args=("a",),
     simplify=lambda avals, params: 0 if params["perm"] == tuple(range(len(params["perm"]))) else None,
+    sparsity=MOVES,
     doc="Dimensions in another order.",
 )
 
@@ -343,6 +346,7 @@ matrix_transpose_op = linear(
     leading(2),
     type="Transpose",
     args=("a",),
+    sparsity=MOVES,
     doc="The last two dimensions exchanged.",
 )
 
@@ -393,6 +397,7 @@ broadcast_to_op = linear(
     type="BroadcastTo",
     args=("input", "shape"),
     simplify=unchanged(_broadcast_abstract),
+    sparsity=MOVES,
     doc="Repeated along axes of size one and along new leading axes.",
 )
 
@@ -448,6 +453,7 @@ identity = linear(
     elementwise_rule,
     args=("input",),
     simplify=lambda avals, params: 0,
+    sparsity=IN_ORDER,
     doc="The value itself.",
 )
 stop_gradient = nondifferentiable(

@@ -1,0 +1,456 @@
+"""Patterns: where a Jacobian can be different from zero.
+
+A `Pattern` has a row per element of a target and a column per element of a source, both in C order. It comes from the
+structure of a computation: node by node, `patterns` applies the ops' sparsity rules (`engine.sparsity`) to the patterns
+of what the node reads. So it holds for every input of the same shapes, given the same indices.
+
+What keeps this cheap is the choice of form. A matrix in which each row depends on one column at most is a vector, and
+moving data about or scaling it only indexes that vector; the identity is not even stored. A matrix that is full, or too
+full for sparsity to be of use, is a word.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from engine.op import Node
+from engine.sparsity import Labels, Link, Links, Moves, Site, UnknownContentsError
+from engine.value import dtype_of, known_shape
+
+SMALL = 10_000
+"""Patterns of so few entries are kept exactly: they cost nothing."""
+FULLEST = 3
+"""Larger ones become dense when more than 1 in so many entries is set.
+
+Colouring such a pattern would save little (with 1 in 3 set, at most two thirds of the sweeps), and following it through
+a computation would cost about as much as the dense Jacobian itself.
+"""
+MOST = 50_000_000
+"""So many entries at most are worth their memory; a pattern with more becomes dense."""
+
+
+class Pattern:
+    """Where a matrix can be different from zero. Make one with `zero`, `dense`, `identity`, `map` or `csr`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of rows and columns.
+    form : str
+        ``"zero"``; ``"dense"``; ``"map"``: row i has at most one entry, in column ``index[i]``; ``"csr"``.
+    """
+
+    __slots__ = ("_csr", "_index", "form", "shape")
+
+    def __init__(self, form: str, shape: tuple[int, int], index: Any = None, csr: Any = None) -> None:
+        self.form = form
+        self.shape = shape
+        self._index = index
+        self._csr = csr
+
+    # ---- making one ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def zero(cls, rows: int, columns: int) -> Pattern:
+        """No entry."""
+        return cls("zero", (rows, columns))
+
+    @classmethod
+    def dense(cls, rows: int, columns: int) -> Pattern:
+        """Every entry."""
+        return cls("dense" if rows and columns else "zero", (rows, columns))
+
+    @classmethod
+    def identity(cls, size: int) -> Pattern:
+        """The diagonal of a square matrix."""
+        return cls("map", (size, size))
+
+    @classmethod
+    def map(cls, index: Any, columns: int) -> Pattern:
+        """At most one entry per row.
+
+        Parameters
+        ----------
+        index : integer vector
+            The column of each row; -1 for none.
+        columns : int
+        """
+        return cls("map", (len(index), columns), index=index)
+
+    @classmethod
+    def csr(cls, matrix: Any) -> Pattern:
+        """The entries of a sparse matrix without duplicates, its columns ascending in each row."""
+        rows, columns = matrix.shape
+        if matrix.nnz == 0:
+            return cls.zero(rows, columns)
+        if too_full(matrix.nnz, rows, columns):
+            return cls.dense(rows, columns)
+        return cls("csr", (int(rows), int(columns)), csr=matrix)
+
+    # ---- what it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether there is no entry."""
+        return self.form == "zero"
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether every entry is set (or so many that all are taken to be)."""
+        return self.form == "dense"
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it is known to be the diagonal of a square matrix."""
+        return self.form == "map" and self._index is None
+
+    @property
+    def index(self) -> Any:
+        """Of a map, the column of each row; -1 where there is none."""
+        assert self.form == "map"
+        return np.arange(self.shape[0]) if self._index is None else self._index
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        if self.form == "map":
+            return self.shape[0] if self._index is None else int(np.count_nonzero(self._index >= 0))
+        if self.form == "csr":
+            return int(self._csr.nnz)
+        return self.shape[0] * self.shape[1] if self.is_dense else 0
+
+    def to_csr(self) -> Any:
+        """As a `scipy.sparse.csr_array` of bools, its columns ascending in each row."""
+        rows, columns = self.shape
+        if self.form == "csr":
+            return self._csr
+        if self.form == "map":
+            there = self.index >= 0
+            counts = np.concatenate([[0], np.cumsum(there)])
+            return _csr(self.index[there], counts, self.shape)
+        if self.is_zero:
+            return _csr(np.zeros(0, np.int64), np.zeros(rows + 1, np.int64), self.shape)
+        return _csr(np.tile(np.arange(columns), rows), np.arange(rows + 1) * columns, self.shape)
+
+    def __repr__(self) -> str:
+        return f"<Pattern {self.shape[0]} x {self.shape[1]} {self.form}, {self.nnz} entries>"
+
+    # ---- making another of it ------------------------------------------------------------------------------------
+
+    def transposed(self) -> Pattern:
+        """Rows and columns exchanged."""
+        if self.form in ("zero", "dense") or self.is_identity:
+            return Pattern(self.form, self.shape[::-1])
+        return Pattern.csr(self.to_csr().T.tocsr())
+
+    def union(self, other: Pattern) -> Pattern:
+        """What is set in either."""
+        assert self.shape == other.shape
+        if other is self or other.is_zero or self.is_dense:
+            return self
+        if self.is_zero or other.is_dense:
+            return other
+        if self.form == other.form == "map":
+            merged = _union_of_maps(self, other)
+            if merged is not None:
+                return merged
+        return Pattern.csr(_sum(self.to_csr(), other.to_csr()))
+
+    def rows(self, index: Labels) -> Pattern:
+        """The rows with the given numbers, one after the other; an empty one for -1. None stands for all, in order."""
+        if index is None or self.is_identity:
+            return self if index is None else Pattern.map(index, self.shape[1])
+        count, columns = len(index), self.shape[1]
+        if self.is_zero:
+            return Pattern.zero(count, columns)
+        holes = count > 0 and int(index.min()) < 0
+        if self.is_dense and not holes:
+            return Pattern.dense(count, columns)
+        if self.form == "map":
+            found = self.index[index]
+            return Pattern.map(np.where(index < 0, -1, found) if holes else found, columns)
+        return self._rows_of_csr(index)
+
+    def _rows_of_csr(self, index: Any) -> Pattern:
+        rows, columns = self.shape
+        # one more row, empty, which -1 refers to
+        lengths = np.append(np.full(rows, columns) if self.is_dense else np.diff(self._csr.indptr), 0)[index]
+        if too_full(int(lengths.sum()), len(index), columns):
+            return Pattern.dense(len(index), columns)
+        if self.is_dense:
+            counts = np.concatenate([[0], np.cumsum(lengths)])
+            full = np.tile(np.arange(columns), int(np.count_nonzero(lengths)))
+            return Pattern.csr(_csr(full, counts, (len(index), columns)))
+        matrix = self._csr
+        if index.min(initial=0) < 0:
+            ends = np.append(matrix.indptr, matrix.indptr[-1])
+            matrix = _csr(matrix.indices, ends, (rows + 1, columns))
+            index = np.where(index < 0, rows, index)
+        return Pattern.csr(matrix[index])
+
+    def merged(self, labels: Labels, count: int) -> Pattern:
+        """The union of the rows of each label, for the labels from 0 to ``count - 1``; rows labelled -1 are left out.
+
+        None stands for each row's own number.
+        """
+        if labels is None or self.is_zero:
+            return self if labels is None else Pattern.zero(count, self.shape[1])
+        if self.is_identity and count == 1 and labels.min(initial=0) >= 0:
+            return Pattern.dense(1, self.shape[1])
+        if self.is_dense:
+            there = np.zeros(count, bool)
+            there[labels[labels >= 0]] = True
+            return Pattern.dense(count, self.shape[1]) if there.all() else _block(there, self.shape[1])
+        if self.form == "map":
+            one = self._merged_map(labels, count)
+            if one is not None:
+                return one
+        rows = np.flatnonzero(labels >= 0)
+        groups = csr_array((np.ones(len(rows), bool), (labels[rows], rows)), shape=(count, self.shape[0]))
+        matrix = groups @ self.to_csr()
+        matrix.sort_indices()
+        return Pattern.csr(matrix)
+
+    def _merged_map(self, labels: Any, count: int) -> Pattern | None:
+        """The merged map if it is one again: if all rows of a label have the same column."""
+        there = (labels >= 0) & (self.index >= 0)
+        labels, index = labels[there], self.index[there]
+        merged = np.full(count, -1)
+        merged[labels] = index
+        return Pattern.map(merged, self.shape[1]) if np.array_equal(merged[labels], index) else None
+
+    def through(self, link: Link) -> Pattern:
+        """The pattern of an op's result, from the one of its operand and the link between the two."""
+        return self.merged(link.operand, link.labels).rows(link.out)
+
+
+def too_full(entries: int, rows: int, columns: int) -> bool:
+    """Whether a pattern of so many entries is taken to be dense."""
+    size = rows * columns
+    return entries == size or entries > MOST or (size > SMALL and entries > size // FULLEST)
+
+
+def stacked(patterns: list[Pattern]) -> Pattern:
+    """The rows of several patterns with as many columns, one below the other."""
+    columns = patterns[0].shape[1]
+    rows = sum(p.shape[0] for p in patterns)
+    if len(patterns) == 1:
+        return patterns[0]
+    if all(p.is_dense for p in patterns):
+        return Pattern.dense(rows, columns)
+    if all(p.form in ("map", "zero") for p in patterns):
+        parts = [np.full(p.shape[0], -1) if p.is_zero else p.index for p in patterns]
+        return Pattern.map(np.concatenate(parts), columns)
+    if too_full(sum(p.nnz for p in patterns), rows, columns):
+        return Pattern.dense(rows, columns)
+    matrices = [p.to_csr() for p in patterns]
+    starts = np.cumsum([0, *[m.nnz for m in matrices]])
+    ends = np.concatenate([[0], *[m.indptr[1:] + s for m, s in zip(matrices, starts[:-1], strict=True)]])
+    return Pattern.csr(_csr(np.concatenate([m.indices for m in matrices]), ends, (rows, columns)))
+
+
+def _csr(indices: Any, ends: Any, shape: tuple[int, int]) -> Any:
+    return csr_array((np.ones(len(indices), bool), indices, ends), shape=shape)
+
+
+def _block(there: Any, columns: int) -> Pattern:
+    """Full rows where `there` is true, empty ones elsewhere."""
+    return Pattern.dense(1, columns).rows(np.where(there, 0, -1))
+
+
+def _union_of_maps(a: Pattern, b: Pattern) -> Pattern | None:
+    """The union of two maps if it is one again."""
+    if a.is_identity and b.is_identity:
+        return a
+    first, second = a.index, b.index
+    differ = (first != second) & (first >= 0) & (second >= 0)
+    if differ.any():
+        return None
+    return Pattern.map(np.maximum(first, second), a.shape[1])
+
+
+def _sum(a: Any, b: Any) -> Any:
+    total = a + b
+    total.sort_indices()
+    return total
+
+
+# ---- following a computation -----------------------------------------------------------------------------------------
+
+Contents = Callable[[Any], Any]
+"""``contents(value)``: the array that a value is known to hold, or None. It is asked for index operands only."""
+
+
+def patterns(
+    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], contents: Contents
+) -> list[list[Pattern]]:
+    """Where the Jacobian of each target with respect to each source can be different from zero.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        In the order of execution. Those that lie on no path from a source to a target may be among them.
+    sources, targets : sequence of Value
+    contents : callable
+        ``contents(value)`` is the array that an index operand is known to hold, or None. The patterns hold for these
+        contents.
+
+    Returns
+    -------
+    list of list of Pattern
+        ``[target][source]``.
+
+    Raises
+    ------
+    ShapeError
+        If the shape of a value on the way is not known; the message names the op.
+    """
+    sizes = [_size(x, "patterns") for x in sources]
+    starts = {id(x): {j: Pattern.identity(sizes[j])} for j, x in enumerate(sources)}
+    found = _followed(nodes, starts, targets, contents)
+    return [
+        [row.get(j) or Pattern.zero(_size(y, "patterns"), size) for j, size in enumerate(sizes)]
+        for y, row in zip(targets, found, strict=True)
+    ]
+
+
+def move_map(node: Node, contents: Contents) -> list[list[Any]] | None:
+    """Where the elements of a node's results come from, if it only moves data.
+
+    Returns
+    -------
+    list of list of (integer vector or None), or None
+        ``[output][operand]``: for each element of the output, the number of the operand's element that it is a copy of,
+        -1 if it is not one of this operand's. None for an operand without derivative. None altogether if the op does
+        more than move data, or moves it as somebody says whose contents are not known.
+    """
+    if not node.op.moves:
+        return None
+    site = Site(node, contents)
+    try:
+        links = [_links(site, i) if site.carries(i) else None for i in range(len(node.inputs))]
+    except UnknownContentsError:
+        return None
+    return [[None if of is None else _source_of(of[k][0]) for of in links] for k in range(len(node.outputs))]
+
+
+def _source_of(link: Link) -> Any:
+    return np.arange(link.labels) if link.out is None else link.out
+
+
+Row = dict[int, Pattern]
+"""The patterns of one value, by the number of the source."""
+
+
+def _followed(nodes: Sequence[Node], starts: dict[int, Row], targets: Iterable[Any], contents: Contents) -> list[Row]:
+    """The patterns of the targets, from those that some values (given by identity) start with."""
+    targets = list(targets)
+    path = _between(nodes, set(starts), targets)
+    left = Counter(id(x) for node in path for x in node.inputs)
+    left.update(id(y) for y in targets)
+    known = dict(starts)
+    for node in path:
+        step = _step(node, known, contents)
+        for out, row in zip(node.outputs, step.rows, strict=True):
+            if left[id(out)] and dtype_of(out).is_differentiable:
+                known[id(out)] = {**row, **known.get(id(out), {})}
+        for x in node.inputs:
+            left[id(x)] -= 1
+            if not left[id(x)]:
+                known.pop(id(x), None)
+    return [known.get(id(y), {}) for y in targets]
+
+
+def _between(nodes: Sequence[Node], sources: set[int], targets: Iterable[Any]) -> list[Node]:
+    """The nodes on a path from a source to a target."""
+    live = set(sources)
+    reached = []
+    for node in nodes:
+        rules = node.op.vjp
+        if rules is not None and any(id(x) in live and rules[i] is not None for i, x in enumerate(node.inputs)):
+            reached.append(node)
+            live.update([id(out) for out in node.outputs])
+    needed = {id(y) for y in targets}
+    path = []
+    for node in reversed(reached):
+        if any(id(out) in needed for out in node.outputs):
+            path.append(node)
+            needed.update([id(x) for x in node.inputs])
+    return path[::-1]
+
+
+class Step(NamedTuple):
+    """What one node makes of the patterns of its operands.
+
+    Attributes
+    ----------
+    rows : list of dict
+        Per output.
+    certain : bool
+        Whether the op has a rule, and the rule knew all that it needed.
+    """
+
+    rows: list[Row]
+    certain: bool
+
+
+def _step(node: Node, known: dict[int, Row], contents: Contents) -> Step:
+    site = Site(node, contents)
+    live = [i for i, x in enumerate(node.inputs) if known.get(id(x)) and site.carries(i)]
+    given = [known[id(node.inputs[i])] for i in live]
+    columns = {j: pattern.shape[1] for row in given for j, pattern in row.items()}
+    rule = node.op.sparsity
+    try:
+        if rule is None:
+            raise UnknownContentsError
+        if len(live) > 1 and node.op.moves:
+            return Step(_gathered(site, known, columns), True)
+        links = [_links(site, i) for i in live]
+    except UnknownContentsError:
+        every = [_every(site, i) for i in live]
+        return Step([_linked(given, [of[k] for of in every], columns) for k in range(len(node.outputs))], False)
+    return Step([_linked(given, [of[k] for of in links], columns) for k in range(len(node.outputs))], True)
+
+
+def _gathered(site: Site, known: dict[int, Row], columns: dict[int, int]) -> list[Row]:
+    """What a move makes of the patterns of several operands: the rows of all of them, in another order."""
+    rule = site.node.op.sparsity
+    assert isinstance(rule, Moves)
+    carriers = [(known.get(id(x), {}), site.size(i)) for i, x in enumerate(site.node.inputs) if site.carries(i)]
+    stacks = {
+        j: stacked([row.get(j) or Pattern.zero(size, count) for row, size in carriers]) for j, count in columns.items()
+    }
+    return [{j: stack.rows(numbers) for j, stack in stacks.items()} for numbers in rule.numbers(site)]
+
+
+def _links(site: Site, i: int) -> Sequence[Links]:
+    rule = site.node.op.sparsity
+    assert rule is not None
+    return rule(site, i)
+
+
+def _every(site: Site, i: int) -> list[Links]:
+    """Every element of each result depends on every element of operand i."""
+    operand = np.zeros(site.size(i), np.int64)
+    return [[Link(np.zeros(math.prod(shape), np.int64), operand, 1)] for shape in site.results]
+
+
+def _linked(given: list[Row], links: list[Links], columns: dict[int, int]) -> Row:
+    """The patterns of one output, from those of the operands and their links to it."""
+    found: Row = {}
+    for j in columns:
+        parts = [row[j].through(link) for row, of in zip(given, links, strict=True) if j in row for link in of]
+        if parts:
+            found[j] = functools.reduce(Pattern.union, parts)
+    return found
+
+
+def _size(x: Any, what: str) -> int:
+    return math.prod(known_shape(x, what))
