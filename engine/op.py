@@ -71,7 +71,14 @@ class Op:
         ``rows(ct, *inputs, **params) -> (values, indices) or None``: the cotangent of operand 0 as rows of it, if
         it is one (`engine.indexed_slices`). Indices may have any rank; the values' first dimensions are theirs.
     simplify : callable, optional
-        ``simplify(avals, params) -> int or None``: index of an operand that the result equals, once shapes are known.
+        ``simplify(avals, params) -> int or None``: index of an operand that the result equals up to its shape, once
+        shapes are known.
+    specialize : callable, optional
+        ``specialize(*inputs, **params) -> value or None``: the same result, to the bit, by simpler ops, once shapes are
+        known; None where there is nothing simpler.
+    inline : callable, optional
+        ``inline(avals, params) -> str or None``: the kernel call as a Python expression of ``{0}``, ``{1}``... and
+        ``{name of a parameter}``, once shapes are known; None where the kernel must be called.
     """
 
     name: str
@@ -87,19 +94,26 @@ class Op:
     multi: bool = False
     stateful: bool = False
     from_avals: bool = False
+    sparsity: Callable[..., Any] | None = None
     rows: Callable[..., Any] | None = None
     simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
+    specialize: Callable[..., Any] | None = None
+    inline: Callable[[Sequence[Aval], dict[str, Any]], str | None] | None = None
     doc: str = ""
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)
     """The combinations of dtypes that eager operands have had so far, and that abstract evaluation accepted."""
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
-    sparsity: Callable[..., Any] | None = None
         """Apply the op. Raw operands give raw results; otherwise the most abstract operand decides."""
         for x in inputs:
             if isinstance(x, Value):
                 return x._enter(self, inputs, params)
         return self.kernel(*inputs, **params)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it only moves data: each element of a result is a copy of one of an operand's, or a constant."""
+        return getattr(self.sparsity, "moves", False)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -110,11 +124,6 @@ class Op:
 
 def _find(module: str, name: str) -> Op:
     __import__(module)
-    @property
-    def moves(self) -> bool:
-        """Whether it only moves data: each element of a result is a copy of one of an operand's, or a constant."""
-        return getattr(self.sparsity, "moves", False)
-
     found = getattr(sys.modules[module], name)
     assert isinstance(found, Op)
     return found

@@ -15,9 +15,10 @@ import numpy as np
 
 from engine.aval import Aval, Shape, broadcast_shapes
 from engine.batching import NotBatched, leading
+from engine.errors import ShapeError
 from engine.op import Op
-from engine.value import dtype_of, shape_of
 from engine.sparsity import ELEMENTWISE, IN_ORDER, MOVES, collected
+from engine.value import dtype_of, shape_of
 
 # ---- reference ops: (x, ref) -> x in ref's shape ---------------------------------------------------------------------
 
@@ -69,8 +70,9 @@ def _like_abstract(x: Aval, ref: Aval, *, lead: int = 0, ref_lead: int = 0) -> A
 
 def _like_simplify(avals: Any, params: dict[str, Any]) -> int | None:
     x, ref = avals
-    out = _like_abstract(x, ref, **params)
-    return 0 if x.is_static and x.shape == out.shape else None
+    size = _like_abstract(x, ref, **params).size
+    # as many elements: at most axes of size one come or go
+    return 0 if x.is_static and x.size == size else None
 
 
 def _like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -96,9 +98,9 @@ def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any) -> Op:
         jvp=(jvp, None),
         batch=_like_batch,
         kind="linear",
+        sparsity=sparsity,
         simplify=_like_simplify,
     )
-        sparsity=sparsity,
     return op
 
 
@@ -119,10 +121,45 @@ sum_to_like_op = _like_op(
     collected(lambda out, x, ref, *, lead=0, ref_lead=0: broadcast_array_to(out, x.shape, lead)),
 )
 broadcast_like_op = _like_op(
-    "broadcast_like_op", "BroadcastLike", _broadcast_like_kernel, _back(lambda *a, **k: sum_to_like(*a, **k))
+    "broadcast_like_op",
+    "BroadcastLike",
+    _broadcast_like_kernel,
+    _back(lambda *a, **k: sum_to_like(*a, **k)),
+    MOVES,
 )
 reshape_like_op = _like_op(
-    "reshape_like_op", "ReshapeLike", _reshape_like_kernel, _back(lambda *a, **k: reshape_like(*a, **k))
+    "reshape_like_op",
+    "ReshapeLike",
+    _reshape_like_kernel,
+    _back(lambda *a, **k: reshape_like(*a, **k)),
+    IN_ORDER,
+)
+
+
+def _reshape_to_vjp(ct: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+    return reshape_like(ct, x)
+
+
+def _reshape_to_abstract(x: Aval, *, shape: tuple[int, ...]) -> Aval:
+    if x.is_static and x.size != math.prod(shape):
+        raise ShapeError(f"reshape_to: {x} does not fit into the shape {shape}")
+    return Aval(shape, x.dtype)
+
+
+reshape_to = Op(
+    name="reshape_to",
+    type="Reshape",
+    module=__name__,
+    args=("x",),
+    kernel=lambda x, *, shape: x.reshape(shape),
+    abstract=_reshape_to_abstract,
+    vjp=(_reshape_to_vjp,),
+    jvp=(lambda t, out, x, *, shape: reshape_to(t, shape=shape),),
+    batch=lambda op, size, flags, inputs, params: op(inputs[0], shape=(size, *params["shape"])),
+    kind="linear",
+    simplify=lambda avals, params: 0 if avals[0].shape == params["shape"] else None,
+    inline=lambda avals, params: "{0}.reshape({shape})",
+    doc="`x` in a shape that is known beforehand: what lowering makes of all reshapes.",
 )
 
 
@@ -155,7 +192,7 @@ def _scale_kernel(ct: Any, partial: Any) -> Any:
     norm = flat.dot(flat)
     if math.isfinite(norm) if out.dtype.kind != "c" else cmath.isfinite(norm):
         return out
-    return np.where(np.equal(ct, 0), np.zeros((), out.dtype), out)
+    return np.where(np.isnan(out) & np.equal(ct, 0), np.zeros((), out.dtype), out)
 
 
 def _scale_abstract(ct: Aval, partial: Aval) -> Aval:
@@ -179,6 +216,7 @@ scale = Op(
     ),
     batch=leading(0),
     kind="multilinear",
+    sparsity=ELEMENTWISE,
     doc="""``ct * partial``, but zero wherever `ct` is zero, even if the partial is infinite or NaN there.
 
     This is the one place that decides what a singular partial means. ``where(x > 0, sqrt(x), 0)`` has the derivative 0
@@ -205,11 +243,10 @@ conj_op = Op(
     jvp=(lambda t, out, x: conj(t),),
     batch=leading(0),
     kind="linear",
+    sparsity=ELEMENTWISE,
 )
 
 
 def conj(x: Any) -> Any:
     """Complex conjugate; a real value is returned as it is."""
     return conj_op(x) if dtype_of(x).is_complex else x
-    sparsity=ELEMENTWISE,
-    sparsity=ELEMENTWISE,

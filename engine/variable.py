@@ -99,6 +99,10 @@ class Variable(Value):
         """Set the value; an operation in a graph, immediate on eager variables."""
         raise AttributeError(f"{type(self).__name__} does not define `assign`")
 
+    def assign_rows(self, rows: Any, name: str | None = None) -> Any:
+        """Replace the rows of an `IndexedSlices`; an operation in a graph, immediate on eager variables."""
+        raise AttributeError(f"{type(self).__name__} does not define `assign_rows`")
+
     def new_slot(self, name: str, initial_value: Any) -> Variable:
         """A new non-trainable variable of the same kind beside this one, for an optimizer's state."""
         raise AttributeError(f"{type(self).__name__} does not define `new_slot`")
