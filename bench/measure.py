@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 import time
-from collections.abc import Callable, Sequence
+import tracemalloc
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-import pytest_benchmark
-from pytest_benchmark.plugin import pytest_benchmark_generate_machine_info
-from pytest_benchmark.stats import Stats
-from pytest_benchmark.utils import get_commit_info, safe_dumps
 
 
 @dataclass(frozen=True)
@@ -40,15 +37,7 @@ class Measurement:
     @property
     def warm(self) -> float:
         """Median seconds of the later calls."""
-        return float(self.stats.median)
-
-    @property
-    def stats(self) -> Stats:
-        """pytest-benchmark's statistics of the later calls."""
-        stats = Stats()
-        for seconds in self.rounds:
-            stats.update(seconds)
-        return stats
+        return statistics.median(self.rounds)
 
 
 def measure(
@@ -74,26 +63,101 @@ def measure(
     return Measurement(group, name, first, rounds, extra), result
 
 
-def write_json(path: Path, measurements: Sequence[Measurement]) -> None:
+def interleaved(
+    calls: Mapping[str, Callable[[], Any]], seconds: float, least: int = 5, most: int = 1000
+) -> dict[str, list[float]]:
+    """Time several calls in turn, round by round: what slows the machine for a while then slows all of them.
+
+    Parameters
+    ----------
+    calls : mapping
+        What to time; each was called before, so that nothing is done for the first time here.
+    seconds : float
+        Stop after the round in which this time is over.
+    least, most : int
+        Rounds.
+
+    Returns
+    -------
+    dict
+        Per name the seconds of one call in each round. What is short beside the clock is repeated within a round.
+    """
+    counts = {name: max(1, int(2e-4 / max(_timed(call, 1), 1e-9))) for name, call in calls.items()}
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    names, end = list(calls), time.perf_counter() + seconds
+    for i in range(most):
+        if i >= least and time.perf_counter() > end:
+            break
+        turn = i % len(names)  # nobody is always first after somebody else
+        for name in (*names[turn:], *names[:turn]):
+            found[name].append(_timed(calls[name], counts[name]))
+    return found
+
+
+def _timed(call: Callable[[], Any], count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count
+
+
+def peak_bytes(call: Callable[[], Any]) -> int:
+    """The most memory that a call holds at once, beyond what was held before. Tracing slows it: not to be timed."""
+    running = tracemalloc.is_tracing()
+    if not running:
+        tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        result = call()
+        peak = tracemalloc.get_traced_memory()[1]
+        del result
+    finally:
+        if not running:
+            tracemalloc.stop()
+    return max(0, peak - before)
+
+
+def write_json(path: Path, measurements: Sequence[Measurement], program: str = "bench/report.py") -> None:
     """Write measurements as ``pytest --benchmark-json`` does."""
+    path.write_text(as_json(measurements, program), encoding="utf-8")
+
+
+def as_json(measurements: Sequence[Measurement], program: str = "bench/report.py") -> str:
+    """Measurements as the text of a file that ``pytest --benchmark-json`` writes; `program` measured them."""
+    # Here, since whoever only looks at a comparison needs NumPy alone.
+    import pytest_benchmark
+    from pytest_benchmark.plugin import pytest_benchmark_generate_machine_info
+    from pytest_benchmark.utils import get_commit_info, safe_dumps
+
     content = {
         "machine_info": pytest_benchmark_generate_machine_info(),
         "commit_info": get_commit_info("dualgrad"),
-        "benchmarks": [_entry(m) for m in measurements],
+        "benchmarks": [_entry(m, program) for m in measurements],
         "datetime": datetime.now(UTC).isoformat(),
         "version": pytest_benchmark.__version__,
     }
-    path.write_bytes(safe_dumps(content, indent=4).encode())
+    return safe_dumps(content, indent=4)
 
 
-def _entry(m: Measurement) -> dict[str, Any]:
+def _entry(m: Measurement, program: str) -> dict[str, Any]:
     return {
         "group": m.group,
         "name": m.name,
-        "fullname": f"bench/report.py::{m.group}[{m.name}]",
+        "fullname": f"{program}::{m.group}[{m.name}]",
         "params": None,
         "param": None,
         "extra_info": {"first_call": m.first, **m.extra},
         "options": {},
-        "stats": {**m.stats.as_dict(), "data": m.rounds, "iterations": 1},
+        "stats": statistics_of(m.rounds),
     }
+
+
+def statistics_of(rounds: Sequence[float]) -> dict[str, Any]:
+    """The ``stats`` of an entry, by pytest-benchmark's own formulas."""
+    from pytest_benchmark.stats import Stats
+
+    stats = Stats()
+    for seconds in rounds:
+        stats.update(seconds)
+    return {**stats.as_dict(), "data": list(rounds), "iterations": 1}

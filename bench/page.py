@@ -12,6 +12,9 @@ table { border-collapse: collapse; width: 100%; margin-top: 1.5em; font-size: 0.
 th, td { padding: 0.3em 0.6em; border-bottom: 1px solid #ddd; text-align: right; font-variant-numeric: tabular-nums; }
 th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
 svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; } .wide table { font-size: 0.85em; } .wide th, .wide td { padding: 0.25em 0.5em; }
+.pair { display: flex; flex-wrap: wrap; gap: 16px; }
+details { margin: 0.6em 0; } summary { cursor: pointer; color: #0072B2; }
 .verdict { border-left: 4px solid #009E73; padding-left: 0.8em; }
 .failed { border-left-color: #D55E00; }
 footer { color: #666; font-size: 0.85em; margin-top: 3em; }
@@ -23,6 +26,16 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = ["<table>", "<tr>" + "".join(f"<th>{escape(h)}</th>" for h in head) + "</tr>"]
     lines += ["<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows]
     return "\n".join([*lines, "</table>"])
+
+
+def wide(content: str) -> str:
+    """Content that may be wider than the page: it scrolls by itself."""
+    return f'<div class="wide">{content}</div>'
+
+
+def details(heading: str, content: str) -> str:
+    """Content that is folded away until somebody asks for it."""
+    return f"<details><summary>{escape(heading)}</summary>{wide(content)}</details>"
 
 
 def verdict(text: str, good: bool = True) -> str:

@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from bench import digits, digits_graph, digits_tape, page
 from bench.measure import Measurement, measure, write_json
-from bench.svg import BLUE, ORANGE, SKY, VERMILLION, Bars, Line, bar_chart, line_chart, readable
+from bench.svg import BLUE, ORANGE, SKY, VERMILLION, Bars, Line, bar_chart, line_chart
+from bench.text import as_text, readable
 
 RATE = 0.01
 GROUPS = {"d logits / d pixels": True, "d logits / d weights": False}
@@ -49,20 +50,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--examples", type=int, default=16, help="digits in the Jacobian's batch (default: 16)")
     parser.add_argument("--seconds", type=float, default=1.0, help="time to spend on each measurement (default: 1)")
     options = parser.parse_args(arguments)
+    body, right = sections(options.out, options.steps, options.examples, options.seconds)
+    (options.out / "report.html").write_text(page.page(TITLE, body, footer()), encoding="utf-8")
+    print(f"\nWritten: {options.out / 'report.html'} and {options.out / 'report.json'}")
+    return 0 if right else 1
+
+
+def sections(out: Path, steps: int = 400, examples: int = 16, seconds: float = 1.0) -> tuple[list[str], bool]:
+    """Train and measure, print the findings, write ``report.json``.
+
+    Returns
+    -------
+    list of str
+        The page without its frame.
+    bool
+        Whether the modes agree to the bit and the Jacobians are right.
+    """
     data = digits.load()
     # Such small matrices gain nothing from a second thread, and timings suffer when another program wants that core
     with threadpool_limits(1):
-        training = train(data, options.steps)
-        measurements, right = jacobians(training.weights, data.test_x[: options.examples], options.seconds)
+        training = train(data, steps)
+        measurements, right = jacobians(training.weights, data.test_x[:examples], seconds)
     _progress("")
     print(training.summary())
     print()
     print(as_text([HEAD, *as_rows(measurements)]))
-    options.out.mkdir(parents=True, exist_ok=True)
-    write_json(options.out / "report.json", [*training.measurements, *measurements])
-    (options.out / "report.html").write_text(as_page(training, measurements, options.examples), encoding="utf-8")
-    print(f"\nWritten: {options.out / 'report.html'} and {options.out / 'report.json'}")
-    return 0 if training.equal and right else 1
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / "report.json", [*training.measurements, *measurements])
+    return as_body(training, measurements, examples), training.equal and right
 
 
 # ---- training --------------------------------------------------------------------------------------------------------
@@ -207,18 +222,8 @@ def _bits(m: Measurement) -> str:
     return "same" if m.extra["same_bits"] else "rounding"
 
 
-def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """The table for a terminal."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        for row in rows
-    ]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
-
-
-def as_page(training: Training, measurements: Sequence[Measurement], examples: int) -> str:
-    """The HTML page."""
+def as_body(training: Training, measurements: Sequence[Measurement], examples: int) -> list[str]:
+    """The HTML page without its frame."""
     curves = [
         Line("graph mode", training.losses["graph"], SKY, width=5),
         Line("tape mode", training.losses["tape"], VERMILLION, width=1.5),
@@ -228,7 +233,7 @@ def as_page(training: Training, measurements: Sequence[Measurement], examples: i
         for group in GROUPS
     ]
     steps = [(m.name, "Adam", readable(1e3 * m.first), readable(1e3 * m.warm)) for m in training.measurements]
-    body = [
+    return [
         f"<p>{INTRODUCTION}</p>",
         page.verdict(training.summary(), training.equal),
         line_chart("Loss of each step: the two curves are one", curves, "step", "loss")
@@ -246,8 +251,12 @@ def as_page(training: Training, measurements: Sequence[Measurement], examples: i
         "<h2>What a step of training costs</h2>",
         page.table(("mode", "optimizer", "first step, ms", "later steps (median), ms"), steps),
     ]
+
+
+def footer() -> str:
+    """Where the page comes from."""
     machine = f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}"
-    return page.page(TITLE, body, f"Made by python -m bench.report on {machine}, one thread.")
+    return f"Made by python -m bench.report on {machine}, one thread."
 
 
 def _progress(stage: str, detail: str = "") -> None:

@@ -11,8 +11,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from bench.text import readable
+
 BLUE, SKY, ORANGE, VERMILLION, GREEN, PURPLE = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#009E73", "#CC79A7"
 INK, GRID = "#222222", "#DDDDDD"
+
+_STAR = [(r * math.sin(i * math.pi / 5), -r * math.cos(i * math.pi / 5)) for i, r in enumerate([1.4, 0.6] * 5)]
+_CROSS: list[tuple[float, float]] = [(0, -0.5), (0.7, -1.2), (1.2, -0.7), (0.5, 0), (1.2, 0.7), (0.7, 1.2)]
+MARKERS: dict[str, list[tuple[float, float]]] = {
+    "square": [(-1, -1), (1, -1), (1, 1), (-1, 1)],
+    "triangle": [(0, -1.2), (1.2, 1), (-1.2, 1)],
+    "diamond": [(0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)],
+    "point down": [(0, 1.2), (1.2, -1), (-1.2, -1)],
+    "cross": [*_CROSS, *((-x, -y) for x, y in _CROSS)],
+    "star": _STAR,
+}
+"""The corners of each marker that is not round; ``"disc"`` and ``"ring"`` are."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """What a series looks like."""
+
+    colour: str
+    marker: str = "disc"
+
+
+def _joined(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
 class Svg:
@@ -32,9 +58,18 @@ class Svg:
 
     def path(self, points: Sequence[tuple[float, float]], colour: str, width: float) -> None:
         """A line through points."""
-        joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         pen = f'stroke="{colour}" stroke-width="{width:g}" stroke-linejoin="round"'
-        self.parts.append(f'<polyline points="{joined}" fill="none" {pen}/>')
+        self.parts.append(f'<polyline points="{_joined(points)}" fill="none" {pen}/>')
+
+    def mark(self, x: float, y: float, style: Style, size: float = 5) -> None:
+        """A marker around a point, by which a series is known even without colours."""
+        if style.marker in MARKERS:
+            corners = [(x + size * dx, y + size * dy) for dx, dy in MARKERS[style.marker]]
+            self.parts.append(f'<polygon points="{_joined(corners)}" fill="{style.colour}" stroke="white"/>')
+        else:
+            look = f'fill="white" stroke="{style.colour}" stroke-width="2"' if style.marker == "ring" else ""
+            look = look or f'fill="{style.colour}" stroke="white"'
+            self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" {look}/>')
 
     def box(self, x: float, y: float, width: float, height: float, colour: str) -> None:
         """A filled rectangle."""
@@ -53,11 +88,6 @@ class Svg:
         return "\n".join([*self.parts, "</svg>"])
 
 
-def readable(value: float) -> str:
-    """Three digits, or all before the point: 0.0123, 4.56, 12,300."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
 @dataclass(frozen=True)
 class Scale:
     """Maps values in [low, high] to pixels in [start, end], linearly or by their logarithm."""
@@ -74,13 +104,30 @@ class Scale:
         return self.start + (self.end - self.start) * (value - low) / (high - low)
 
     def ticks(self) -> list[float]:
-        """Round values, about five of them (each power of ten on a logarithmic scale)."""
+        """Round values, about five of them (powers of ten on a logarithmic scale, 1-2-5 if there are too few)."""
         if self.log:
             exponents = range(math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1)
-            return [10.0**e for e in exponents]
+            powers = [10.0**e for e in exponents]
+            return (
+                powers
+                if len(powers) > 2
+                else [v for v in self._finer() if self.low <= v * 1.0001 and v <= self.high * 1.0001]
+            )
         step = 10.0 ** math.floor(math.log10((self.high - self.low) / 4))
         step *= next(m for m in (1, 2, 5, 10) if (self.high - self.low) / (step * m) <= 6)
         return [i * step for i in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)]
+
+    def _finer(self) -> list[float]:
+        exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        return [m * 10.0**e for e in exponents for m in (1, 2, 5)]
+
+
+def log_scale(values: Sequence[float], start: float, end: float) -> Scale:
+    """A logarithmic scale over positive values, between round numbers."""
+    steps = [m * 10.0**e for e in range(-12, 19) for m in (1, 2, 5)]
+    low = max(v for v in steps if v <= min(values) / 1.05)
+    high = min(v for v in steps if v >= max(values) * 1.05)
+    return Scale(low, high, start, end, log=True)
 
 
 @dataclass(frozen=True)

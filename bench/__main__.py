@@ -1,0 +1,35 @@
+"""``python -m bench``: measure, compare two measurements, and write the report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from bench import compare, readme, run, suite
+from bench.results import NotABenchmark
+
+COMMANDS = {
+    "run": (run, "measure the suite, or a part of it, into a JSON file"),
+    "compare": (compare, "compare two such files; exit code 1 if something of ours became slower"),
+    "report": (suite, "write a page, a table in Markdown and one in CSV; without a file, measure first"),
+    "readme": (readme, "write the measured section of the README from a file"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 2 if a file is not what it should be."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=(__doc__ or "").replace("``", ""))
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, (module, text) in COMMANDS.items():
+        module.add_arguments(commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + "."))
+    options = parser.parse_args(arguments)
+    try:
+        return COMMANDS[options.command][0].run(options)
+    except NotABenchmark as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""``python -m bench compare A.json B.json``: what became slower or faster from one run to the other.
+
+A benchmark counts as slower only if the bootstrap interval of the ratio of medians (`bench.bootstrap`) lies so far
+above 1 that even its lower bound exceeds the smallest effect worth a word (10 % unless told otherwise). Two processes
+with the same code differ by some percent from memory layout alone, and no number of rounds shows that.
+
+If the runs come from different machines, ratios are divided by how much slower the second machine is, as far as the
+calibrations tell (`bench.calibrate`): by the geometric mean of their ratios, while the interval is widened to cover
+each of them, since no single figure says how a machine does on a given program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.bootstrap import Interval, ratio_interval
+from bench.calibrate import slowness
+from bench.results import Result, Run, read
+from bench.text import as_text, duration
+
+EFFECT = 0.10
+LEAST = 3  # rounds without which nothing is said
+SLOWER, FASTER, SAME, UNSURE = "slower", "faster", "no change", "too few rounds"
+HEAD = ("benchmark", "before", "after", "ratio", "95 % interval", "verdict")
+
+
+@dataclass(frozen=True)
+class Machines:
+    """How much slower the second machine is than the first: the least, the middle, and the most."""
+
+    low: float
+    middle: float
+    high: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One benchmark in two runs."""
+
+    before: Result
+    after: Result
+    interval: Interval
+    verdict: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a regression of ours; a peer's is its own affair."""
+        return self.verdict == SLOWER and self.after.ours
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side."""
+
+    changes: list[Change]
+    machines: Machines
+    only_before: list[str]
+    only_after: list[str]
+    effect: float
+
+    @property
+    def regressions(self) -> list[Change]:
+        """What became slower, of ours."""
+        return [c for c in self.changes if c.counts]
+
+    def summary(self) -> str:
+        """The finding in words."""
+        counts = {v: sum(c.verdict == v for c in self.changes) for v in (SLOWER, FASTER, SAME, UNSURE)}
+        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing in common"
+        lines = [
+            f"{len(self.changes)} benchmarks in both runs: {said}.",
+            f"“Slower”, “faster”: the 95 % bootstrap interval of the ratio of medians is beyond {self.effect:.0%}.",
+            self.machines.words,
+        ]
+        peers = sum(c.verdict == SLOWER and not c.after.ours for c in self.changes)
+        if peers:
+            lines.append(f"{peers} of the slower ones are other libraries and do not count as regressions.")
+        for names, which in ((self.only_before, "first"), (self.only_after, "second")):
+            if names:
+                lines.append(
+                    f"Only in the {which} run: {len(names)} ({', '.join(names[:3])}{', …' if names[3:] else ''})."
+                )
+        return "\n".join(lines)
+
+
+def compare(before: Run, after: Run, effect: float = EFFECT) -> Comparison:
+    """Compare two runs, benchmark by benchmark."""
+    machines = relative_speed(before, after, effect)
+    old = {r.fullname: r for r in before.results}
+    new = {r.fullname: r for r in after.results}
+    changes = [_change(old[name], new[name], machines, effect) for name in new if name in old]
+    return Comparison(changes, machines, [n for n in old if n not in new], [n for n in new if n not in old], effect)
+
+
+def relative_speed(before: Run, after: Run, effect: float = EFFECT) -> Machines:
+    """How much slower the second run's machine was."""
+    old, new = slowness(before.calibration), slowness(after.calibration)
+    factors = [new[name] / old[name] for name in new if name in old]
+    same = before.identity == after.identity
+    if not factors:
+        where = "one machine" if same else "DIFFERENT MACHINES, and no calibration to set them right"
+        return Machines(1, 1, 1, f"Both ran on {where}." if same else f"The runs come from {where}.")
+    low, high = min(factors), max(factors)
+    if not same:
+        middle = math.prod(factors) ** (1 / len(factors))
+        words = f"Different machines: by calibration the second is {middle:.2f} × as slow ({low:.2f} to {high:.2f})."
+        return Machines(low, middle, high, words)
+    if max(high, 1 / low) > 1 + effect:
+        words = (
+            f"One machine, but its calibration moved by {low:.2f} to {high:.2f} ×: the intervals are widened by that."
+        )
+        return Machines(min(low, 1), 1, max(high, 1), words)
+    return Machines(1, 1, 1, "Both ran on one machine, equally fast by calibration.")
+
+
+def _change(before: Result, after: Result, machines: Machines, effect: float) -> Change:
+    if min(sum(map(len, r.blocks)) for r in (before, after)) < LEAST:
+        ratio = after.median / before.median / machines.middle
+        return Change(before, after, Interval(ratio, math.nan, math.nan), UNSURE)
+    raw = ratio_interval(before.blocks, after.blocks)
+    interval = Interval(raw.ratio / machines.middle, raw.low / machines.high, raw.high / machines.low)
+    verdict = SLOWER if interval.low > 1 + effect else FASTER if interval.high < 1 / (1 + effect) else SAME
+    return Change(before, after, interval, verdict)
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What ``compare`` accepts."""
+    parser.add_argument("before", type=Path, metavar="A.json")
+    parser.add_argument("after", type=Path, metavar="B.json")
+    parser.add_argument("--effect", type=float, default=EFFECT, help="smallest change that counts (default: 0.10)")
+    parser.add_argument("--all", action="store_true", help="list what did not change, too")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the comparison; 1 if something of ours became slower."""
+    found = compare(read(options.before), read(options.after), options.effect)
+    shown = [c for c in found.changes if options.all or c.verdict in (SLOWER, FASTER)]
+    if shown:
+        print(as_text([HEAD, *map(row, sorted(shown, key=lambda c: -c.interval.ratio))], words=1))
+        print()
+    print(found.summary())
+    if found.regressions:
+        print(f"REGRESSION in {len(found.regressions)}.")
+    return 1 if found.regressions else 0
+
+
+def row(change: Change) -> tuple[str, ...]:
+    """The cells of a change in the table."""
+    ratio, low, high = change.interval
+    between = "–" if math.isnan(low) else f"{low:.2f} to {high:.2f}"
+    return (
+        change.after.name,
+        duration(change.before.median),
+        duration(change.after.median),
+        f"{ratio:.2f}",
+        between,
+        change.verdict,
+    )

@@ -1,0 +1,86 @@
+"""``python -m bench run``: the suite, or a part of it, timed into a JSON file that pytest-benchmark reads too."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+from bench.rounds import InterleavedRounds, Progress
+
+FOLDER = Path(__file__).resolve().parent
+PASSES = {"quick": 2, "full": 3}
+SECONDS = {"quick": 0.3, "full": 1.0}
+MINUTES = {"quick": 5.0, "full": 25.0}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What ``run`` accepts."""
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--quick", dest="amount", action="store_const", const="quick", help="small sizes (the default)")
+    amount.add_argument(
+        "--full", dest="amount", action="store_const", const="full", help="all sizes: up to half an hour"
+    )
+    parser.set_defaults(amount="quick")
+    parser.add_argument(
+        "--json", type=Path, default=Path("report/bench.json"), help="file to write (default: %(default)s)"
+    )
+    parser.add_argument("-k", dest="expression", default="", help="only benchmarks that match, as in pytest -k")
+    parser.add_argument("--passes", type=int, help="how often to go through each group (default: 2 quick, 3 full)")
+    parser.add_argument("--seconds", type=float, help="time to spend on each benchmark (default: 0.3 quick, 1 full)")
+    parser.add_argument("paths", nargs="*", type=Path, help="files of benchmarks (default: all of bench/)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the benchmarks; 0 if all of them gave right results."""
+    return measure_suite(
+        options.json, options.amount, options.expression, options.passes, options.seconds, options.paths
+    )
+
+
+def measure_suite(
+    file: Path,
+    amount: str = "quick",
+    expression: str = "",
+    passes: int | None = None,
+    seconds: float | None = None,
+    paths: list[Path] | None = None,
+) -> int:
+    """Measure, write `file`, and say what failed and what was left out.
+
+    Returns
+    -------
+    int
+        0 if every benchmark gave the right result, else 1.
+    """
+    import pytest
+
+    passes = passes or PASSES[amount]
+    seconds = SECONDS[amount] if seconds is None else seconds
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    arguments = [str(p) for p in paths or [FOLDER]]
+    # The settings of the project's tests (doctests, warnings as errors, benchmarks off) are not for measuring.
+    arguments += ["-c", os.devnull, "--rootdir", str(FOLDER.parent), "-p", "no:terminal", "-p", "no:cacheprovider"]
+    arguments += ["--benchmark-enable", "--benchmark-quiet", f"--benchmark-json={file}"]
+    arguments += [f"--benchmark-max-time={seconds / passes}", "--benchmark-min-rounds=3"]
+    arguments += ["--full"] if amount == "full" else []
+    arguments += ["-k", expression] if expression else []
+    progress = Progress(sys.stderr)
+    rounds = InterleavedRounds(passes, 60 * MINUTES[amount])
+    code = pytest.main(arguments, plugins=[progress, rounds])
+    _say_what_is_missing(progress)
+    if not file.exists():
+        print("Nothing was measured.", file=sys.stderr)
+        return 1
+    print(f"Written: {file}")
+    return 1 if progress.failures or code not in (0, 5) else 0
+
+
+def _say_what_is_missing(progress: Progress) -> None:
+    for reason, count in Counter(progress.skipped.values()).items():
+        print(f"Left out {count}: {reason.removeprefix('Skipped: ')}", file=sys.stderr)
+    for failure in progress.failures:
+        print(f"FAILED {failure}", file=sys.stderr)

@@ -1,0 +1,213 @@
+"""``python -m bench report``: a page, a table in Markdown and one in CSV, from what was measured.
+
+Without a file it measures first: one model on real data (`bench.report`), and the quick sizes of the Jacobians.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from bench import page, tables
+from bench.calibrate import described
+from bench.plots import Curve, Dot, dots, scaling, shares, styles
+from bench.results import OURS, Result, Run, chosen, modes, problems, read, sizes
+from bench.svg import GREEN, ORANGE, PURPLE, SKY, Style
+from bench.text import as_markdown, duration
+
+TITLE = "What Jacobians cost in graph mode and in tape mode"
+PART_COLOURS = (SKY, ORANGE, "#BBBBBB", "#F0E442", GREEN, PURPLE)
+HOW = """Times are medians; lines through dots and “middle half” show between which times half of the rounds lie. The
+benchmarks of a group were run in turn, in several passes, so that whatever slows the machine for a while slows all of
+them. “First call” holds everything that is done once: building, planning, lowering. A peer stands with its fastest
+way. J / f is the time of the Jacobian by that of the function."""
+STAGES = """The first call of our modes, cut into what it does, at the largest size of each problem. The number beside a
+bar is its whole time."""
+ROOFLINE = """Which share of what this machine can do our later calls get: flops beside the rate at which NumPy
+multiplies matrices, bytes beside the rate at which it copies. The nearer a dot is to 100 %, the less there is to gain;
+both far away means that the time goes into calls of small ops."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What ``report`` accepts."""
+    parser.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE.json", help="what to report (default: measure first)"
+    )
+    parser.add_argument("-o", "--out", type=Path, default=Path("report"), help="folder to write to (default: report)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the report; 1 if something that was measured for it was wrong."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.file is None:
+        return measure_and_write(options.out)
+    measured = read(options.file)
+    write(measured, options.out, options.file.stem, as_page(measured))
+    return 0
+
+
+def measure_and_write(out: Path) -> int:
+    """The whole report, digits and Jacobians, on one page."""
+    # Here, since it needs scikit-learn, and a file can be reported without.
+    from bench import report
+    from bench.run import FOLDER, measure_suite
+
+    file = out / "jacobian.json"
+    digits, agree = report.sections(out)
+    code = measure_suite(file, paths=[FOLDER / "test_jacobian.py"])
+    suite = read(file) if file.exists() else None
+    body = [*digits, f"<h1>{TITLE}</h1>", *sections(suite)] if suite else digits
+    footer = f"Made by python -m bench report. {suite.described()}." if suite else report.footer()
+    whole = page.page(report.TITLE, body, footer)
+    if suite:
+        write(suite, out, "report", whole)
+    else:
+        (out / "report.html").write_text(whole, encoding="utf-8")
+    return 0 if agree and code == 0 else 1
+
+
+def write(measured: Run, out: Path, stem: str, html: str) -> None:
+    """Write the page, the Markdown and the CSV."""
+    for suffix, text in (("html", html), ("md", as_text_page(measured)), ("csv", tables.as_csv(measured.results))):
+        (out / f"{stem}.{suffix}").write_text(text, encoding="utf-8")
+    print(f"Written: {out / stem}.html, .md and .csv")
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def as_page(measured: Run) -> str:
+    """The HTML page; it needs no other file and no script."""
+    return page.page(TITLE, sections(measured), f"Made by python -m bench report. {measured.described()}.")
+
+
+def sections(measured: Run) -> list[str]:
+    """The page without its frame."""
+    results = measured.results
+    looks = styles(modes(results))
+    body = [page.verdict(sentence) for sentence in tables.verdicts(results)]
+    body.append(f"<p>{HOW}</p>")
+    if rows := tables.summary(results):
+        body += ["<h2>All problems</h2>", overview(results, looks), page.wide(page.table(tables.SUMMARY, rows))]
+    body += [part for name, found in _suite(results).items() for part in problem_section(name, found, looks)]
+    body += _stages_section(results)
+    body += _roof_section(results, measured.calibration, looks)
+    if rows := tables.other_rows(results):
+        body += ["<h2>Beside the Jacobians</h2>", page.wide(page.table(tables.OTHERS, rows))]
+    if measured.calibration:
+        head = ("the machine", "its ceiling")
+        body += ["<h2>The machine</h2>", page.table(head, described(measured.calibration))]
+    return body
+
+
+def _suite(results: Sequence[Result]) -> dict[str, list[Result]]:
+    return problems(r for r in results if r.in_suite)
+
+
+def overview(results: Sequence[Result], looks: dict[str, Style]) -> str:
+    """Every mode beside the graph, at the largest size of each problem."""
+    rows = []
+    for name, found in _suite(results).items():
+        largest = [r for r in found if r.size == sizes(found)[-1]]
+        base = chosen(largest, "graph") or chosen(largest, "tape")
+        if base is None:
+            continue
+        picked = [r for mode in looks if (r := chosen(largest, mode))]
+        row = [Dot(r.mode, *(v / base.median for v in (r.median, r.q1, r.q3))) for r in picked]
+        rows.append((f"{name} {base.size}".strip(), row))
+    title = "A later call at the largest size, by graph mode's time: left of 1 is faster"
+    return dots(title, rows, looks, "time by that of graph mode (logarithmic)", reference=1.0) if rows else ""
+
+
+def problem_section(name: str, results: Sequence[Result], looks: dict[str, Style]) -> list[str]:
+    """One problem: its ways at the largest size, how they grow, and all the numbers."""
+    size = sizes(results)[-1]
+    largest = sorted((r for r in results if r.size == size and r.stage == "warm"), key=lambda r: r.median)
+    rows = [(r.way, [Dot(r.mode, 1e3 * r.median, 1e3 * r.q1, 1e3 * r.q3)]) for r in largest]
+    body = [f"<h2>{escape(name)}</h2>"]
+    if rows:
+        body.append(dots(f"{name} {size}: a later call".replace(" :", ":"), rows, looks, "milliseconds (logarithmic)"))
+    if plots := [p for p in (growth(results, looks, kind) for kind in GROWTH) if p]:
+        body.append(f'<div class="pair">{"".join(plots)}</div>')
+    for one in sizes(results):
+        found = [r for r in results if r.size == one]
+        body.append(
+            page.details(f"Numbers at size {one}" if one else "Numbers", page.table(tables.WAYS, tables.ways(found)))
+        )
+    return body
+
+
+GROWTH = {"time": (1e3, "ms"), "peak memory": (1e-6, "MB")}
+
+
+def growth(results: Sequence[Result], looks: dict[str, Style], kind: str) -> str:
+    """Time or memory of each mode against n, where two sizes or more are known; else nothing."""
+    factor, unit = GROWTH[kind]
+    curves = []
+    for mode, style in looks.items():
+        points = []
+        for size in sizes(results):
+            r = chosen([r for r in results if r.size == size], mode)
+            value = r and (r.median if kind == "time" else r.fact("peak_bytes"))
+            if r and value and r.n:
+                points.append((r.n, factor * value))
+        if len(points) > 1:
+            curves.append(Curve(mode, style, points))
+    return (
+        scaling(f"{kind.capitalize()} against n", curves, "n (logarithmic)", f"{unit} (logarithmic)") if curves else ""
+    )
+
+
+def _stages_section(results: Sequence[Result]) -> list[str]:
+    rows = []
+    for name, found in _suite(results).items():
+        largest = [r for r in found if r.size == sizes(found)[-1]]
+        for mode in OURS:
+            values = tables.stages(largest, mode)
+            if values and sum(values):
+                rows.append((f"{name}, {mode}", duration(sum(values)), values))
+    if not rows:
+        return []
+    used = [i for i in range(len(tables.PARTS)) if any(values[i] for _, _, values in rows)]
+    parts = [(tables.PARTS[i], PART_COLOURS[i]) for i in used]
+    shown = [(label, total, [values[i] for i in used]) for label, total, values in rows]
+    chart = shares("Where the time of the first call goes", shown, parts, "share of the first call")
+    return ["<h2>Where the time goes</h2>", f"<p>{STAGES}</p>", chart]
+
+
+def _roof_section(results: Sequence[Result], calibration: dict[str, float], looks: dict[str, Style]) -> list[str]:
+    body = []
+    found = tables.roofs(results, calibration)
+    for title, place in (("arithmetic", 1), ("memory bandwidth", 2)):
+        rows: dict[str, list[Dot]] = {}
+        for entry in found:
+            r, fraction = entry[0], entry[place]
+            if isinstance(fraction, float):
+                rows.setdefault(f"{r.problem} {r.size}".strip(), []).append(Dot(r.mode, *[100 * fraction] * 3))
+        if rows:
+            label = "percent of the ceiling (logarithmic)"
+            body.append(dots(f"Share of the machine's {title}", list(rows.items()), looks, label, reference=100.0))
+    return ["<h2>How near to the machine's ceiling</h2>", f"<p>{ROOFLINE}</p>", *body] if body else []
+
+
+# ---- Markdown --------------------------------------------------------------------------------------------------------
+
+
+def as_text_page(measured: Run) -> str:
+    """The tables and sentences as Markdown."""
+    results = measured.results
+    parts = [f"# {TITLE}", measured.described() + ".", *tables.verdicts(results), " ".join(HOW.split())]
+    for title, head, rows in (
+        ("All problems", tables.SUMMARY, tables.summary(results)),
+        ("How near to the machine's ceiling", tables.ROOF, tables.roof_rows(results, measured.calibration)),
+        ("Beside the Jacobians", tables.OTHERS, tables.other_rows(results)),
+    ):
+        if rows:
+            parts += [f"## {title}", as_markdown([head, *rows])]
+    for problem, size, found in tables.cases(results):
+        parts += [f"## {problem} {size}".rstrip(), as_markdown([tables.WAYS, *tables.ways(found)])]
+    if measured.calibration:
+        parts += ["## The machine", as_markdown([("what", "ceiling"), *described(measured.calibration)], words=1)]
+    return "\n\n".join(parts) + "\n"
