@@ -191,6 +191,11 @@ class _InOrder(Moves):
         return [[Link(None, None, site.size(i))]]
 
 
+def scaled(**params: Any) -> Rule:
+    """Rule of ops that give multiples of elements; with `params` in place of their own they would give copies."""
+    return lambda site, i: Moves(**params)(site, i)
+
+
 MOVES = Moves()
 IN_ORDER = _InOrder()
 

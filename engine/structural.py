@@ -157,8 +157,9 @@ reshape_to = Op(
     jvp=(lambda t, out, x, *, shape: reshape_to(t, shape=shape),),
     batch=lambda op, size, flags, inputs, params: op(inputs[0], shape=(size, *params["shape"])),
     kind="linear",
-    simplify=lambda avals, params: 0 if avals[0].shape == params["shape"] else None,
-    inline=lambda avals, params: "{0}.reshape({shape})",
+    sparsity=IN_ORDER,
+    simplify=lambda avals, params: 0,
+    inline=lambda avals, params: f"{{0}}.reshape({params['shape']})",
     doc="`x` in a shape that is known beforehand: what lowering makes of all reshapes.",
 )
 

@@ -14,6 +14,7 @@ from engine.kinds import check_dtype, general, linear, nondifferentiable, same_d
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.creation import zeros_like
+from engine.sparsity import ELEMENTWISE
 from engine.structural import sum_to_like
 from engine.value import dtype_of
 
@@ -79,6 +80,7 @@ select = general(
     batch=elementwise_rule,
     type="SelectV2",
     args=("condition", "x", "y"),
+    sparsity=ELEMENTWISE,
     doc="x where the condition holds, else y. The branch not taken gets a zero cotangent.",
 )
 
@@ -156,6 +158,7 @@ cast_op = linear(
     elementwise_rule,
     type="Cast",
     args=("x",),
+    sparsity=ELEMENTWISE,
     doc="Conversion to a floating or complex type. Complex to real keeps the real part.",
 )
 truncate = nondifferentiable(

@@ -21,6 +21,7 @@ from engine.ops import arithmetic
 from engine.ops.arithmetic import divide_no_nan, real_abs
 from engine.ops.compare import less, where
 from engine.ops.creation import ones_like, zeros_like
+from engine.sparsity import ELEMENTWISE
 from engine.structural import conj as _conj
 from engine.structural import scale, sum_to_like
 from engine.value import dtype_of
@@ -64,6 +65,7 @@ complex_op = general(
     batch=elementwise_rule,
     type="Complex",
     args=("real", "imag"),
+    sparsity=ELEMENTWISE,
     doc="``real + 1j * imag``.",
 )
 
@@ -86,6 +88,7 @@ real_op = linear(
     elementwise_rule,
     type="Real",
     args=("input",),
+    sparsity=ELEMENTWISE,
     doc="Real part of a complex value.",
 )
 imag_op = linear(
@@ -96,6 +99,7 @@ imag_op = linear(
     elementwise_rule,
     type="Imag",
     args=("input",),
+    sparsity=ELEMENTWISE,
     doc="Imaginary part of a complex value.",
 )
 
@@ -140,6 +144,7 @@ complex_abs = general(
     jvp=(lambda t, out, x: real_op(t * _conj(complex_sign(x))),),
     batch=elementwise_rule,
     type="ComplexAbs",
+    sparsity=ELEMENTWISE,
     doc="Modulus of a complex value, real. Its derivative at 0 is 0.",
 )
 
@@ -158,6 +163,7 @@ complex_sign = general(
     jvp=(_tangential,),
     batch=elementwise_rule,
     type="Sign",
+    sparsity=ELEMENTWISE,
     doc="``x / abs(x)`` of a complex value, 0 at 0.",
 )
 angle_op = general(
@@ -168,6 +174,7 @@ angle_op = general(
     jvp=(lambda t, out, x: imag_op(scale(t, arithmetic.reciprocal(x))),),
     batch=elementwise_rule,
     type="Angle",
+    sparsity=ELEMENTWISE,
     doc="Argument of a complex value, radians in [-pi, pi].",
 )
 

@@ -31,6 +31,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.solve import check_matrix, square_abstract, triangle, triangular_solve_op
+from engine.sparsity import MOVES, rowwise
 from engine.value import dtype_of, shape_of
 
 
@@ -82,6 +83,7 @@ cholesky_op = general(
     batch=leading(2),
     type="Cholesky",
     args=("input",),
+    sparsity=rowwise(2, results=(2,)),
     doc="""Lower triangular factor of positive definite matrices.
 
     The derivative costs some 10 times as much: a product and two triangular solves with as many right sides as rows,
@@ -154,6 +156,7 @@ eigh_op = general(
     type="SelfAdjointEigV2",
     args=("tensor",),
     multi=True,
+    sparsity=rowwise(2, results=(1, 2)),
     doc="Eigenvalues, ascending, and eigenvectors of Hermitian matrices.",
 )
 
@@ -172,6 +175,7 @@ eigvalsh_op = general(
     batch=leading(2),
     type="SelfAdjointEigV2",
     args=("tensor",),
+    sparsity=rowwise(2, results=(1,)),
     doc="""Eigenvalues of Hermitian matrices, ascending.
 
     The derivative costs some 4 times as much, as it needs the eigenvectors.
@@ -284,6 +288,7 @@ svd_op = general(
     type="Svd",
     args=("tensor",),
     multi=True,
+    sparsity=rowwise(2, results=(1, 2, 2)),
     doc="Singular values, left and right singular vectors.",
 )
 
@@ -307,6 +312,7 @@ singular_values_op = general(
     batch=leading(2),
     type="Svd",
     args=("tensor",),
+    sparsity=rowwise(2, results=(1,)),
     doc="Singular values of matrices, descending.",
 )
 
@@ -364,6 +370,7 @@ leading_columns = linear(
     lambda x: Aval(None if x.shape is None else (*x.shape[:-1], _smaller(*x.shape[-2:])), x.dtype),
     leading(2),
     args=("input",),
+    sparsity=MOVES,
     doc="The first columns of matrices, at most as many as there are rows.",
 )
 
@@ -381,6 +388,7 @@ embed_leading_columns = linear(
     lambda x, ref: Aval(None if x.shape is None or ref.shape is None else (*x.shape[:-1], ref.shape[-1]), x.dtype),
     embed_diagonal.batch,
     args=("x", "ref"),
+    sparsity=MOVES,
     doc="Matrices with zero columns appended, as many columns as `ref` has: the transpose of `leading_columns`.",
 )
 
@@ -421,6 +429,7 @@ qr_op = general(
     type="Qr",
     args=("input",),
     multi=True,
+    sparsity=rowwise(2, results=(2, 2)),
     doc="Orthogonal (unitary) q and upper triangular r with ``q @ r`` equal to a matrix.",
 )
 

@@ -22,6 +22,7 @@ from engine.ops.joining import concat
 from engine.ops.reduce import reduce_prod
 from engine.ops.shape import reshape, shape_op
 from engine.ops.slicing import getitem, static_int
+from engine.sparsity import MOVES
 from engine.value import aval_of, shape_of
 
 
@@ -69,6 +70,7 @@ diagonal = linear(
     leading(2),
     type="MatrixDiagPart",
     args=("input",),
+    sparsity=MOVES,
     doc="A diagonal of the last two axes, the main one by default.",
 )
 
@@ -87,6 +89,7 @@ embed_diagonal = linear(
     ),
     _embed_batch,
     args=("x", "ref"),
+    sparsity=MOVES,
     doc="Matrices of ref's size with the given diagonals, zeros elsewhere: the transpose of `diagonal`.",
 )
 
@@ -124,6 +127,7 @@ matrix_diag_op = linear(
     elementwise_rule,
     type="MatrixDiagV3",
     args=("diagonal",),
+    sparsity=MOVES,
     doc="Matrices with the given diagonals, zeros elsewhere.",
 )
 
@@ -217,6 +221,7 @@ set_diag_op = general(
     batch=_set_diag_batch,
     type="MatrixSetDiagV3",
     args=("input", "diagonal"),
+    sparsity=MOVES,
     doc="Matrices with another diagonal.",
 )
 
@@ -313,6 +318,7 @@ band_op = linear(
     leading(2),
     type="MatrixBandPart",
     args=("input",),
+    sparsity=MOVES,
     doc="Matrices without the entries below one diagonal and above another (None: none).",
 )
 

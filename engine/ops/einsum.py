@@ -28,6 +28,7 @@ from engine.operands import operands
 from engine.ops.diagonal import diagonal
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
+from engine.sparsity import Site, paired
 from engine.structural import sum_to_like
 from engine.value import shape_of
 
@@ -169,6 +170,12 @@ def _einsum_db(ct: Any, a: Any, b: Any, *, equation: str) -> Any:
     return sum_to_like(einsum_op(a, ct, equation=f"{of_a},{out}->{of_b}"), b)
 
 
+def _einsum_sparsity(site: Site, i: int) -> Any:
+    *terms, out = _split(site.params["equation"])
+    pairs = [(out.index(letter), at) for at, letter in enumerate(terms[i]) if letter in out]
+    return [[paired(site.shapes[i], site.results[0], pairs)]]
+
+
 einsum_op = multilinear(
     "einsum_op",
     _einsum_kernel,
@@ -177,6 +184,7 @@ einsum_op = multilinear(
     _einsum_batch,
     type="Einsum",
     args=("a", "b"),
+    sparsity=_einsum_sparsity,
     doc="Product of two tensors. No letter of `equation` repeats within an operand, and each occurs at least twice.",
 )
 

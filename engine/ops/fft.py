@@ -22,6 +22,7 @@ from engine.kinds import check_dtype, linear
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.axis_args import static_axis
+from engine.sparsity import Site, rowwise
 
 REAL = frozenset([float32, float64])
 Lengths = tuple[int, ...] | None
@@ -60,6 +61,11 @@ def _fft_abstract(x: Aval, *, rank: int, inverse: bool, scaled: bool) -> Aval:
     return Aval(x.shape, x.dtype)
 
 
+def _sparsity(site: Site, i: int) -> Any:
+    rank = site.params["rank"]
+    return rowwise(rank, results=(rank,))(site, i)
+
+
 fft_op = linear(
     "fft_op",
     _fft_kernel,
@@ -68,6 +74,7 @@ fft_op = linear(
     _batch,
     type="FFT",
     args=("input",),
+    sparsity=_sparsity,
     doc="Fourier transform, or inverse one, over the last `rank` axes; divided by the number of points if `scaled`.",
 )
 
@@ -134,6 +141,7 @@ rfft_op = linear(
     _batch,
     type="RFFT",
     args=("input",),
+    sparsity=_sparsity,
     doc="Half spectrum of real values, cropped or padded with zeros to `lengths`.",
 )
 rfft_back = linear(
@@ -144,6 +152,7 @@ rfft_back = linear(
     _batch,
     type="RFFTGrad",
     args=("ct", "ref"),
+    sparsity=_sparsity,
     doc="The adjoint of `rfft_op`; `ref` has the shape of its operand.",
 )
 
@@ -177,6 +186,7 @@ irfft_op = linear(
     _batch,
     type="IRFFT",
     args=("input",),
+    sparsity=_sparsity,
     doc="Real values of a half spectrum, `lengths` of them (by default an even number in the last axis).",
 )
 irfft_back = linear(
@@ -187,6 +197,7 @@ irfft_back = linear(
     _batch,
     type="IRFFTGrad",
     args=("ct", "ref"),
+    sparsity=_sparsity,
     doc="The adjoint of `irfft_op`; `ref` has the shape of its operand.",
 )
 

@@ -16,7 +16,7 @@ from engine.kinds import check_dtype, linear
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.axis_args import single_axis
-from engine.sparsity import MOVES
+from engine.sparsity import MOVES, collected
 from engine.value import shape_of
 
 _FEW = 2000
@@ -219,6 +219,11 @@ gather_back_op = linear(
     _gather_back_abstract,
     _gather_back_batch,
     args=("ct", "like", "indices"),
+    sparsity=collected(
+        lambda out, ct, like, indices, *, axis, batch_dims, **_: _gather_kernel(
+            out, indices, axis=axis, batch_dims=batch_dims
+        )
+    ),
     doc="Values added up at `indices` in zeros of the shape of `like`: the transpose of `gather_op`.",
 )
 

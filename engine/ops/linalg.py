@@ -19,7 +19,8 @@ from engine.ops.diagonal import diagonal
 from engine.ops.einsum import einsum_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose
-from engine.structural import conj, sum_to_like
+from engine.sparsity import Site, rowwise
+from engine.structural import conj, reshape_to, sum_to_like
 from engine.value import shape_of
 
 
@@ -45,7 +46,7 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError("both arguments must have rank 2 or more")
     if a.ndim == b.ndim == 2:
-        return np.matmul(a.T if transpose_a else a, b.T if transpose_b else b)
+        return _two_matrices(a.T if transpose_a else a, b.T if transpose_b else b)
     if transpose_a:
         a = a.mT
     if transpose_b:
@@ -62,7 +63,16 @@ def _fold_rows(a: Any, b: Any) -> Any:
     *batch, n, k = a.shape
     if k != b.shape[0]:
         raise ValueError("inner dimensions differ")
-    return np.matmul(a.reshape(math.prod(batch) * n, k), b).reshape(*batch, n, b.shape[1])
+    return _two_matrices(a.reshape(math.prod(batch) * n, k), b).reshape(*batch, n, b.shape[1])
+
+
+_FEW = 1 << 13
+"""Up to so many elements in the result `dot` is quicker than `matmul`. It makes the same BLAS calls with less ado, but
+sets the result to zero first."""
+
+
+def _two_matrices(a: Any, b: Any) -> Any:
+    return a.dot(b) if a.shape[0] * b.shape[1] <= _FEW else np.matmul(a, b)
 
 
 def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b: bool = False) -> Aval:
@@ -84,6 +94,31 @@ def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b
         )
     batch = broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2])
     return Aval(None if batch is None else (*batch, n, m), dtype)
+
+
+def _matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    """What the kernel does with a stack of matrices and one matrix, in ops: one product of two matrices."""
+    shape_a, shape_b = shape_of(a), shape_of(b)
+    if len(shape_a) > 2 == len(shape_b) and not transpose_a:
+        *batch, n, k = shape_a
+        rows = reshape_to(a, shape=(math.prod(batch) * n, k))
+        product = _product(rows, b, False, transpose_b)
+        return reshape_to(product, shape=(*batch, n, shape_b[0 if transpose_b else 1]))
+    if len(shape_b) > 2 == len(shape_a) and not transpose_b and shape_b[-1] == 1:
+        *batch, k, _ = shape_b
+        rows = reshape_to(b, shape=(math.prod(batch), k))
+        product = _product(rows, a, False, not transpose_a)
+        return reshape_to(product, shape=(*batch, shape_a[1 if transpose_a else 0], 1))
+    return None
+
+
+def _matmul_inline(avals: Any, params: dict[str, Any]) -> str | None:
+    a, b = avals
+    if len(a.shape) != 2 or len(b.shape) != 2:
+        return None
+    first, second = ("{0}.T" if params["transpose_a"] else "{0}"), ("{1}.T" if params["transpose_b"] else "{1}")
+    few = _matmul_abstract(a, b, **params).size <= _FEW
+    return f"{first}.dot({second})" if few else f"np.matmul({first}, {second})"
 
 
 def _product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
@@ -115,6 +150,14 @@ def _matmul_db(ct: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_
     return sum_to_like(grad, b)
 
 
+def _matmul_sparsity(site: Site, i: int) -> Any:
+    # row n of a gives row n of the result, column m of b column m
+    axis = (-2, -1)[i]
+    transposed = site.params.get(("transpose_a", "transpose_b")[i], False)
+    kept = (axis, -3 - axis if transposed else axis)
+    return rowwise(2, 2, results=(2,), pairs=((kept,), (kept,)))(site, i)
+
+
 matmul_op = multilinear(
     "matmul_op",
     _matmul_kernel,
@@ -123,6 +166,9 @@ matmul_op = multilinear(
     leading(2, 2),
     type="MatMul",
     args=("a", "b"),
+    specialize=_matmul_specialized,
+    inline=_matmul_inline,
+    sparsity=_matmul_sparsity,
     doc="Product of (stacks of) matrices, either transposed first if its flag says so.",
 )
 
@@ -237,6 +283,7 @@ cross_op = multilinear(
     leading(1),
     type="Cross",
     args=("a", "b"),
+    sparsity=rowwise(1, 1, results=(1,)),
     doc="Cross product of vectors in three dimensions, along the last axis.",
 )
 

@@ -27,6 +27,7 @@ from engine.ops.explog import log
 from engine.ops.nn import below_largest, log_softmax_op, relu, sigmoid, softmax_op, softplus
 from engine.ops.reduce import reduce_sum, reduce_sum_op
 from engine.ops.shape import stop_gradient
+from engine.sparsity import ELEMENTWISE, Site, paired, rowwise
 from engine.structural import broadcast_like, scale, sum_to_like
 from engine.value import as_array, dtype_of, shape_of
 
@@ -70,6 +71,14 @@ def _push(slope: Any, t: Any, out: Any, axis: int) -> Any:
     return broadcast_like(reduce_sum_op(scale(t, slope), axis=(axis,), keepdims=False), out)
 
 
+def _softmax_xent_sparsity(site: Site, i: int) -> Any:
+    shape, (out,) = site.shapes[i], site.results
+    rank, axis = len(out) + 1, site.params["axis"] % (len(out) + 1)
+    # operands of unequal rank are aligned at the end
+    places = [(at, at - rank + len(shape)) for at in range(rank - len(shape), rank) if at != axis]
+    return [[paired(shape, out, [(at - (at > axis), b) for at, b in places])]]
+
+
 softmax_cross_entropy_op = general(
     "softmax_cross_entropy_op",
     _softmax_xent_kernel,
@@ -85,6 +94,7 @@ softmax_cross_entropy_op = general(
     batch=_softmax_xent_batch,
     type="SoftmaxCrossEntropyWithLogits",
     args=("labels", "logits"),
+    sparsity=_softmax_xent_sparsity,
     doc="Cross entropy of the labels and the softmax of the logits.",
 )
 
@@ -165,6 +175,7 @@ less_one_hot = general(
     jvp=(lambda t, out, p, labels: broadcast_like(t, out), None),
     batch=leading(1, 0),
     args=("p", "labels"),
+    sparsity=ELEMENTWISE,
     doc="p less 1 at each row's label.",
 )
 
@@ -193,6 +204,7 @@ sparse_softmax_cross_entropy_op = general(
     batch=leading(0, 1),
     type="SparseSoftmaxCrossEntropyWithLogits",
     args=("labels", "logits"),
+    sparsity=rowwise(0, 1, results=(0,)),
     doc="Cross entropy of one label per row and the softmax of the logits.",
 )
 

@@ -26,6 +26,7 @@ from engine.ops.explog import log
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.reduce import reduce_sum
 from engine.ops.solve import check_matrix, cholesky_solve, square_abstract
+from engine.sparsity import MOVES, rowwise
 from engine.value import shape_of
 
 # ---- pseudo-inverse, least squares -----------------------------------------------------------------------------------
@@ -61,6 +62,7 @@ pinv_op = general(
     jvp=(lambda t, out, x, *, rcond=None: _pinv_change(adjoint(t), out, x),),
     batch=leading(2),
     args=("a",),
+    sparsity=rowwise(2, results=(2,)),
     doc="Moore-Penrose pseudo-inverse.",
 )
 
@@ -166,6 +168,7 @@ block = linear(
     lambda x, **at: _block_abstract(x, double=False),
     leading(2),
     args=("input",),
+    sparsity=MOVES,
     doc="One of the four quarters of square matrices of even size.",
 )
 embed_block = linear(
@@ -175,6 +178,7 @@ embed_block = linear(
     lambda x, **at: _block_abstract(x, double=True),
     leading(2),
     args=("input",),
+    sparsity=MOVES,
     doc="Matrices of twice the size, zero but for one quarter: the transpose of `block`.",
 )
 
@@ -194,6 +198,7 @@ expm_op = general(
     batch=leading(2),
     type="MatrixExponential",
     args=("input",),
+    sparsity=rowwise(2, results=(2,)),
     doc="""Matrix exponential.
 
     The derivative costs some 6 times as much: it is a block of the exponential of a matrix twice as large.

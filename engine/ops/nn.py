@@ -26,6 +26,7 @@ from engine.ops.joining import concat
 from engine.ops.reduce import reduce_sum_op
 from engine.ops.special import ndtr
 from engine.ops.trig import tanh
+from engine.sparsity import along
 
 # ---- rectifiers ------------------------------------------------------------------------------------------------------
 
@@ -282,6 +283,7 @@ softmax_op = general(
     batch=axis_param,
     type="Softmax",
     args=("logits",),
+    sparsity=along,
     doc="``exp(logits)``, scaled to the sum 1 along an axis.",
 )
 log_softmax_op = general(
@@ -293,6 +295,7 @@ log_softmax_op = general(
     batch=axis_param,
     type="LogSoftmax",
     args=("logits",),
+    sparsity=along,
     doc="Logarithm of `softmax`.",
 )
 

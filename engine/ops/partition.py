@@ -21,6 +21,7 @@ from engine.ops.joining import concat
 from engine.ops.scatter import tensor_scatter_nd_update
 from engine.ops.shape import expand_dims, reshape, shape_op
 from engine.ops.slicing import boolean_mask_op, getitem
+from engine.sparsity import MOVES
 from engine.value import dtype_of, shape_of
 
 
@@ -184,6 +185,7 @@ reverse_sequence_op = linear(
     _reverse_batch,
     type="ReverseSequence",
     args=("input", "seq_lengths"),
+    sparsity=MOVES,
     doc="The first entries along an axis, so many as is said for each place along the batch axes, in opposite order.",
 )
 

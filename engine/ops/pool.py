@@ -38,8 +38,10 @@ from engine.ops.windows import (
     resized,
     spans,
     spatial,
+    tap_numbers,
     taps,
 )
+from engine.sparsity import Link, Site
 from engine.value import shape_of
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
@@ -103,6 +105,17 @@ def _reduced_along(
     for entries, windows in whole[2:] + cut:
         ufunc(total[windows], x[entries], out=total[windows])
     return total
+
+
+def _tap_links(site: Site, i: int) -> Any:
+    reads = tap_numbers(site.shapes[0], **site.params)
+    return [[Link(read, None, site.size(0)) for read in reads]]
+
+
+def _tap_links_back(site: Site, i: int) -> Any:
+    (shape,) = site.results
+    reads = tap_numbers(shape, **site.params)
+    return [[Link(None, read, math.prod(shape)) for read in reads]]
 
 
 # ---- max -------------------------------------------------------------------------------------------------------------
@@ -191,6 +204,7 @@ pick_taps_op = linear(
     _pick_abstract,
     _aligned,
     args=("input", "taps"),
+    sparsity=_tap_links,
     doc="The entry at the given tap of each window.",
 )
 place_taps_op = linear(
@@ -201,6 +215,7 @@ place_taps_op = linear(
     _aligned,
     type="MaxPoolGrad",
     args=("ct", "taps", "sizes"),
+    sparsity=_tap_links_back,
     doc="`ct` added up at the given tap of each window, in data of the shape `sizes`: the transpose of `pick_taps_op`.",
 )
 max_pool_op = general(
@@ -212,6 +227,7 @@ max_pool_op = general(
     batch=over_images,
     type="MaxPool",
     args=("input",),
+    sparsity=_tap_links,
     doc="The largest entry of each window. The derivative goes to the first of several equal ones.",
 )
 
@@ -340,6 +356,7 @@ avg_pool_op = linear(
     over_images,
     type="AvgPool",
     args=("input",),
+    sparsity=_tap_links,
     doc="The mean of each window. Entries of the padding do not count.",
 )
 avg_pool_back_op = linear(
@@ -350,6 +367,7 @@ avg_pool_back_op = linear(
     over_images,
     type="AvgPoolGrad",
     args=("ct", "sizes"),
+    sparsity=_tap_links_back,
     doc="The transpose of `avg_pool_op`, for data of the shape `sizes`.",
 )
 

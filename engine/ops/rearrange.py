@@ -21,7 +21,7 @@ from engine.ops.gather import gather
 from engine.ops.indexing import placed_shape, placing_rule
 from engine.ops.joining import stack
 from engine.ops.shape import as_dims, broadcast_to, known_dims, reshape, shape_operand, size, unchanged
-from engine.sparsity import MOVES, Moves
+from engine.sparsity import MOVES, Moves, collected
 from engine.trace import constant_value
 from engine.value import as_array, dtype_of
 
@@ -90,6 +90,9 @@ tile_back_op = linear(
     placed_shape,
     placing_rule,
     args=("ct", "like", "multiples"),
+    sparsity=collected(
+        lambda out, ct, like, multiples, *, lead=0, like_lead=0: _tile_kernel(out, multiples, lead=lead)
+    ),
     doc="The sum of the copies that `tile_op` made of a value of the shape of `like`: its transpose.",
 )
 
@@ -272,6 +275,11 @@ pad_back_op = linear(
     placed_shape,
     placing_rule,
     args=("ct", "like", "paddings"),
+    sparsity=collected(
+        lambda out, ct, like, paddings, *, mode, lead=0, like_lead=0: _pad_kernel(
+            out, paddings, mode=mode, value=0, lead=lead
+        )
+    ),
     doc="`ct` without what `pad_op` added to a value like `like`, or with it folded back: its transpose.",
 )
 

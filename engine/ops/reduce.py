@@ -32,6 +32,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp
 from engine.ops.scan import cumprod_op
 from engine.ops.shape import reshape
+from engine.sparsity import ELEMENTWISE, along, scaled
 from engine.structural import conj, reshape_like, scale
 
 
@@ -94,6 +95,7 @@ spread_like_op = linear(
     _spread_batch,
     type="SpreadLike",
     args=("x", "ref"),
+    sparsity=scaled(mean=False),
     doc="A reduced value repeated along the axes over which `ref` was reduced; with ``mean`` divided by their size.",
 )
 
@@ -137,6 +139,7 @@ reduce_sum_op = linear(
     type="Sum",
     args=("input_tensor",),
     simplify=nothing_reduced,
+    sparsity=along,
     doc="Sum over axes.",
 )
 reduce_mean_op = linear(
@@ -148,6 +151,7 @@ reduce_mean_op = linear(
     type="Mean",
     args=("input_tensor",),
     simplify=nothing_reduced,
+    sparsity=along,
     doc="Mean over axes.",
 )
 
@@ -232,6 +236,7 @@ def reduction(
         jvp=(jvp,),
         batch=axis_param,
         kind="general",
+        sparsity=along,
         simplify=simplify,
         doc=doc,
     )
@@ -396,6 +401,7 @@ add_n_op = general(
     batch=_all_batched,
     type="AddN",
     args=("*inputs",),
+    sparsity=ELEMENTWISE,
     doc="Sum of any number of tensors of one shape.",
 )
 

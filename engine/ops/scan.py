@@ -22,6 +22,7 @@ from engine.ops.axis_args import single_axis
 from engine.ops.compare import equal, where
 from engine.ops.creation import zeros_like
 from engine.ops.explog import exp
+from engine.sparsity import MOVES, along
 from engine.structural import conj, scale
 
 
@@ -73,6 +74,7 @@ shift = linear(
     lambda ct, x, *, axis, reverse: shift(ct, axis=axis, reverse=not reverse),
     _abstract("shift", NUMERIC),
     axis_param,
+    sparsity=MOVES,
     doc="x moved on by one place along an axis (back if ``reverse``); a zero moves in.",
 )
 
@@ -114,6 +116,7 @@ recurrence = general(
     jvp=(lambda t, out, u, a, *, axis, reverse: recurrence(t, a, axis=axis, reverse=reverse), _recurrence_jvp_a),
     batch=axis_param,
     args=("u", "a"),
+    sparsity=along,
     doc="``r[i] = u[i] + a[i] * r[i - 1]`` along an axis (``r[i + 1]`` if ``reverse``).",
 )
 
@@ -140,6 +143,7 @@ cumsum_op = linear(
     _abstract("cumsum", NUMERIC),
     axis_param,
     type="Cumsum",
+    sparsity=along,
     doc="Running sum along an axis.",
 )
 
@@ -166,6 +170,7 @@ cumprod_op = general(
     jvp=(_cumprod_jvp,),
     batch=axis_param,
     type="Cumprod",
+    sparsity=along,
     doc="""Running product along an axis.
 
     Its derivative costs some 8 times as much: a recurrence, so that nothing is divided by x and zeros do no harm.
@@ -209,6 +214,7 @@ cumulative_logsumexp_op = general(
     jvp=(_cumulative_logsumexp_jvp,),
     batch=axis_param,
     type="CumulativeLogsumexp",
+    sparsity=along,
     doc="Running ``log(sum(exp(x)))`` along an axis.",
 )
 

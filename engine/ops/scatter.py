@@ -23,6 +23,7 @@ from engine.ops.compare import cast_like, equal
 from engine.ops.creation import zeros_like
 from engine.ops.gather import add_at, check_range
 from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand
+from engine.sparsity import ELEMENTWISE, MOVES, collected
 
 
 def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> Any:
@@ -97,6 +98,7 @@ gather_nd_op = linear(
     _batch,
     type="GatherNd",
     args=("params", "indices"),
+    sparsity=MOVES,
     doc="Entries of `params` at index vectors.",
 )
 
@@ -144,6 +146,9 @@ scatter_nd_op = linear(
     _scatter_nd_batch,
     type="ScatterNd",
     args=("updates", "indices", "shape"),
+    sparsity=collected(
+        lambda out, updates, indices, shape, *, batch_dims=0: _gather_nd_kernel(out, indices, batch_dims=batch_dims)
+    ),
     doc="Updates added up at index vectors in zeros: the transpose of `gather_nd_op`.",
 )
 
@@ -225,6 +230,17 @@ def _changed(name: str, change: Any) -> Any:
     return kernel
 
 
+def check_entries(name: str, tensor: Any, indices: Any, updates: Any) -> None:
+    """Raise unless `updates` can take the place of the entries of an array at index vectors."""
+    _rows(name, indices, tensor.shape, 0)
+    _check_updates(name, updates.shape, indices, tensor.shape, 0)
+
+
+def write_entries(tensor: Any, indices: Any, updates: Any) -> None:
+    """Change an array where it is, as `tensor_scatter_nd_update` changes a copy; see `check_entries`."""
+    tensor[tuple(np.moveaxis(indices, -1, 0))] = updates
+
+
 def _assign(rows: Any, at: Any, updates: Any) -> None:
     rows[at] = updates
 
@@ -246,6 +262,7 @@ tensor_scatter_update_op = general(
     batch=_batch,
     type="TensorScatterUpdate",
     args=("tensor", "indices", "updates"),
+    sparsity=MOVES,
     doc="A tensor with other entries at some index vectors.",
 )
 
@@ -268,6 +285,11 @@ def _extreme_dupdates(ct: Any, out: Any, x: Any, i: Any, updates: Any, *, batch_
     return multiply(gather_nd_op(divide(ct, count), i, batch_dims=batch_dims), by_update)
 
 
+_updated = collected(
+    lambda out, x, indices, updates, *, batch_dims=0: _gather_nd_kernel(out, indices, batch_dims=batch_dims)
+)
+
+
 def _extreme(name: str, ufunc: Any, public: str) -> Op:
     return general(
         name,
@@ -277,6 +299,7 @@ def _extreme(name: str, ufunc: Any, public: str) -> Op:
         jvp=FROM_VJP,
         batch=_batch,
         args=("tensor", "indices", "updates"),
+        sparsity=lambda site, i: ELEMENTWISE(site, i) if i == 0 else _updated(site, i),
         doc=f"A tensor whose entries at some index vectors are the {ufunc.__name__} of themselves and the updates.",
     )
 

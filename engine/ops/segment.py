@@ -25,6 +25,7 @@ from engine.ops.compare import cast_like, equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import sqrt
 from engine.ops.gather import add_at
+from engine.sparsity import MOVES, collected
 from engine.structural import conj, scale
 from engine.value import Value
 
@@ -106,6 +107,7 @@ unsegment = linear(
     _unsegment_abstract,
     _batch,
     args=("x", "segment_ids"),
+    sparsity=MOVES,
     doc="The row of x that each id names; zeros for negative ids.",
 )
 
@@ -120,6 +122,7 @@ def _sum_kernel(data: Any, ids: Any, count: int, lead: int) -> Any:
     return add_at(math.prod(leading) * count, flat, values).reshape(*leading, count, *row)
 
 
+_by_segment = collected(lambda out, data, ids, *_, lead=0: _unsegment_kernel(out, ids, lead=lead))
 segment_sum_like = linear(
     "segment_sum_like",
     lambda data, ids, ref, *, lead=0: _sum_kernel(data, ids, ref.shape[lead], lead),
@@ -129,6 +132,7 @@ segment_sum_like = linear(
     ),
     _batch,
     args=("data", "segment_ids", "ref"),
+    sparsity=_by_segment,
     doc="Sums over segments, as many as `ref` has rows.",
 )
 
@@ -208,6 +212,7 @@ def _pair(
             batch=_batch,
             type="".join(part.capitalize() for part in f"{prefix}{name}".split("_")),
             args=args,
+            sparsity=_by_segment,
             doc=doc,
         )
         made.append(op)

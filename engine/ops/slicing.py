@@ -15,6 +15,7 @@ from engine.kinds import check_dtype, linear
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.indexing import OPERAND, getitem_op, placed_shape, placing_rule
+from engine.sparsity import MOVES
 from engine.trace import constant_value
 from engine.value import Value, aval_of, dtype_of, shape_of
 
@@ -59,6 +60,7 @@ boolean_mask_op = linear(
     _mask_batch,
     type="BooleanMask",
     args=("tensor", "mask"),
+    sparsity=MOVES,
     doc="The entries where the mask is true; `axis` is the first dimension that it covers.",
 )
 
@@ -76,6 +78,7 @@ boolean_mask_back_op = linear(
     placed_shape,
     placing_rule,
     args=("ct", "like", "mask"),
+    sparsity=MOVES,
     doc="`ct` where the mask is true, in zeros of the shape of `like`: the transpose of `boolean_mask_op`.",
 )
 

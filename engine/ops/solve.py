@@ -23,6 +23,7 @@ from engine.ops import linalg
 from engine.ops.complexes import complex_op, imag, real
 from engine.ops.linalg import matmul, trace
 from engine.ops.reduce import reduce_sum
+from engine.sparsity import rowwise, scaled
 from engine.structural import conj, sum_to_like
 from engine.value import dtype_of
 
@@ -109,6 +110,7 @@ triangle = linear(
     _triangle_abstract,
     leading(2),
     args=("input",),
+    sparsity=scaled(diagonal=1),
     doc="The lower or upper triangle of matrices, their main diagonal times a factor, zeros elsewhere.",
 )
 
@@ -123,6 +125,7 @@ inverse_op = general(
     batch=leading(2),
     type="MatrixInverse",
     args=("input",),
+    sparsity=rowwise(2, results=(2,)),
     doc="Inverse of square matrices.",
 )
 
@@ -211,6 +214,7 @@ solve_op = general(
     batch=leading(2, 2),
     type="MatrixSolve",
     args=("matrix", "rhs"),
+    sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
     doc="Solutions x of ``matrix @ x = rhs``.",
 )
 
@@ -271,6 +275,7 @@ triangular_solve_op = general(
     batch=leading(2, 2),
     type="MatrixTriangularSolve",
     args=("matrix", "rhs"),
+    sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
     doc="""Solutions x of ``matrix @ x = rhs`` for triangular matrices, whose other triangle is not looked at.
 
     With few right sides the derivative in the matrix costs some 5 times the op: a whole matrix is written twice, which
@@ -358,6 +363,7 @@ cofactor = general(
     jvp=(lambda t, out, x: _cofactor_change(t, out, det_op(x)),),
     batch=leading(2),
     args=("input",),
+    sparsity=rowwise(2, results=(2,)),
     doc="Cofactors, also of singular matrices (where only their own derivative is undefined, infinite or NaN).",
 )
 det_op = general(
@@ -369,6 +375,7 @@ det_op = general(
     batch=leading(2),
     type="MatrixDeterminant",
     args=("input",),
+    sparsity=rowwise(2, results=(0,)),
     doc="""Determinant. Its derivative are the cofactors (the transposed adjugate), also where it is zero.
 
     They cost some 6 times the op: an inverse is three times the arithmetic of the factorization.
@@ -434,6 +441,7 @@ slogdet_op = general(
     type="LogMatrixDeterminant",
     args=("input",),
     multi=True,
+    sparsity=rowwise(2, results=(0, 0)),
     doc="""Sign and logarithm of the absolute value of the determinant.
 
     The derivative, an inverse, costs some 5 times the op: three times the arithmetic of the factorization, and more

@@ -19,6 +19,7 @@ from engine.ops.compare import cast, equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.extrema import reduce_max_op
 from engine.ops.reduce import mean_kernel, reduce_sum_op, reduce_with, reduction, sum_kernel
+from engine.sparsity import along
 from engine.value import dtype_of
 
 
@@ -43,6 +44,7 @@ center = linear(
     lambda ct, x, *, axis: center(ct, axis=axis),
     _center_abstract,
     axis_param,
+    sparsity=along,
     doc="x less its mean over `axis` (negative): a projection, hence its own transpose.",
 )
 

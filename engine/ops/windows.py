@@ -23,6 +23,7 @@ from engine.kinds import check_dtype, linear
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.shape import as_dims, known_dims, shape
+from engine.sparsity import MOVES, collected
 
 Dims = tuple[int | None, ...]
 
@@ -256,6 +257,21 @@ def _patches_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Av
     return Aval((*batch, *inner, _product(channels, math.prod(size))), x.dtype)
 
 
+def tap_numbers(shape: tuple[int, ...], size: tuple[int, ...], windows: Windows) -> Any:
+    """For each tap of a window, and each entry of what windows give of data of this shape: which element it reads.
+
+    Elements are counted in C order; -1 is one of the padding.
+
+    Returns
+    -------
+    array of int, shape (taps, entries)
+    """
+    numbers = np.arange(1, 1 + math.prod(shape)).reshape(shape)
+    read = _patches_kernel(numbers, size=size, windows=windows)
+    per_tap = read.reshape(math.prod(read.shape[:-1]), math.prod(size), shape[-1]).swapaxes(0, 1)
+    return per_tap.reshape(math.prod(size), -1) - 1
+
+
 def _overlay_kernel(ct: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
     *space, channels = as_dims(sizes)[-1 - len(size) :]
     along = spans("extract_patches", space, size, windows)
@@ -288,6 +304,7 @@ extract_patches_op = linear(
     over_images,
     type="ExtractImagePatches",
     args=("images",),
+    sparsity=MOVES,
     doc="The windows of images, each laid out in the channels.",
 )
 overlay_patches_op = linear(
@@ -297,6 +314,7 @@ overlay_patches_op = linear(
     _overlay_abstract,
     over_images,
     args=("ct", "sizes"),
+    sparsity=collected(lambda out, ct, sizes, **params: _patches_kernel(out, **params)),
     doc="Windows added up where they lie in images of the shape `sizes`: the transpose of `extract_patches_op`.",
 )
 
