@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
+import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,14 +12,21 @@ from scipy import sparse
 
 import graph_api
 import tape_api
+from bench.namespaces import ArrayNamespace
 from bench.problems import Problem, Values
 from engine import replay
+from engine.jacobian import plan, recorded
 
 Runner = Callable[[], Any]
 MODES = ("graph", "tape")
 METHODS = ("auto", "forward", "reverse", "row loop", "numeric")
 LARGEST = 1 << 28
 """Bytes of a dense result beyond which nobody wants it."""
+LONGEST_LOOP = 2048
+"""Rows or columns of a Jacobian that is computed one by one."""
+
+MOST_SEEDS = 4096
+"""Rows or columns of a dense Jacobian beyond which its mode is not forced: the planner alone knows better ways."""
 
 
 class NotHere(Exception):
@@ -35,11 +43,40 @@ def ours(problem: Problem, values: Values, mode: str, method: str = "auto") -> R
     """
     if method == "numeric":
         return _numeric(problem, values, function(problem, values, mode))
+    if method in ("forward", "reverse") and problem.format == "dense":
+        seeds = shape(problem, values)[method == "forward"]
+        if seeds > MOST_SEEDS:
+            raise NotHere(f"{seeds} seeds")
     if method == "row loop":
-        if problem.kind != "jacobian" or problem.format != "dense":
-            raise NotHere("row by row: only for dense Jacobians")
         return _graph_rows(problem, values) if mode == "graph" else _tape_rows(problem, values)
     return (_graph if mode == "graph" else _tape)(problem, values, method)
+
+
+def shape(problem: Problem, values: Values) -> tuple[int, int]:
+    """Rows and columns of the derivative; for a batch Jacobian, of one block."""
+    columns = sum(v.size for v in values[: problem.sources])
+    if problem.kind == "hessian":
+        return columns, columns
+    rows = np.size(problem.function(ArrayNamespace(np), *values))
+    batch = len(values[0]) if problem.kind == "batch_jacobian" else 1
+    return rows // batch, columns // batch
+
+
+def methods(problem: Problem) -> tuple[str, ...]:
+    """The methods that make sense for a problem."""
+    looped = problem.kind == "jacobian" and problem.format == "dense"
+    return tuple(m for m in METHODS if looped or m not in ("row loop", "numeric"))
+
+
+def stages(problem: Problem, values: Values, mode: str) -> dict[str, float]:
+    """Seconds of what is done once: for a graph, building the function and adding the derivative to it."""
+    if mode != "graph":
+        return {}
+    start = time.perf_counter()
+    built = _built(problem, values)
+    middle = time.perf_counter()
+    _derived(problem, *built[:2], "auto")
+    return {"trace": middle - start, "plan": time.perf_counter() - middle}
 
 
 def function(problem: Problem, values: Values, mode: str) -> Callable[..., Any]:
@@ -54,9 +91,9 @@ def function(problem: Problem, values: Values, mode: str) -> Callable[..., Any]:
 
 
 def forget() -> None:
-    """Forget what is kept of recordings seen before, so that the next call is a first one."""
-    replay._compiled.clear()
-    replay._walks.clear()
+    """Forget what is kept of plans made and recordings seen before, so that the next call is a first one."""
+    for kept in (plan._plans, recorded._compiled, replay._compiled, replay._walks):
+        kept.clear()
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------------
@@ -72,21 +109,20 @@ def _built(problem: Problem, values: Values) -> tuple[Any, list[Any], Any]:
 
 
 def _graph(problem: Problem, values: Values, method: str) -> Runner:
-    tf = graph_api
     target, given, session = _built(problem, values)
-    with target.graph.as_default():
-        if problem.kind == "hessian":
-            options = _options(tf.hessians, problem, method)
-            result = tf.hessians(target, given, **options)
-        elif problem.kind == "batch_jacobian":
-            transform = getattr(tf, "batch_jacobian", None)
-            if transform is None:
-                raise NotHere("graph_api has no batch_jacobian yet")
-            result = [transform(target, given[0], **_options(transform, problem, method))]
-        else:
-            result = tf.jacobian(target, given, **_options(tf.jacobian, problem, method))
+    result = _derived(problem, target, given, method)
     feed = dict(zip(given, values, strict=False))
     return lambda: session.run(result, feed)
+
+
+def _derived(problem: Problem, target: Any, given: list[Any], method: str) -> Any:
+    """The derivative, added to the target's graph."""
+    options = _options(problem, method)
+    with target.graph.as_default():
+        if problem.kind == "jacobian":
+            return graph_api.jacobian(target, given, **options)
+        transform = graph_api.hessian if problem.kind == "hessian" else graph_api.batch_jacobian
+        return [transform(target, given[0], **options)]
 
 
 def _graph_rows(problem: Problem, values: Values) -> Runner:
@@ -94,7 +130,7 @@ def _graph_rows(problem: Problem, values: Values) -> Runner:
     target, given, session = _built(problem, values)
     with target.graph.as_default():
         seed = tf.placeholder(target.dtype, target.shape)
-        row = tf.gradients(target, given, grad_ys=seed)
+        row = [tf.convert_to_tensor(g) for g in tf.gradients(target, given, grad_ys=seed)]
     seeds = _seeds(target, problem)
     feed = dict(zip(given, values, strict=False))
     return lambda: _stacked([session.run(row, {**feed, seed: one}) for one in seeds])
@@ -106,31 +142,18 @@ def _graph_rows(problem: Problem, values: Values) -> Runner:
 def _tape(problem: Problem, values: Values, method: str) -> Runner:
     tf = tape_api
     sources, constants = _tensors(problem, values)
-    name = "jacobian" if problem.kind == "hessian" else problem.kind
-    options = _options(getattr(tf.GradientTape, name), problem, method)
+    options = _options(problem, method)
 
-    def jacobian() -> Any:
+    def run() -> Any:
         with tf.GradientTape() as tape:
             tape.watch(sources)
             y = problem.function(tf, *sources, *constants)
-        return tape.jacobian(y, sources, **options)
+        if problem.kind == "jacobian":
+            return tape.jacobian(y, sources, **options)
+        transform = tape.hessian if problem.kind == "hessian" else tape.batch_jacobian
+        return [transform(y, sources[0], **options)]
 
-    def batch_jacobian() -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(sources)
-            y = problem.function(tf, *sources, *constants)
-        return [tape.batch_jacobian(y, sources[0], **options)]
-
-    def hessian() -> Any:
-        with tf.GradientTape() as outer:
-            outer.watch(sources)
-            with tf.GradientTape() as inner:
-                inner.watch(sources)
-                y = problem.function(tf, *sources, *constants)
-            gradients = inner.gradient(y, sources)
-        return [outer.jacobian(gradients[0], sources[0], **options)]
-
-    return {"jacobian": jacobian, "batch_jacobian": batch_jacobian, "hessian": hessian}[problem.kind]
+    return run
 
 
 def _tape_rows(problem: Problem, values: Values) -> Runner:
@@ -142,7 +165,8 @@ def _tape_rows(problem: Problem, values: Values) -> Runner:
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(sources)
             y = problem.function(tf, *sources, *constants)
-        return _stacked([[g.numpy() for g in tape.gradient(y, sources, output_gradients=one)] for one in seeds])
+        rows = [tape.gradient(y, sources, output_gradients=one) for one in seeds]
+        return _stacked([[tf.convert_to_tensor(g).numpy() for g in row] for row in rows])
 
     return run
 
@@ -155,24 +179,19 @@ def _tensors(problem: Problem, values: Values) -> tuple[list[Any], list[Any]]:
 # ---- parts -----------------------------------------------------------------------------------------------------------
 
 
-def _options(transform: Callable[..., Any], problem: Problem, method: str) -> dict[str, str]:
+def _options(problem: Problem, method: str) -> dict[str, Any]:
     """The keywords that ask for this method and the problem's format."""
-    wanted = {}
-    if method != "auto":
-        wanted["mode"] = method
-    if problem.format != "dense":
-        wanted["format"] = problem.format
-    missing = set(wanted) - set(inspect.signature(transform).parameters)
-    if missing:
-        raise NotHere(f"{transform.__name__} has no argument {' or '.join(sorted(missing))} yet")
-    return wanted
+    options: dict[str, Any] = {"mode": method}
+    return options if problem.kind == "batch_jacobian" else {**options, "format": problem.format}
 
 
 def _seeds(target: Any, problem: Problem) -> Any:
     """The rows of the identity in the target's shape."""
-    shape = tuple(int(n) for n in target.shape)
-    size = int(np.prod(shape))
-    return np.eye(size, dtype=problem.dtype).reshape(size, *shape)
+    dims = tuple(int(n) for n in target.shape)
+    size = math.prod(dims)
+    if size > LONGEST_LOOP:
+        raise NotHere(f"{size} rows, one by one")
+    return np.eye(size, dtype=problem.dtype).reshape(size, *dims)
 
 
 def _stacked(rows: Sequence[Sequence[Any]]) -> list[Any]:
@@ -181,10 +200,11 @@ def _stacked(rows: Sequence[Sequence[Any]]) -> list[Any]:
 
 def _numeric(problem: Problem, values: Values, call: Callable[..., Any]) -> Runner:
     """Central differences, an input at a time."""
-    if problem.kind != "jacobian" or problem.format != "dense" or problem.dtype == np.float32:
-        raise NotHere("numeric: only for dense Jacobians in float64")
     sources = values[: problem.sources]
-    h = 1e-5
+    columns = sum(s.size for s in sources)
+    if columns > LONGEST_LOOP:
+        raise NotHere(f"{columns} columns, one by one")
+    h = np.cbrt(np.finfo(problem.dtype).eps)
 
     def run() -> Any:
         blocks = []
@@ -226,14 +246,13 @@ def as_array(x: Any) -> Any:
     return np.asarray(x)
 
 
-def check(problem: Problem, values: Values, result: Any, tolerance: float | None = None) -> Any:
-    """Assert that a result is right; return it as a matrix."""
+def check(problem: Problem, values: Values, result: Any, method: str = "auto") -> Any:
+    """Assert that a result is right, to two thirds of the dtype's digits (numeric: to one); return a matrix."""
     found, expected = matrix(problem, values, result), problem.expected(*values)
     assert found.shape == expected.shape, f"{problem.name}: shape {found.shape}, expected {expected.shape}"
     difference = found - expected
     error = np.max(np.abs(difference.data if sparse.issparse(difference) else difference), initial=0.0)
     largest = np.max(np.abs(expected.data if sparse.issparse(expected) else expected), initial=0.0)
-    if tolerance is None:
-        tolerance = 1e-5 if problem.dtype == np.float32 else 1e-9
+    tolerance = np.finfo(problem.dtype).eps ** (1 / 3 if method == "numeric" else 2 / 3)
     assert error <= tolerance * largest, f"{problem.name}: off by {error:.3g}, largest entry {largest:.3g}"
     return found

@@ -5,6 +5,8 @@ Each library has one or more ways; the fastest is what we compare ourselves with
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -15,15 +17,15 @@ from scipy import sparse
 
 from bench import peers
 from bench.casadi_arrays import CasadiArray, CasadiNamespace
-from bench.jacobians import LARGEST, NotHere, Runner
+from bench.jacobians import LARGEST, LONGEST_LOOP, NotHere, Runner, shape
 from bench.namespaces import ArrayNamespace, TorchNamespace
 from bench.problems import Problem, Size, Values
 
 Ways = dict[str, Callable[[], Any]]
-LONGEST_LOOP = 2048
-"""Rows of a Jacobian that is computed one by one."""
-LARGEST_SYMBOLIC = 100_000
-"""Elements of the target that CasADi has a symbol for each."""
+LARGEST_SPARSE = {"casadi SX": 20_000, "casadi MX": 1_000_000, "asdex": 200_000}
+"""Rows beyond which the first call of the sparse peers takes minutes."""
+LARGEST_ARROWHEAD = 2_000
+"""The same for an arrowhead: 10,000 rows took half a minute in either (November 2026)."""
 
 
 def peer_jacobian(name: str, problem: Problem, size: Size) -> Runner:
@@ -34,7 +36,8 @@ def peer_jacobian(name: str, problem: Problem, size: Size) -> Runner:
     NotHere
         If the library is not meant for this problem.
     """
-    return fastest(peer_ways(name, problem, problem.values(size)))[1]
+    ways = peer_ways(name, problem, problem.values(size))
+    return ways[fastest(ways)]
 
 
 def peer_ways(name: str, problem: Problem, values: Values) -> Ways:
@@ -45,40 +48,51 @@ def peer_ways(name: str, problem: Problem, values: Values) -> Ways:
     NotHere
         If the library is not meant for this problem.
     """
-    return PEERS[name](problem, values)
+    return PEERS[name][1](problem, values)
 
 
-def fastest(ways: Ways) -> tuple[str, Runner]:
-    """Which of several ways is the fastest once it is warm."""
-    if len(ways) == 1:
-        ((name, run),) = ways.items()
-        run()
-        return name, run
-    return min(ways.items(), key=lambda item: _seconds(item[1]))
+def installed() -> list[str]:
+    """The peers whose library is there."""
+    return [name for name, (library, _) in PEERS.items() if importlib.util.find_spec(library)]
 
 
-def _seconds(run: Runner) -> float:
+def fastest(ways: Ways) -> str:
+    """Which of several ways is the fastest once it is warm; warms them up."""
+    return min(ways, key=lambda name: _seconds(ways[name], rounds=3 if len(ways) > 1 else 0))
+
+
+def _seconds(run: Runner, rounds: int) -> float:
     run()
-    times = []
-    for _ in range(3):
+    times = [0.0]
+    for _ in range(rounds):
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)
-    return min(times)
+    return min(times[1:], default=0.0)
+
+
+def forget() -> None:
+    """Forget what JAX keeps of functions compiled before, so that the next call is a first one."""
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
 
 
 def _dense_only(problem: Problem, values: Values, loop: bool = False) -> None:
     """Refuse what would fill the memory, or take forever."""
-    columns = sum(v.size for v in values[: problem.sources])
-    rows = columns if problem.kind == "hessian" else _rows(problem, values)
-    if problem.kind != "batch_jacobian" and rows * columns * np.dtype(problem.dtype).itemsize > LARGEST:
+    rows, columns = shape(problem, values)
+    if rows * columns * np.dtype(problem.dtype).itemsize > LARGEST:
         raise NotHere(f"a dense result of {rows} x {columns} is too large")
     if loop and rows > LONGEST_LOOP:
         raise NotHere(f"{rows} rows, one by one")
 
 
-def _rows(problem: Problem, values: Values) -> int:
-    return int(np.size(problem.function(ArrayNamespace(np), *values)))
+def _sparse_only(problem: Problem, values: Values, way: str) -> None:
+    """Refuse what is not sparse, or would take minutes to plan."""
+    if problem.format != "csr":
+        raise NotHere("only for sparse problems")
+    rows, _ = shape(problem, values)
+    if rows > (LARGEST_ARROWHEAD if problem.name == "arrowhead" else LARGEST_SPARSE[way]):
+        raise NotHere(f"planning takes too long for {rows} rows")
 
 
 def _split(problem: Problem, tensors: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -138,7 +152,7 @@ def _jax(problem: Problem, values: Values) -> Ways:
     function, sources = _jax_function(problem, values)
     return {
         name: _waiting(jax, jax.jit(transform), sources)
-        for name, transform in _transforms(jax, jax.vmap, problem, function).items()
+        for name, transform in _transforms(jax, jax.vmap, problem, function, shape(problem, values)).items()
     }
 
 
@@ -146,18 +160,22 @@ def _waiting(jax: Any, function: Callable[..., Any], sources: list[Any]) -> Runn
     return lambda: jax.block_until_ready(function(*sources))
 
 
-def _transforms(library: Any, vmap: Any, problem: Problem, function: Callable[..., Any]) -> Ways:
-    """The transforms of JAX and of ``torch.func``, which have the same names."""
+def _transforms(
+    library: Any, vmap: Any, problem: Problem, function: Callable[..., Any], sizes: tuple[int, int]
+) -> Ways:
+    """The transforms of JAX and of ``torch.func``, which have the same names; only those whose seeds fit the memory."""
     numbers = tuple(range(problem.sources))
     if problem.kind == "hessian":
-        return {"hessian": library.hessian(function, argnums=numbers[:1])}
+        return {"hessian": _listed(library.hessian(function))}
+    itemsize = np.dtype(problem.dtype).itemsize
+    names = [name for name, n in zip(("jacrev", "jacfwd"), sizes, strict=True) if n * n * itemsize <= LARGEST]
     if problem.kind == "jacobian":
-        return {way: getattr(library, way)(function, argnums=numbers) for way in ("jacrev", "jacfwd")}
+        return {name: getattr(library, name)(function, argnums=numbers) for name in names}
 
     def one(row: Any) -> Any:
         return function(row[None])[0]
 
-    return {way: _listed(vmap(getattr(library, way)(one))) for way in ("jacrev", "jacfwd")}
+    return {name: _listed(vmap(getattr(library, name)(one))) for name in names}
 
 
 def _listed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -166,7 +184,7 @@ def _listed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _asdex(problem: Problem, values: Values) -> Ways:
     """Sparse, upon JAX; finding pattern and colours is part of the first call."""
-    _sparse_only(problem)
+    _sparse_only(problem, values, "asdex")
     asdex, jax = peers.asdex(), peers.jax()
     function, sources = _jax_function(problem, values)
     shapes = [s.shape for s in sources]
@@ -205,11 +223,6 @@ class _Coordinates:
         return sparse.csr_array((np.asarray(self._block.data), (rows, columns)), shape=self._block.shape)
 
 
-def _sparse_only(problem: Problem) -> None:
-    if problem.format != "csr":
-        raise NotHere("only for sparse problems")
-
-
 # ---- PyTorch ---------------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +237,9 @@ def _torch(problem: Problem, values: Values) -> Ways:
 
     return {
         name: _given(transform, sources)
-        for name, transform in _transforms(torch.func, torch.func.vmap, problem, function).items()
+        for name, transform in _transforms(
+            torch.func, torch.func.vmap, problem, function, shape(problem, values)
+        ).items()
     }
 
 
@@ -258,10 +273,10 @@ def _autograd(problem: Problem, values: Values) -> Ways:
 
 def _casadi(problem: Problem, values: Values) -> Ways:
     """With a symbol for each number, or for each matrix; building the function is part of the first call."""
-    _sparse_only(problem)
+    _sparse_only(problem, values, "casadi MX")
     casadi = peers.casadi()
     ways = {"MX": _casadi_way(casadi, casadi.MX, problem, values)}
-    if _rows(problem, values) <= LARGEST_SYMBOLIC:
+    if shape(problem, values)[0] <= LARGEST_SPARSE["casadi SX"]:
         ways["SX"] = _casadi_way(casadi, casadi.SX, problem, values)
     return ways
 
@@ -302,13 +317,14 @@ class _CasadiMatrix:
         return sparse.csr_array(self._matrix.sparse())
 
 
-PEERS: dict[str, Callable[[Problem, Values], Ways]] = {
-    "tf_graph": lambda problem, values: _tensorflow(problem, values, jit_compile=False),
-    "tf_eager": _tensorflow,
-    "tf_xla": lambda problem, values: _tensorflow(problem, values, jit_compile=True),
-    "jax": _jax,
-    "torch": _torch,
-    "autograd": _autograd,
-    "casadi": _casadi,
-    "asdex": _asdex,
+PEERS: dict[str, tuple[str, Callable[[Problem, Values], Ways]]] = {
+    "tf_graph": ("tensorflow", lambda problem, values: _tensorflow(problem, values, jit_compile=False)),
+    "tf_eager": ("tensorflow", _tensorflow),
+    "tf_xla": ("tensorflow", lambda problem, values: _tensorflow(problem, values, jit_compile=True)),
+    "jax": ("jax", _jax),
+    "torch": ("torch", _torch),
+    "autograd": ("autograd", _autograd),
+    "casadi": ("casadi", _casadi),
+    "asdex": ("asdex", _asdex),
 }
+"""By name: the library to import, and what gives its ways."""

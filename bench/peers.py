@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 import warnings
 from typing import Any
 
@@ -30,6 +31,8 @@ def jax() -> Any:
 
 def torch() -> Any:
     """PyTorch, or skip the test."""
+    if "tensorflow" in sys.modules and "torch" not in sys.modules:
+        pytest.skip("PyTorch must be imported before TensorFlow")
     return _import("torch")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ def mlp_rows(x: Any, *weights: Any) -> Any:
 
 def _weights(widths: Sequence[int], rng: np.random.Generator) -> list[Any]:
     weights = []
-    for n, m in zip(widths, widths[1:], strict=False):
+    for n, m in itertools.pairwise(widths):
         weights += [rng.normal(size=(n, m)) / np.sqrt(n), 0.1 * rng.normal(size=m)]
     return weights
 

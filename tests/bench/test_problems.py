@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import graph_api
-import tape_api
 from bench import problems
 from bench.namespaces import ArrayNamespace
 from bench.problems import PROBLEMS, Problem, Size, label

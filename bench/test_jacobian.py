@@ -1,0 +1,181 @@
+"""What derivatives cost: every problem, in graph and tape mode by each method, and by the peers that are installed.
+
+``pytest bench -k jacobian --benchmark-enable`` (with ``--full``: the large sizes too). A benchmark is called
+``problem-size-mode-method``; its results are checked, and what was found out about it is in its ``extra_info``.
+Where benchmarks are disabled, the smallest size of each problem runs once, by our own methods.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from bench import jacobians, peer_jacobians
+from bench.jacobians import MODES, NotHere, Runner
+from bench.measure import peak_bytes
+from bench.problems import PROBLEMS, Problem, Size, label
+
+BEST = "best"
+"""The method of a peer: the fastest of its ways."""
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    """The cases; their number depends on what is installed and on ``--full``."""
+    options = metafunc.config.option
+    measured = options.benchmark_enable or not options.benchmark_disable
+    peers = peer_jacobians.installed() if measured else []
+    first_only = "cold" in metafunc.function.__name__
+    cases = [
+        _case(problem, size, mode, method, first_only)
+        for problem in PROBLEMS.values()
+        for size in (problem.sizes(getattr(options, "full", False)) if measured else problem.quick[:1])
+        for mode, method in [
+            *((mode, method) for mode in MODES for method in jacobians.methods(problem)),
+            *((peer, BEST) for peer in peers),
+        ]
+        if method in ("auto", BEST) or not first_only
+    ]
+    metafunc.parametrize(("problem", "size", "mode", "method"), cases)
+
+
+def _case(problem: Problem, size: Size, mode: str, method: str, cold: bool) -> Any:
+    group = f"{problem.name} {label(size)}" + (", first call" if cold else "")
+    name = f"{problem.name}-{label(size)}-{mode}-{method}"
+    marks = [pytest.mark.benchmark(group=group)]
+    if mode not in MODES:
+        # what a peer warns about is its own affair
+        marks.append(pytest.mark.filterwarnings("ignore"))
+    return pytest.param(problem, size, mode, method, id=name, marks=marks)
+
+
+def test_jacobian(benchmark: Any, problem: Problem, size: Size, mode: str, method: str) -> None:
+    """A later call."""
+    place = _place(problem, size)
+    with _or_skipped(mode, method):
+        run = place.prepared(mode, method)
+    result = benchmark(run)
+    matrix = jacobians.check(problem, place.values, result, method)
+    benchmark.extra_info.update(_facts(place, mode, method, matrix), stage="warm")
+    if benchmark.enabled and mode in MODES:
+        benchmark.extra_info["j_over_f"] = benchmark.stats.stats.median / place.function_seconds(mode)
+        benchmark.extra_info["peak_bytes"] = peak_bytes(run)
+        if method == "auto":
+            benchmark.extra_info["stages"] = jacobians.stages(problem, place.values, mode)
+
+
+def test_jacobian_cold(benchmark: Any, problem: Problem, size: Size, mode: str, method: str) -> None:
+    """The first call, with everything that is done once: recording or tracing, planning, compiling."""
+    place = _place(problem, size)
+    with _or_skipped(mode, method):
+        first = place.unprepared(mode, method)
+        jacobians.forget()
+        peer_jacobians.forget()
+        result = benchmark.pedantic(first, rounds=1)
+    matrix = jacobians.check(problem, place.values, result)
+    benchmark.extra_info.update(_facts(place, mode, method, matrix), stage="cold")
+
+
+@contextlib.contextmanager
+def _or_skipped(mode: str, method: str) -> Iterator[None]:
+    try:
+        yield
+    except NotHere as reason:
+        pytest.skip(f"{mode}, {method}: {reason}")
+
+
+# ---- a problem of one size -------------------------------------------------------------------------------------------
+
+_fastest: dict[tuple[str, Size, str], str] = {}
+"""Which of a peer's ways is the fastest, by problem, size and peer."""
+
+
+class Place:
+    """A problem of one size: its inputs, and what was prepared to be timed, since a case may be run several times."""
+
+    def __init__(self, problem: Problem, size: Size) -> None:
+        self.problem, self.size = problem, size
+        self.values = problem.values(size)
+        self._runners: dict[tuple[str, str], Runner] = {}
+        self._seconds: dict[str, float] = {}
+
+    def prepared(self, mode: str, method: str) -> Runner:
+        """What to time, warmed up."""
+        key = (mode, method)
+        if key not in self._runners:
+            if mode in MODES:
+                run = jacobians.ours(self.problem, self.values, mode, method)
+                # a recording that was seen a few times is compiled
+                for _ in range(4 if method not in ("row loop", "numeric") else 1):
+                    run()
+            else:
+                ways = self._ways(mode)
+                name = _fastest[self.problem.name, self.size, mode] = peer_jacobians.fastest(ways)
+                run = ways[name]
+            self._runners[key] = run
+        return self._runners[key]
+
+    def unprepared(self, mode: str, method: str) -> Runner:
+        """What does everything from the start."""
+        if mode in MODES:
+            return lambda: jacobians.ours(self.problem, self.values, mode, method)()
+        ways = self._ways(mode)
+        return ways[self.way(mode) or next(iter(ways))]
+
+    def way(self, mode: str) -> str:
+        """The fastest of a peer's ways, if known."""
+        return _fastest.get((self.problem.name, self.size, mode), "")
+
+    def function_seconds(self, mode: str) -> float:
+        """What the function alone costs."""
+        if mode not in self._seconds:
+            call = jacobians.function(self.problem, self.values, mode)
+            self._seconds[mode] = _median_seconds(lambda: call(*self.values[: self.problem.sources]))
+        return self._seconds[mode]
+
+    def _ways(self, peer: str) -> peer_jacobians.Ways:
+        return peer_jacobians.peer_ways(peer, self.problem, self.values)
+
+
+@functools.lru_cache(maxsize=1)
+def _place(problem: Problem, size: Size) -> Place:
+    return Place(problem, size)
+
+
+def _median_seconds(call: Callable[[], Any]) -> float:
+    call()
+    times: list[float] = []
+    while len(times) < 5 or (sum(times) < 0.1 and len(times) < 1000):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def _facts(place: Place, mode: str, method: str, matrix: Any) -> dict[str, Any]:
+    columns = sum(v.size for v in place.values[: place.problem.sources])
+    found = {
+        "problem": place.problem.name,
+        "size": label(place.size),
+        "mode": mode,
+        "method": method,
+        "m": math.prod(matrix.shape) // columns,
+        "n": columns,
+        "nnz": int(matrix.nnz if sparse.issparse(matrix) else np.count_nonzero(matrix)),
+        "bytes": _bytes(matrix),
+    }
+    way = place.way(mode)
+    return {**found, "way": way} if way else found
+
+
+def _bytes(matrix: Any) -> int:
+    parts = (matrix.data, matrix.indices, matrix.indptr) if sparse.issparse(matrix) else (matrix,)
+    return sum(int(part.nbytes) for part in parts)
