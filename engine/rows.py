@@ -1,5 +1,8 @@
 """Are the rows of a batch independent? The check behind `batch_jacobian`.
 
+Most functions show by their structure that they are (`engine.jacobian.rows`), and that is the end of it. Where the
+structure cannot tell, for an op says nothing of its sparsity or couplings cancel, numbers decide.
+
 A row-wise function keeps a tangent that lives in some rows of the source within the same rows of whatever is computed
 from it. So random tangents in chosen sets of rows, pushed forward together, show whether rows are coupled, and where:
 at the first node that spreads a tangent beyond its rows. The sets are "bit k of the row number is 0" and "... is 1",
@@ -20,8 +23,10 @@ from engine.batching import Batched, batch_level, unbatch
 from engine.eager import EagerTensor
 from engine.errors import InvalidArgumentError
 from engine.forward import forward
+from engine.jacobian.rows import coupling, culprit
 from engine.op import Node
 from engine.tape import paused
+from engine.trace import constant_value
 from engine.value import dtype_of, known_shape, shape_of
 
 
@@ -37,6 +42,8 @@ def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> N
     rows = shape[0]
     if not isinstance(target, EagerTensor) or not rows or rows < 2 or not dtype_of(target).is_differentiable:
         return
+    if coupling(nodes, source, target, constant_value) is None:
+        return
     outside = _outside(rows)
     random = np.random.default_rng(0).uniform(0.5, 1.5, shape)
     inside = ~outside.reshape(outside.shape + (1,) * (len(shape) - 1))
@@ -47,10 +54,10 @@ def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> N
         tangents = [None if t is None else unbatch(t, level, len(outside)) for t in found]
     if not _spreads(tangents[-1], outside):
         return
-    reached = dict(zip(map(id, values), tangents[:-1], strict=True))
-    culprit = _culprit(nodes, reached, outside)
+    reached = {id(value): t for value, t in zip(values, tangents[:-1], strict=True) if t is not None}
+    node = culprit(nodes, rows, reached, lambda value: _spreads(reached.get(id(value)), outside))
     raise InvalidArgumentError(
-        f"batch_jacobian: the rows of the target are not independent: {_describe(culprit)} couples the {rows} rows of "
+        f"batch_jacobian: the rows of the target are not independent: {_describe(node)} couples the {rows} rows of "
         f"the source. Use jacobian for the full derivative"
     )
 
@@ -67,36 +74,6 @@ def _spreads(tangents: Any, outside: np.ndarray) -> bool:
         return False
     array = tangents._array if isinstance(tangents, EagerTensor) else tangents
     return array.shape[:2] != outside.shape or bool(np.any(array[outside] != 0))
-
-
-def _culprit(nodes: Sequence[Node], reached: dict[int, Any], outside: np.ndarray) -> Node:
-    """The node to blame: the first that mixes rows, or the one before it that gave up the row axis."""
-    rows = outside.shape[1]
-    by_output = {id(out): node for node in nodes for out in node.outputs}
-    for node in nodes:
-        mixed = [out for out in node.outputs if _has_rows(out, rows) and _spreads(reached.get(id(out)), outside)]
-        if not mixed:
-            continue
-        for x in node.inputs:
-            if reached.get(id(x)) is not None and not _has_rows(x, rows):
-                return _first_without_rows(by_output[id(x)], by_output, reached, rows)
-        return node
-    return next(node for node in reversed(nodes) if reached.get(id(node.outputs[0])) is not None)
-
-
-def _has_rows(x: Any, rows: int) -> bool:
-    shape = shape_of(x)
-    return shape is not None and shape[:1] == (rows,)
-
-
-def _first_without_rows(node: Node, by_output: dict[int, Node], reached: dict[int, Any], rows: int) -> Node:
-    while True:
-        for x in node.inputs:
-            if reached.get(id(x)) is not None and not _has_rows(x, rows) and id(x) in by_output:
-                node = by_output[id(x)]
-                break
-        else:
-            return node
 
 
 def _describe(node: Node) -> str:

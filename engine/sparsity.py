@@ -143,6 +143,12 @@ class Site:
         return self._numbered
 
 
+def every(site: Site, i: int) -> list[Links]:
+    """Every element of each result depends on every element of operand i: what holds of any op."""
+    operand = np.zeros(site.size(i), np.int64)
+    return [[Link(np.zeros(math.prod(out), np.int64), operand, 1)] for out in site.results]
+
+
 # ---- elementwise, moves ----------------------------------------------------------------------------------------------
 
 

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from engine.op import Node
-from engine.sparsity import Labels, Link, Links, Moves, Site, UnknownContentsError
+from engine.sparsity import Labels, Link, Links, Moves, Site, UnknownContentsError, every
 from engine.value import dtype_of, known_shape
 
 SMALL = 10_000
@@ -313,11 +313,13 @@ def patterns(
         If the shape of a value on the way is not known; the message names the op.
     """
     sizes = [_size(x, "patterns") for x in sources]
-    starts = {id(x): {j: Pattern.identity(sizes[j])} for j, x in enumerate(sources)}
-    found = _followed(nodes, starts, targets, contents)
+    starts: dict[int, Row] = {}
+    for j, x in enumerate(sources):
+        starts.setdefault(id(x), {})[j] = Pattern.identity(sizes[j])
+    # what comes last is kept; the patterns on the way are let go
+    found = deque(followed(nodes, starts, targets, contents), maxlen=len(targets))
     return [
-        [row.get(j) or Pattern.zero(_size(y, "patterns"), size) for j, size in enumerate(sizes)]
-        for y, row in zip(targets, found, strict=True)
+        [row.get(j) or Pattern.zero(_size(y, "patterns"), size) for j, size in enumerate(sizes)] for y, row in found
     ]
 
 
@@ -349,23 +351,31 @@ Row = dict[int, Pattern]
 """The patterns of one value, by the number of the source."""
 
 
-def _followed(nodes: Sequence[Node], starts: dict[int, Row], targets: Iterable[Any], contents: Contents) -> list[Row]:
-    """The patterns of the targets, from those that some values (given by identity) start with."""
-    targets = list(targets)
+def followed(
+    nodes: Sequence[Node], starts: dict[int, Row], targets: Sequence[Any], contents: Contents
+) -> Iterator[tuple[Any, Row]]:
+    """The patterns of all values on the way to some targets, in order, and then those of the targets.
+
+    Parameters
+    ----------
+    starts : dict
+        What values, given by identity, start with.
+    """
     path = _between(nodes, set(starts), targets)
     left = Counter(id(x) for node in path for x in node.inputs)
     left.update(id(y) for y in targets)
     known = dict(starts)
     for node in path:
-        step = _step(node, known, contents)
-        for out, row in zip(node.outputs, step.rows, strict=True):
+        for out, row in zip(node.outputs, _step(node, known, contents), strict=True):
             if left[id(out)] and dtype_of(out).is_differentiable:
                 known[id(out)] = {**row, **known.get(id(out), {})}
+                yield out, known[id(out)]
         for x in node.inputs:
             left[id(x)] -= 1
             if not left[id(x)]:
                 known.pop(id(x), None)
-    return [known.get(id(y), {}) for y in targets]
+    for y in targets:
+        yield y, known.get(id(y), {})
 
 
 def _between(nodes: Sequence[Node], sources: set[int], targets: Iterable[Any]) -> list[Node]:
@@ -386,37 +396,19 @@ def _between(nodes: Sequence[Node], sources: set[int], targets: Iterable[Any]) -
     return path[::-1]
 
 
-class Step(NamedTuple):
-    """What one node makes of the patterns of its operands.
-
-    Attributes
-    ----------
-    rows : list of dict
-        Per output.
-    certain : bool
-        Whether the op has a rule, and the rule knew all that it needed.
-    """
-
-    rows: list[Row]
-    certain: bool
-
-
-def _step(node: Node, known: dict[int, Row], contents: Contents) -> Step:
+def _step(node: Node, known: dict[int, Row], contents: Contents) -> list[Row]:
+    """What a node makes of the patterns of its operands, per output."""
     site = Site(node, contents)
     live = [i for i, x in enumerate(node.inputs) if known.get(id(x)) and site.carries(i)]
     given = [known[id(node.inputs[i])] for i in live]
     columns = {j: pattern.shape[1] for row in given for j, pattern in row.items()}
-    rule = node.op.sparsity
     try:
-        if rule is None:
-            raise UnknownContentsError
         if len(live) > 1 and node.op.moves:
-            return Step(_gathered(site, known, columns), True)
+            return _gathered(site, known, columns)
         links = [_links(site, i) for i in live]
     except UnknownContentsError:
-        every = [_every(site, i) for i in live]
-        return Step([_linked(given, [of[k] for of in every], columns) for k in range(len(node.outputs))], False)
-    return Step([_linked(given, [of[k] for of in links], columns) for k in range(len(node.outputs))], True)
+        links = [every(site, i) for i in live]
+    return [_linked(given, [of[k] for of in links], columns) for k in range(len(node.outputs))]
 
 
 def _gathered(site: Site, known: dict[int, Row], columns: dict[int, int]) -> list[Row]:
@@ -431,15 +423,7 @@ def _gathered(site: Site, known: dict[int, Row], columns: dict[int, int]) -> lis
 
 
 def _links(site: Site, i: int) -> Sequence[Links]:
-    rule = site.node.op.sparsity
-    assert rule is not None
-    return rule(site, i)
-
-
-def _every(site: Site, i: int) -> list[Links]:
-    """Every element of each result depends on every element of operand i."""
-    operand = np.zeros(site.size(i), np.int64)
-    return [[Link(np.zeros(math.prod(shape), np.int64), operand, 1)] for shape in site.results]
+    return (site.node.op.sparsity or every)(site, i)
 
 
 def _linked(given: list[Row], links: list[Links], columns: dict[int, int]) -> Row:
