@@ -1,0 +1,188 @@
+"""Greedy colourings: one column after the other, each in the first colour that its rows leave free.
+
+`sequential` is the method of Curtis, Powell and Reid as Coleman and Moré read it: greedy colouring of the graph whose
+vertices are the columns, two of them adjacent where they share a row. That graph is never built; a row remembers the
+colours of its columns as the bits of one integer.
+
+A colour class can be coloured anew all at once, since its columns share no row. So `improve`, the iterated greedy of
+Culberson, is vectorised: each pass takes the classes of the last colouring in another order, and never needs more
+colours. It also mends the many classes of `speculative`, which colours at random and keeps what does not clash
+(Gebremedhin and Manne), in a few vectorised rounds.
+
+References
+----------
+A. R. Curtis, M. J. D. Powell, J. K. Reid: On the estimation of sparse Jacobian matrices. IMA J. Appl. Math. 13 (1974).
+T. F. Coleman, J. J. Moré: Estimation of sparse Jacobian matrices and graph coloring problems. SINUM 20 (1983).
+J. C. Culberson: Iterated greedy graph coloring and the difficulty landscape. TR 92-07, University of Alberta (1992).
+A. H. Gebremedhin, F. Manne: Scalable parallel graph coloring algorithms. Concurrency 12 (2000).
+A. H. Gebremedhin, F. Manne, A. Pothen: What color is your Jacobian? SIAM Review 47 (2005).
+A. H. Gebremedhin, A. Tarafdar, F. Manne, A. Pothen: New acyclic and star coloring algorithms. SISC 29 (2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.sparse import csr_array
+
+ROUNDS = 32  # of random colours, after which the columns left get a colour each
+WORD = 64  # bits
+
+
+def sequential(rows_of: csr_array, order: np.ndarray) -> np.ndarray:
+    """Colour the rows of `rows_of` (columns of the pattern, transposed) in the given order, first fit."""
+    starts, entries = rows_of.indptr.tolist(), rows_of.indices.tolist()
+    taken = [0] * rows_of.shape[1]
+    colors = [0] * rows_of.shape[0]
+    for column in order.tolist():
+        rows = entries[starts[column] : starts[column + 1]]
+        mask = 0
+        for row in rows:
+            mask |= taken[row]
+        lowest = ~mask & (mask + 1)
+        for row in rows:
+            taken[row] |= lowest
+        colors[column] = lowest.bit_length() - 1
+    return np.array(colors, np.int64)
+
+
+def speculative(rows_of: csr_array) -> np.ndarray:
+    """A valid colouring with too many colours, in vectorised rounds: see `improve`."""
+    random = np.random.default_rng(0)
+    colors = np.zeros(rows_of.shape[0], np.int64)
+    left = random.permutation(np.flatnonzero(np.diff(rows_of.indptr)))
+    used = 0
+    for _ in range(ROUNDS):
+        if not left.size:
+            break
+        entries, owners, starts = _entries(rows_of, left)
+        rows = rows_of.indices[entries]
+        clashes = np.bincount(rows)[rows] - 1
+        fresh = int(clashes.sum() // len(left)) + 1  # as many as a column has neighbours, on average
+        pick = random.integers(fresh, size=len(left))
+        won = ~np.logical_or.reduceat(_repeated(rows * np.int64(fresh) + pick[owners]), starts)
+        colors[left[won]] = used + pick[won]
+        left = left[~won]
+        used += fresh
+    colors[left] = used + np.arange(len(left))
+    return colors
+
+
+def _entries(rows_of: csr_array, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Entries of the given columns, for each the position of its column in `columns`, and where each column starts."""
+    lengths = np.diff(rows_of.indptr)[columns].astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
+    owners = np.repeat(np.arange(len(columns)), lengths)
+    return np.arange(len(owners)) + (rows_of.indptr[columns] - starts)[owners], owners, starts
+
+
+def _repeated(keys: np.ndarray) -> np.ndarray:
+    """Where a key came before; now and then also where it did not (a hash), but never the other way round."""
+    bits = (4 * len(keys)).bit_length()
+    slots = (keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - bits)).astype(np.intp)
+    first = np.empty(1 << bits, np.int64)
+    places = np.arange(len(keys))
+    first[slots[::-1]] = places[::-1]  # where a slot occurs twice the last assignment stays: the first key
+    return first[slots] != places
+
+
+def improve(rows_of: csr_array, colors: np.ndarray, bound: int, budget: float) -> np.ndarray:
+    """Fewer colours, or as many, from a valid colouring: passes until `bound` colours are reached or `budget` is spent.
+
+    The budget is counted in entries visited and not in seconds, so that the outcome is always the same. (A colour
+    class visited costs as much as a few thousand entries.)
+    """
+    best, count, stalled = colors, int(colors.max()) + 1, 0
+    for order in _orders():
+        words = 1 + min(count, 4 * bound) // WORD  # columns are put off to the next word, on average for half of them
+        budget -= (rows_of.nnz + 2000 * count) * (words + 1) / 2
+        if count <= bound or budget < 0 or stalled == 3:
+            return best
+        best = _first_fit(rows_of, best, order(np.bincount(best)))
+        smaller = int(best.max()) + 1
+        stalled = 0 if smaller < count else stalled + 1
+        count = smaller
+    raise AssertionError  # the orders never end
+
+
+def _orders() -> Iterator:
+    """Orders of the classes, given their sizes: the last first, the largest first, at random."""
+    random = np.random.default_rng(0)
+    while True:
+        yield lambda sizes: np.arange(len(sizes))[::-1]
+        yield lambda sizes: np.argsort(-sizes, kind="stable")
+        yield lambda sizes: np.arange(len(sizes))[::-1]
+        yield lambda sizes: random.permutation(len(sizes))
+
+
+def _first_fit(rows_of: csr_array, colors: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Greedy colouring, class after class: 64 colours at a time, then the columns for which they did not suffice."""
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    left = np.flatnonzero(np.diff(rows_of.indptr))
+    left = left[np.argsort(rank[colors[left]], kind="stable")]
+    found = np.zeros_like(colors)
+    base = 0
+    while left.size:
+        bits = _first_bits(rows_of, left, rank[colors[left]])
+        placed = bits < WORD
+        found[left[placed]] = base + bits[placed]
+        left = left[~placed]
+        base += WORD
+    return found
+
+
+def _first_bits(rows_of: csr_array, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """For columns sorted by class the first free colour of 64, or 64 where there is none."""
+    entries, _, starts = _entries(rows_of, columns)
+    rows = rows_of.indices[entries]
+    lengths = np.diff(rows_of.indptr)[columns]
+    taken = np.zeros(rows_of.shape[1], np.uint64)
+    one = np.uint64(1)
+    bits = np.empty(len(columns), np.int64)
+    edges = [0, *(np.flatnonzero(np.diff(classes)) + 1).tolist(), len(columns)]
+    cuts = [*starts[edges[:-1]].tolist(), len(rows)]
+    for i in range(len(edges) - 1):
+        group = slice(edges[i], edges[i + 1])
+        mine = rows[cuts[i] : cuts[i + 1]]
+        before = taken[mine]
+        mask = np.bitwise_or.reduceat(before, starts[group] - cuts[i])
+        lowest = ~mask & (mask + one)  # 0 where no bit is free, and then `lowest - 1` has 64 bits
+        bits[group] = np.bitwise_count(lowest - one)
+        taken[mine] = before | np.repeat(lowest, lengths[group])  # a row occurs once, for its columns lie in it alone
+    return bits
+
+
+def star(graph: csr_array, order: np.ndarray) -> np.ndarray:
+    """Star colouring of a graph (symmetric, no diagonal), greedy in the given order, in time linear in its edges.
+
+    Adjacent vertices differ, and every path on four vertices has three colours at least. In other words: each pair of
+    colour classes spans stars. The bits in `around` are the colours that occur around a vertex, those in `often` occur
+    there twice, and `hubs` holds for a vertex the colours of stars in which it is one of several leaves.
+    """
+    starts, entries = graph.indptr.tolist(), graph.indices.tolist()
+    color, around, often, hubs = ([0] * graph.shape[0] for _ in range(4))
+    for vertex in order.tolist():
+        neighbours = entries[starts[vertex] : starts[vertex + 1]]
+        twice = often[vertex]
+        mask = around[vertex]
+        for w in neighbours:
+            mask |= hubs[w]
+            if color[w] & twice:
+                mask |= around[w]
+        lowest = ~mask & (mask + 1)
+        color[vertex] = lowest
+        for w in neighbours:
+            if color[w] & twice:
+                hubs[w] |= lowest
+            if not around[w] & lowest:
+                around[w] |= lowest
+                continue
+            hubs[vertex] |= color[w]
+            if not often[w] & lowest:
+                often[w] |= lowest
+                for x in entries[starts[w] : starts[w + 1]]:
+                    if color[x] == lowest:
+                        hubs[x] |= color[w]
+    return np.array([c.bit_length() - 1 for c in color], np.int64)
