@@ -77,8 +77,8 @@ class Op:
         ``specialize(*inputs, **params) -> value or None``: the same result, to the bit, by simpler ops, once shapes are
         known; None where there is nothing simpler.
     inline : callable, optional
-        ``inline(avals, params) -> str or None``: the kernel call as a Python expression of ``{0}``, ``{1}``... and
-        ``{name of a parameter}``, once shapes are known; None where the kernel must be called.
+        ``inline(avals, params) -> str or None``: what the kernel does as a Python expression of the operands ``{0}``,
+        ``{1}``..., once shapes are known; None where the kernel must be called.
     """
 
     name: str

@@ -23,6 +23,8 @@ WITHOUT_ROW = {
     "placeholder": "gets its value from outside",
     "variable_handle": "has its value in a session",
     "assign_variable": "has its effect in a session",
+    "identity_product": "is made by lowering only; tests/test_program_passes.py",
+    "diagonal_product": "is made by lowering only; tests/test_program_passes.py",
 }
 """Ops that cannot have a row, and why."""
 

@@ -21,7 +21,7 @@ from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose
 from engine.sparsity import Site, rowwise
 from engine.structural import conj, reshape_to, sum_to_like
-from engine.value import shape_of
+from engine.value import known_shape, shape_of
 
 
 @operands("matrix")
@@ -98,7 +98,7 @@ def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b
 
 def _matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """What the kernel does with a stack of matrices and one matrix, in ops: one product of two matrices."""
-    shape_a, shape_b = shape_of(a), shape_of(b)
+    shape_a, shape_b = known_shape(a, "matmul"), known_shape(b, "matmul")
     if len(shape_a) > 2 == len(shape_b) and not transpose_a:
         *batch, n, k = shape_a
         rows = reshape_to(a, shape=(math.prod(batch) * n, k))
@@ -117,7 +117,7 @@ def _matmul_inline(avals: Any, params: dict[str, Any]) -> str | None:
     if len(a.shape) != 2 or len(b.shape) != 2:
         return None
     first, second = ("{0}.T" if params["transpose_a"] else "{0}"), ("{1}.T" if params["transpose_b"] else "{1}")
-    few = _matmul_abstract(a, b, **params).size <= _FEW
+    few = (_matmul_abstract(a, b, **params).size or 0) <= _FEW
     return f"{first}.dot({second})" if few else f"np.matmul({first}, {second})"
 
 

@@ -3,10 +3,16 @@
 Lowering walks the nodes once, in the order of execution, and evaluates each abstractly with the now known avals. On the
 way it applies the passes, each of which looks at one node at a time and is bit-exact:
 
-- ``simplify``: a node that changes nothing for these shapes (summing to a shape it has already) is dropped.
+- ``simplify``: a node that changes nothing for these shapes (summing to a shape it has already) is dropped. One that
+  changes the shape alone becomes a reshape, and reshapes that follow each other become one.
+- ``specialize``: a node becomes simpler ops where these shapes allow it (a stack of vectors times one matrix is one
+  product of two matrices).
+- ``facts``: what is known of contents is used: a product with ones or with the identity matrix is the other operand.
 - ``fold``: a node whose operands are all constants is computed now.
 - ``cse``: a node equal to an earlier one (same op, operands and parameters) is that one. Stateful ops are left alone.
-- ``prune``: finally, what no output needs is dropped.
+- ``prune``: what no output needs is dropped.
+- ``finite``: products that must not make NaN of a zero are not looked at one by one (`engine.program.finite`).
+- ``inline``: what needs no call of a function of ours is written out in the generated code.
 
 *State.* ``read_variable`` becomes whatever the variable holds at that point: the program's state input, or the value
 last assigned to it. ``assign_variable`` becomes nothing but a new current value. So programs are pure, reads and
@@ -21,21 +27,27 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, is_known
+from engine.aval import Aval, Shape, is_known
 from engine.eager import abstract_operand
 from engine.errors import ShapeError
 from engine.op import Node, Op, distinct
-from engine.program.program import Instruction, Program, located
+from engine.program.facts import Fact, of_array, of_result, rewritten
+from engine.program.finite import plain
+from engine.program.instruction import Instruction
+from engine.program.program import Program, located
+from engine.program.slots import Slot, Slots
+from engine.structural import reshape_to
 from engine.trace import constant
+from engine.value import as_array
 from engine.variable import assign_variable, read_variable, variable_handle
 
-ALL_PASSES = ("simplify", "fold", "cse", "prune")
+ALL_PASSES = ("simplify", "specialize", "facts", "fold", "cse", "prune", "finite", "inline")
 FOLD_LIMIT = 1 << 20
 """Constants larger than this many bytes are not folded, but computed each time the program runs."""
 
 
 @dataclass
-class Lowering:
+class Lowering(Slots):
     """The state of one lowering.
 
     Attributes
@@ -48,6 +60,12 @@ class Lowering:
         ``id(handle) -> (handle, slot)`` of the state inputs, in the order of first use.
     assigned : dict
         ``id(handle) -> handle`` of the variables assigned to.
+    facts : dict
+        What is known of the contents of a slot.
+    unshaped : dict
+        ``slot -> slot`` it is a reshape of, if it has the same elements in the same places in memory.
+    node : Node
+        The node being lowered.
     """
 
     passes: Collection[str]
@@ -63,6 +81,9 @@ class Lowering:
     assigned: dict[int, Any] = field(default_factory=dict)
     seen: dict[Any, tuple[int, ...]] = field(default_factory=dict)
     report: dict[str, int] = field(default_factory=dict)
+    facts: dict[int, Fact] = field(default_factory=dict)
+    unshaped: dict[int, int] = field(default_factory=dict)
+    node: Any = None
 
     def new_slot(self, aval: Aval) -> int:
         """A fresh slot."""
@@ -78,8 +99,9 @@ class Lowering:
             self.assign(node)
         else:
             inputs = tuple([self.slots[id(x)] for x in node.inputs])
+            self.node = node
             try:
-                outputs = self.emit(node, inputs)
+                outputs = self.emit(node.op, inputs, node.params)
             except Exception as error:
                 raise located(error, self.describe(node)) from error
             for symbol, slot in zip(node.outputs, outputs, strict=True):
@@ -107,34 +129,86 @@ class Lowering:
         self.assigned[id(handle)] = handle
         self.slots[id(node.outputs[0])] = slot
 
-    def emit(self, node: Node, inputs: tuple[int, ...]) -> tuple[int, ...]:
-        """The output slots of a node: existing ones if a pass finds them, else those of a new instruction."""
-        op, params = node.op, node.params
+    def emit(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any]) -> tuple[int, ...]:
+        """The output slots of an op: existing ones if a pass finds them, else those of a new instruction."""
         if op is constant:
             return (self.constant_slot(params["value"]),)
         avals = [self.avals[s] for s in inputs]
         if "simplify" in self.passes and op.simplify is not None:
             same = op.simplify(avals, params)
-            if same is not None:
+            if same is not None and (kept := self.reshaped(op, inputs[same], avals, params)) is not None:
                 self.count("simplify")
-                return (inputs[same],)
+                return (kept,)
         key = _key(op, inputs, params)
         if "cse" in self.passes and key in self.seen:
             self.count("cse")
             return self.seen[key]
         outputs = self.folded(op, inputs, params) if "fold" in self.passes else None
         if outputs is None:
-            outputs = self.instruction(node, inputs, avals)
+            outputs = self.rewritten(op, inputs, avals, params)
+        if outputs is None:
+            outputs = self.instruction(op, inputs, avals, params)
         if key is not None:
             self.seen[key] = outputs
         return outputs
 
-    def instruction(self, node: Node, inputs: tuple[int, ...], avals: Sequence[Aval]) -> tuple[int, ...]:
+    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """What replaces a node is written in ops on slots."""
+        slots = tuple([x.index if type(x) is Slot else self.constant_slot(as_array(x)) for x in inputs])
+        outputs = tuple([Slot(self, s) for s in self.emit(op, slots, params)])
+        return outputs if op.multi else outputs[0]
+
+    def reshaped(self, op: Op, slot: int, avals: Sequence[Aval], params: dict[str, Any]) -> int | None:
+        """The slot of an op's result that equals `slot` up to its shape."""
+        aval = self.avals[slot]
+        out = op.abstract(*avals, **params)
+        if out.shape == aval.shape and aval.is_static:
+            return slot
+        if not (out.is_static and aval.is_static and aval.dtype.is_differentiable):
+            return None
+        root = self.unshaped.get(slot, slot)
+        if self.avals[root].shape == out.shape:
+            return root
+        if op is reshape_to and root == slot:
+            return None
+        return self.emit(reshape_to, (root,), {"shape": out.shape})[0]
+
+    def rewritten(
+        self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any]
+    ) -> tuple[int, ...] | None:
+        """The output slots by what `Op.specialize` or facts make of the op, or None."""
+        if op.stateful or op.multi or not all(a.is_static for a in avals):
+            return None
+        slots = [Slot(self, s) for s in inputs]
+        if "specialize" in self.passes and op.specialize is not None:
+            found = op.specialize(*slots, **params)
+            if found is not None:
+                self.count("specialize")
+                return (found.index,)
+        if "facts" in self.passes:
+            found = rewritten(op, slots, params)
+            if found is not None:
+                self.count("facts")
+                return (found.index,)
+        return None
+
+    def instruction(
+        self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any]
+    ) -> tuple[int, ...]:
         """Append the kernel call."""
-        results = node.op.abstract(*avals, **node.params)
-        outputs = tuple([self.new_slot(a) for a in (results if node.op.multi else (results,))])
-        self.instructions.append(Instruction(node.op, inputs, node.params, outputs, self.describe(node)))
+        results = op.abstract(*avals, **params)
+        outputs = tuple([self.new_slot(a) for a in (results if op.multi else (results,))])
+        self.instructions.append(Instruction(op, inputs, params, outputs, self.describe(self.node)))
+        if op is reshape_to and _same_places(avals[0].shape, results.shape):
+            self.unshaped[outputs[0]] = self.unshaped.get(inputs[0], inputs[0])
+        if "facts" in self.passes and not op.multi:
+            self.learn(outputs[0], of_result(op, [Slot(self, s) for s in inputs], params, results))
         return outputs
+
+    def learn(self, slot: int, fact: Fact | None) -> None:
+        """Note what is known of a slot's contents."""
+        if fact is not None:
+            self.facts[slot] = fact
 
     def constant_slot(self, array: Any) -> int:
         """The slot of a constant; equal small constants share one."""
@@ -145,6 +219,8 @@ class Lowering:
                 return self.seen[key][0]
         slot = self.new_slot(abstract_operand(array))
         self.constants[slot] = array
+        if "facts" in self.passes:
+            self.learn(slot, of_array(array))
         if key is not None:
             self.seen[key] = (slot,)
         return slot
@@ -185,6 +261,11 @@ class Lowering:
 def is_stateful(op: Op, params: Mapping[str, Any]) -> bool:
     """Whether an application may have effects: because of the op, or of a sub-trace among its parameters."""
     return op.stateful or any(getattr(p, "stateful", False) for p in params.values())
+
+
+def _same_places(shape: Shape, other: Shape) -> bool:
+    """Whether shapes differ in axes of size one only, so that a reshape keeps any order in memory."""
+    return [d for d in shape or () if d != 1] == [d for d in other or () if d != 1]
 
 
 def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> Any:
@@ -282,7 +363,20 @@ def lower(
     )
     if "prune" in passes:
         prune(program)
+    if "finite" in passes:
+        trust(program)
+    program.inline = "inline" in passes
     return program, [handle for handle, _ in work.reads.values()], handles
+
+
+def trust(program: Program) -> None:
+    """Note which products may be plain, in a program that may be run twice."""
+    if any(is_stateful(i.op, i.params) for i in program.instructions):
+        return
+    found = plain(program.instructions, program.avals)
+    if found.products:
+        program.plain = found
+        program.report["finite"] = len(found.products)
 
 
 def prune(program: Program) -> None:

@@ -13,30 +13,15 @@ from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
 
+import numpy as np
+
 from engine.aval import Aval
 from engine.eager import explained
-from engine.op import Op
+from engine.program.finite import NotFinite, Plain, check
+from engine.program.instruction import Instruction
 
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One kernel call.
-
-    Attributes
-    ----------
-    op : Op
-    inputs, outputs : tuple of int
-        Slots.
-    params : dict
-    where : str
-        For error messages: the graph operation's name and the user's line that made it.
-    """
-
-    op: Op
-    inputs: tuple[int, ...]
-    params: dict[str, Any]
-    outputs: tuple[int, ...]
-    where: str = ""
+_RETRIES = 8
+"""After so many results that were not finite, a program no longer hopes for finite ones."""
 
 
 @dataclass(slots=True)
@@ -54,7 +39,11 @@ class Program:
     avals : dict
         What is known of each slot.
     report : dict
-        What each pass did: its name to the number of instructions it removed.
+        What each pass did: its name to the number of instructions it removed or made simpler.
+    plain : Plain, optional
+        Products that may be plain, as long as all is finite.
+    inline : bool
+        Whether to write out what ops say of themselves in `Op.inline`.
     """
 
     inputs: tuple[int, ...]
@@ -63,7 +52,10 @@ class Program:
     instructions: list[Instruction]
     avals: dict[int, Aval]
     report: dict[str, int] = field(default_factory=dict)
+    plain: Plain | None = None
+    inline: bool = False
     _function: Callable[..., Any] | None = None
+    _retries: int = 0
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Run the program.
@@ -79,20 +71,30 @@ class Program:
             Results may share memory with arguments and constants.
         """
         if self._function is None:
-            self._function = self._generate()
+            self._function = self._generate(self.plain)
         try:
             return self._function(*arguments)
+        except NotFinite:
+            return self._careful(arguments)
         except Exception as error:
             better = self._located(error)
             if better is error:
                 raise
             raise better from error
 
+    def _careful(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the program with every product looked at."""
+        careful = self._generate(None)
+        self._retries += 1
+        if self._retries >= _RETRIES:
+            self._function = careful
+        return careful(*arguments)
+
     def source(self) -> str:
         """The Python source of the generated function."""
-        return "\n".join(self._lines())
+        return "\n".join(self._lines(self.plain))
 
-    def _lines(self) -> list[str]:
+    def _lines(self, plain: Plain | None) -> list[str]:
         last_use: dict[int, int] = {}
         for i, instruction in enumerate(self.instructions):
             for slot in (*instruction.inputs, *instruction.outputs):
@@ -100,7 +102,7 @@ class Program:
         keep = set(self.outputs) | set(self.constants)
         lines = [f"def program({', '.join(f'v{s}' for s in self.inputs)}):"]
         for i, instruction in enumerate(self.instructions):
-            lines.append("    " + self._statement(i, instruction))
+            lines.append("    " + self._statement(i, instruction, plain))
             slots = dict.fromkeys((*instruction.inputs, *instruction.outputs))
             dead = [s for s in slots if last_use[s] == i and s not in keep]
             # one line per instruction, so that a traceback's line number tells which one failed
@@ -109,21 +111,42 @@ class Program:
         lines.append("    return (" + "".join(f"v{s}, " for s in self.outputs) + ")")
         return lines
 
-    def _statement(self, i: int, instruction: Instruction) -> str:
-        arguments = [f"v{s}" for s in instruction.inputs] + [f"{name}=p{i}_{name}" for name in instruction.params]
+    def _statement(self, i: int, instruction: Instruction, plain: Plain | None) -> str:
         results = ", ".join(f"v{s}" for s in instruction.outputs)
         if instruction.op.multi:
             results += "," if results else "_"
-        return f"{results} = k{i}({', '.join(arguments)})"
+        statement = f"{results} = {self._expression(i, instruction, plain)}"
+        return f"{statement}; check({results})" if plain is not None and i in plain.checks else statement
 
-    def _generate(self) -> Callable[..., Any]:
-        names: dict[str, Any] = {"__name__": "engine.program.generated"}
+    def _expression(self, i: int, instruction: Instruction, plain: Plain | None) -> str:
+        op, operands = instruction.op, [f"v{s}" for s in instruction.inputs]
+        if plain is not None and i in plain.products:
+            return f"np.multiply({', '.join(operands)})"
+        avals = [self.avals[s] for s in instruction.inputs]
+        if self.inline and op.inline is not None and all(a.is_static for a in avals):
+            text = op.inline(avals, instruction.params)
+            if text is not None:
+                return text.format(*operands)
+        named = [f"{name}=p{i}_{name}" for name in instruction.params]
+        return f"k{i}({', '.join(operands + named)})"
+
+    def _generate(self, plain: Plain | None) -> Callable[..., Any]:
+        names: dict[str, Any] = {"__name__": "engine.program.generated", "np": np, "check": check}
         names.update({f"v{s}": array for s, array in self.constants.items()})
+        names.update({f"v{s}": np.asarray(self.constants[s]) for s in self._ufunc_scalars()})
         for i, instruction in enumerate(self.instructions):
             names[f"k{i}"] = instruction.op.kernel
             names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
-        exec(compile(self.source(), "<program>", "exec"), names)
+        exec(compile("\n".join(self._lines(plain)), "<program>", "exec"), names)
         return names["program"]
+
+    def _ufunc_scalars(self) -> set[int]:
+        """Scalar constants that only NumPy's ufuncs take, which are quicker with arrays of rank 0 than with scalars."""
+        found = {s for s, array in self.constants.items() if isinstance(array, np.generic)} - set(self.outputs)
+        for instruction in self.instructions:
+            if not isinstance(instruction.op.kernel, np.ufunc):
+                found.difference_update(instruction.inputs)
+        return found
 
     def _located(self, error: Exception) -> Exception:
         """The error in the op's own words, with the place where the user made the op."""
@@ -137,11 +160,13 @@ class Program:
         return located(explained(error, instruction.op, operands, instruction.params), instruction.where)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report
+        parts = (self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report)
+        return (*parts, self.plain, self.inline)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state
-        self._function = None
+        self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
+        self.plain, self.inline = state[6:]
+        self._function, self._retries = None, 0
 
     def __str__(self) -> str:
         """The instructions, one a line, with their avals."""

@@ -68,6 +68,7 @@ ROWS = (
         label="one leading axis stays",
         oracle=lambda x, ref: x.reshape(5, 2, 2),
     ),
+    Row(structural.reshape_to, (real(2, 6),), {"shape": (3, 4)}, dtypes=ALL, oracle=lambda x: x.reshape(3, 4)),
     Row(structural.scale, (real(3, 4), real(4)), dtypes=ALL, oracle=np.multiply),
     Row(structural.scale, (real(4), real(3, 1)), label="both broadcast", oracle=np.multiply),
     Row(structural.scale, (real(0, 3), real(3)), label="empty", oracle=np.multiply),

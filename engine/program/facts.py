@@ -1,0 +1,148 @@
+"""What lowering knows of the contents of a slot, and what follows from it.
+
+The seeds of a Jacobian are the rows of the identity matrix. Multiplying by ones, or by the identity, gives the other
+operand, so with these facts the first steps of a sweep cost nothing:
+
+- `Fill`: every element is the same number. ``1 * x`` and ``scale(1, x)`` are x.
+- `Identity`: the elements, flattened, are those of an identity matrix. Its product with a matrix is that matrix.
+- `Diagonal`: the elements, flattened, are those of a diagonal matrix, whose diagonal is in another slot: what scaling
+  the rows of the identity gives. Its product with a matrix scales the rows of that.
+
+Facts outlive reshapes. Like the other passes this one changes no bit, with one exception for the better: a row of a
+product with the identity is no sum any more, so an infinity in one row of the other matrix does not turn all other rows
+into NaN. Zeros keep the sign that a sum of products gives them: ``x + 0`` where a product was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, broadcast_shapes
+from engine.axes import repeat_leading
+from engine.op import Op
+from engine.ops.arithmetic import multiply
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.linalg import matmul_op
+from engine.ops.reduce import spread_like_op
+from engine.ops.shape import broadcast_to_op, transpose_op
+from engine.program.kernels import diagonal_product, identity_product
+from engine.program.slots import Slot
+from engine.structural import broadcast_like_op, reshape_to, scale
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Every element is `value`."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The elements of the identity matrix with `rows` rows."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal:
+    """The elements of a diagonal matrix; `values` is its diagonal, as a vector."""
+
+    values: Slot
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.values.aval.size or 0
+
+
+Fact = Fill | Identity | Diagonal
+
+
+# ---- what is known ---------------------------------------------------------------------------------------------------
+
+
+def of_array(array: Any) -> Fact | None:
+    """What is special about a constant."""
+    if not array.size or array.dtype.kind not in "fc":
+        return None
+    first = array.flat[0]
+    if first == array.flat[-1] and (not any(array.strides) or (array == first).all()):
+        return Fill(first.item())
+    rows = math.isqrt(array.size)
+    if first != 1 or rows * rows != array.size or array.ndim < 2:
+        return None
+    flat = array.reshape(-1)
+    is_identity = flat[1] == 0 and np.count_nonzero(flat) == rows and (flat[:: rows + 1] == 1).all()
+    return Identity(rows) if is_identity else None
+
+
+_FILLING = {ones_like: 1.0, zeros_like: 0.0}
+_REPEATING = {spread_like_op, broadcast_like_op, broadcast_to_op, repeat_leading, transpose_op}
+
+
+def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval) -> Fact | None:
+    """What is known of an op's result."""
+    if op in _FILLING and out.dtype.is_floating:
+        return Fill(_FILLING[op])
+    fact = inputs[0].fact if inputs else None
+    if op is reshape_to:
+        return fact
+    if op in _REPEATING and type(fact) is Fill and not params.get("mean"):
+        return fact
+    if op is scale and isinstance(fact, (Identity, Diagonal)) and out.size == fact.rows**2 and _is_per_column(*inputs):
+        row = reshape_to(inputs[1], shape=(fact.rows,))
+        return Diagonal(scale(fact.values, row) if isinstance(fact, Diagonal) else row)
+    return None
+
+
+def _is_per_column(rows: Slot, x: Slot) -> bool:
+    """Whether `x` has one element for each column of `rows`, a square matrix whose columns may have any shape."""
+    shape, other = rows.aval.shape or (), x.aval.shape or ()
+    kept = [d for d in other if d != 1]
+    return other == (1, *shape[1:]) or (len(other) < len(shape) and kept == [d for d in shape[1:] if d != 1])
+
+
+# ---- what follows ----------------------------------------------------------------------------------------------------
+
+
+def rewritten(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
+    """The result by simpler means, or None."""
+    rule = _RULES.get(op)
+    return rule(*inputs, **params) if rule is not None and any(x.fact for x in inputs) else None
+
+
+def _product(x: Slot, y: Slot) -> Any:
+    out = Aval(broadcast_shapes("multiply", x.aval.shape, y.aval.shape), x.dtype)
+    for one, other in ((x, y), (y, x)):
+        if one.fact == Fill(1.0) and other.aval.size == out.size:
+            return reshape_to(other, shape=out.shape)
+    return None
+
+
+def _matrix_product(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    if len(a.aval.shape or ()) != 2 or len(b.aval.shape or ()) != 2:
+        return None
+    if _is_diagonal(a):
+        return _scaled_matrix(a.fact, b, transpose_b, True)
+    return _scaled_matrix(b.fact, a, transpose_a, False) if _is_diagonal(b) else None
+
+
+def _is_diagonal(x: Slot) -> bool:
+    return isinstance(x.fact, (Identity, Diagonal)) and x.aval.shape == (x.fact.rows, x.fact.rows)
+
+
+def _scaled_matrix(fact: Fact | None, matrix: Slot, transpose: bool, of_rows: bool) -> Any:
+    """The matrix (transposed) with its rows or columns scaled, in memory as a product would be."""
+    if not isinstance(fact, Diagonal):
+        return identity_product(matrix, transpose=transpose)
+    factors = reshape_to(fact.values, shape=(fact.rows, 1) if of_rows else (1, fact.rows))
+    return diagonal_product(matrix, factors, transpose=transpose)
+
+
+_RULES: dict[Op, Callable[..., Any]] = {scale: _product, multiply: _product, matmul_op: _matrix_product}

@@ -1,0 +1,68 @@
+"""Ops that only lowering makes: what a product with a diagonal matrix is, and elementwise ops run block by block.
+
+They have no derivatives and no batches: programs are what derivatives and batches have become.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval
+from engine.op import Op
+
+
+def _no_batch(op: Op, *_: Any) -> Any:
+    raise NotImplementedError(f"{op.name} exists in compiled programs only")
+
+
+def instruction_op(
+    name: str, module: str, kernel: Callable[..., Any], abstract: Callable[..., Any], doc: str, multi: bool = False
+) -> Op:
+    """An op that exists in programs only."""
+    return Op(
+        name=name,
+        type=name,
+        module=module,
+        args=(),
+        kernel=kernel,
+        abstract=abstract,
+        vjp=None,
+        jvp=None,
+        batch=_no_batch,
+        kind="nondifferentiable",
+        multi=multi,
+        doc=doc,
+    )
+
+
+def _matrix_abstract(matrix: Aval, *_: Aval, transpose: bool) -> Aval:
+    return Aval(matrix.shape[::-1] if matrix.shape and transpose else matrix.shape, matrix.dtype)
+
+
+def _identity_product_kernel(matrix: Any, *, transpose: bool) -> Any:
+    # adding zero gives zeros the sign that they have as a sum of products
+    return np.add(matrix.T if transpose else matrix, 0, order="C")
+
+
+def _diagonal_product_kernel(matrix: Any, diagonal: Any, *, transpose: bool) -> Any:
+    out = np.multiply(diagonal, matrix.T if transpose else matrix, order="C")
+    return np.add(out, 0, out)
+
+
+identity_product = instruction_op(
+    "identity_product",
+    __name__,
+    _identity_product_kernel,
+    _matrix_abstract,
+    "A matrix (transposed), as multiplying it by the identity gives it: in the order of rows in memory.",
+)
+diagonal_product = instruction_op(
+    "diagonal_product",
+    __name__,
+    _diagonal_product_kernel,
+    _matrix_abstract,
+    "A matrix (transposed) times a diagonal matrix, of which a row or column of its rank is given.",
+)
