@@ -1,6 +1,6 @@
 # make test     everything that must pass before a change goes in: ruff, mypy, the tests, the examples in docstrings
-# make report   one model through both front ends on real data, bit for bit, and what its Jacobian costs
-# make bench    timings beside TensorFlow, JAX and autograd
+# make report   one model through both front ends on real data, bit for bit, and what Jacobians cost: report/report.html
+# make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
 #
 # Nothing is needed beforehand but Python >= 3.11 and make: each target makes its own virtual environment.
@@ -36,11 +36,11 @@ unit: $(VENV)/.for-test
 	$(BIN)/python -m pytest -q
 
 report: $(VENV)/.for-report
-	$(BIN)/python -m bench.report
+	$(BIN)/python -m bench report
 
 bench: $(VENV_PEERS)/.for-peers
-	$(PEERS_BIN)/python -m pytest bench -q --benchmark-enable --benchmark-group-by=group \
-		--benchmark-columns=min,median,iqr,rounds --benchmark-sort=name
+	$(PEERS_BIN)/python -m bench run --full --json report/bench.json
+	$(PEERS_BIN)/python -m bench report report/bench.json
 
 peers: $(VENV_PEERS)/.for-peers
 	$(PEERS_BIN)/python -m pytest -q -m peer tests

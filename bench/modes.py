@@ -97,6 +97,7 @@ def compare_modes(
         {mode: {what: rounds[f"{mode} {what}"] for what in (FUNCTION, DERIVATIVE)} for mode in MODES},
         peaks,
         sides["tape"].results[DERIVATIVE],
+        program.ops,
     )
 
 
@@ -121,6 +122,8 @@ class ModeComparison:
         Per mode the bytes that one later call holds at most, beyond what was held before.
     result : list
         The derivative with respect to each source; None for one that the function does not depend on.
+    ops : int
+        Of how many operations the function is made.
     """
 
     name: str
@@ -130,6 +133,7 @@ class ModeComparison:
     rounds: dict[str, dict[str, list[float]]]
     peak: dict[str, int]
     result: list[Any]
+    ops: int
 
     def later(self, mode: str, what: str = DERIVATIVE) -> float:
         """Median seconds of a later call."""
@@ -180,6 +184,9 @@ class ModeComparison:
             said.append("The graph takes less time in all from the first call on.")
         else:
             said.append(f"Building the graph pays from {self.break_even:,} calls on.")
+        if ratio >= 1.1:
+            each = (self.later("tape") - self.later("graph")) / max(1, self.ops)
+            said.append(f"The tape looks after its {self.ops:,} ops one by one: {duration(each)} more for each.")
         return said
 
     def __str__(self) -> str:
@@ -238,6 +245,7 @@ class _Program:
             raise ValueError(f'compare_modes: derivative must be "auto", "gradient" or "jacobian", got {derivative!r}')
         self.fn = fn
         self.name = getattr(fn, "__name__", type(fn).__name__).replace("<lambda>", "a lambda")
+        self.ops = 0
         self.structure = list(args)
         self.arrays = [tape_api.constant(leaf).numpy() for leaf in nest.flatten(self.structure)]
         self.options = options
@@ -290,6 +298,7 @@ def _graph_side(program: _Program) -> _Side:
         sources = [tensors[k] for k in program.sources]
         target = program(tf, tensors)
         middle = time.perf_counter()
+        program.ops = len(target.graph.get_operations()) - len(tensors)
         if program.derivative == "gradient":
             found = [None if g is None else tf.convert_to_tensor(g) for g in tf.gradients(target, sources)]
         else:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from html import escape
 
 STYLE = """
-body { max-width: 900px; margin: 2em auto; padding: 0 1em; font: 16px/1.5 system-ui, sans-serif; color: #222; }
+body { max-width: 1000px; margin: 2em auto; padding: 0 1em; font: 16px/1.5 system-ui, sans-serif; color: #222; }
 h1 { font-size: 1.6em; } h2 { font-size: 1.2em; margin-top: 2em; }
 table { border-collapse: collapse; width: 100%; margin-top: 1.5em; font-size: 0.93em; }
 th, td { padding: 0.3em 0.6em; border-bottom: 1px solid #ddd; text-align: right; font-variant-numeric: tabular-nums; }
 th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
 svg { max-width: 100%; height: auto; }
 .wide { overflow-x: auto; } .wide table { font-size: 0.85em; } .wide th, .wide td { padding: 0.25em 0.5em; }
+.wide td { white-space: nowrap; }
 .pair { display: flex; flex-wrap: wrap; gap: 16px; }
 details { margin: 0.6em 0; } summary { cursor: pointer; color: #0072B2; }
 .verdict { border-left: 4px solid #009E73; padding-left: 0.8em; }

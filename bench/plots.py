@@ -6,6 +6,7 @@ colours; all text is text.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,19 +17,18 @@ from bench.svg import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILLION, Scale, 
 from bench.text import readable
 
 GREY, BAND, BLACK = "#999999", "#F5F5F5", "#000000"
-CHARACTER = 7.4  # average width of a character, px; nothing here can measure text
+CHARACTER = 8.0  # average width of a character, px; nothing here can measure text
 
 _OWN = {"graph": Style(BLUE, "disc"), "tape": Style(VERMILLION, "square"), "": Style(INK, "disc")}
-_OTHERS = [
-    *(Style(GREEN, "triangle"), Style(PURPLE, "diamond"), Style(ORANGE, "point down"), Style(SKY, "cross")),
-    *(Style(BLACK, "star"), Style(GREY, "ring"), Style(GREEN, "ring"), Style(PURPLE, "star"), Style(ORANGE, "ring")),
-]
+_COLOURS = (GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
+_MARKERS = ("triangle", "diamond", "point down", "cross", "star", "ring", "square")
 
 
 def styles(modes: Sequence[str]) -> dict[str, Style]:
     """What each mode looks like: ours always the same, peers in turn."""
-    peers = [m for m in modes if m not in _OWN]
-    return {m: _OWN.get(m) or _OTHERS[peers.index(m) % len(_OTHERS)] for m in modes}
+    # 6 colours and 7 markers: 42 peers before one looks like another
+    others = (Style(_COLOURS[i % 6], _MARKERS[i % 7]) for i in itertools.count())
+    return {m: _OWN.get(m) or next(others) for m in modes}
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,14 @@ class Curve:
         logs = np.log(np.array(self.points))
         return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
 
-    @property
-    def described(self) -> str:
+    def described(self, size: str) -> str:
         """The label and the slope."""
-        return self.label if self.slope is None else f"{self.label}: ∝ n^{self.slope:.2f}"
+        return self.label if self.slope is None else f"{self.label}: ∝ {size}^{self.slope:.2f}"
 
 
-def scaling(title: str, curves: Sequence[Curve], x_label: str, y_label: str) -> str:
+def scaling(title: str, curves: Sequence[Curve], x_label: str, y_label: str, size: str = "n") -> str:
     """Curves with both axes logarithmic, half a page wide; the legend says the fitted slopes."""
-    width, left, right, top, bottom = 440, 74, 425, 40, 270
+    width, left, right, top, bottom = 440, 74, 415, 40, 270
     svg = Svg(width, bottom + 58 + 22 * len(curves), title)
     svg.text(10, 22, title, bold=True)
     x = log_scale([p[0] for c in curves for p in c.points], left, right)
@@ -126,7 +125,7 @@ def scaling(title: str, curves: Sequence[Curve], x_label: str, y_label: str) -> 
         here = bottom + 64 + 22 * i
         svg.path([(left, here - 5), (left + 34, here - 5)], curve.style.colour, 1.5)
         svg.mark(left + 17, here - 5, curve.style, 4.5)
-        svg.text(left + 44, here, curve.described)
+        svg.text(left + 44, here, curve.described(size))
     return str(svg)
 
 

@@ -18,10 +18,6 @@ from bench.text import as_markdown, duration, times
 BEGIN, END = "<!-- measured: begin (python -m bench readme) -->", "<!-- measured: end -->"
 TITLE = "## Why was the tape slower, and is it still?"
 HEAD = ("later call", "graph", "tape", "tape / graph", "TF graph", "TF tape", "TF tape / TF graph")
-THEIRS = {
-    "graph": ("tf_graph", "tensorflow graph"),
-    "tape": ("tf_eager", "tensorflow eager"),
-}
 CHAIN = "chain of 200 small ops"
 LENGTH = 200
 
@@ -78,10 +74,7 @@ class _Row:
     def __init__(self, label: str, results: Sequence[Result]) -> None:
         self.label = label
         self.graph, self.tape = chosen(results, "graph"), chosen(results, "tape")
-        self.their_graph, self.their_tape = (
-            min((r for name in names if (r := chosen(results, name))), key=lambda r: r.median, default=None)
-            for names in THEIRS.values()
-        )
+        self.their_graph, self.their_tape = chosen(results, "tf_graph"), chosen(results, "tf_eager")
 
     @property
     def ours(self) -> float | None:

@@ -7,6 +7,7 @@ wrote can be read, and every fact may be missing.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -16,7 +17,12 @@ from pathlib import Path
 from typing import Any
 
 OURS = ("graph", "tape")
-_LIBRARIES = {"graph_api": "graph", "tape_api": "tape"}
+_LIBRARIES = {
+    "graph_api": "graph",
+    "tape_api": "tape",
+    "tensorflow eager": "tf_eager",
+    "tensorflow graph": "tf_graph",
+}
 STAGES = ("trace", "plan", "cold", "sweeps", "scatter", "warm")
 
 
@@ -74,8 +80,8 @@ class Result:
 
     @property
     def way(self) -> str:
-        """Mode and method, as one label."""
-        return " ".join(word for word in (self.mode, self.method) if word) or self.name
+        """Mode and method (of a peer: which of its ways), as one label."""
+        return " ".join(word for word in (self.mode, str(self.extra.get("way") or self.method)) if word) or self.name
 
     def fact(self, key: str) -> float | None:
         """A number among the facts, None if it is not there."""
@@ -83,12 +89,11 @@ class Result:
         return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
 
     @property
-    def n(self) -> float | None:
-        """How large the problem is: n, or the first number in `size`."""
-        if (n := self.fact("n")) is not None:
-            return n
+    def extent(self) -> tuple[float, float]:
+        """Columns and rows of the Jacobian; the first number in `size` twice, or nothing, where they are not known."""
         number = re.search(r"\d[\d_]*(\.\d+)?([eE][+-]?\d+)?", self.size)
-        return float(number[0].replace("_", "")) if number else None
+        known = float(number[0].replace("_", "")) if number else 0.0
+        return self.fact("n") or known, self.fact("m") or known
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ class Run:
     def described(self) -> str:
         """Commit, time and machine, in a line."""
         cpu = self.machine.get("cpu") or {}
-        commit = str(self.commit.get("id") or "unknown")[:10] + (" with changes" if self.commit.get("dirty") else "")
+        commit = str(self.commit.get("id") or "unknown")[:12] + (" with changes" if self.commit.get("dirty") else "")
         machine = cpu.get("brand_raw") or self.machine.get("machine") or "unknown machine"
         python = self.machine.get("python_version", "?")
         when = self.when[:16].replace("T", " ")
@@ -203,8 +208,16 @@ def problems(results: Iterable[Result]) -> dict[str, list[Result]]:
 
 def sizes(results: Iterable[Result]) -> list[str]:
     """The sizes, smallest first."""
-    found = {r.size: r.n for r in results}
-    return sorted(found, key=lambda size: (found[size] is not None, found[size] or 0, size))
+    found = {r.size: r.extent for r in results}
+    return sorted(found, key=lambda size: (math.prod(found[size]), size))
+
+
+def axis(results: Sequence[Result]) -> str:
+    """Which of ``"n"`` and ``"m"`` tells the sizes apart; empty if they do not grow together, or there is one only."""
+    extents = [next(r.extent for r in results if r.size == size) for size in sizes(results)]
+    if any(later[k] < earlier[k] for earlier, later in itertools.pairwise(extents) for k in (0, 1)):
+        return ""
+    return next((name for k, name in enumerate("nm") if 0 < extents[0][k] < extents[-1][k]), "")
 
 
 def modes(results: Iterable[Result]) -> list[str]:

@@ -18,7 +18,7 @@ from bench.calibrate import calibrate
 from bench.measure import statistics_of
 
 PASS = "bench_pass"
-_MARK = re.compile(r"-?pass\d+of\d+")
+_MARK = re.compile(r"-pass\d+of\d+|pass\d+of\d+-?")
 
 
 class InterleavedRounds:

@@ -61,9 +61,10 @@ def measure_suite(
     seconds = SECONDS[amount] if seconds is None else seconds
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
-    arguments = [str(p) for p in paths or [FOLDER]]
+    paths = [p.resolve() for p in paths or [FOLDER]]
+    arguments = [str(p) for p in paths]
     # The settings of the project's tests (doctests, warnings as errors, benchmarks off) are not for measuring.
-    arguments += ["-c", os.devnull, "--rootdir", str(FOLDER.parent), "-p", "no:terminal", "-p", "no:cacheprovider"]
+    arguments += ["-c", os.devnull, "--rootdir", str(_root(paths)), "-p", "no:terminal", "-p", "no:cacheprovider"]
     arguments += ["--benchmark-enable", "--benchmark-quiet", f"--benchmark-json={file}"]
     arguments += [f"--benchmark-max-time={seconds / passes}", "--benchmark-min-rounds=3"]
     arguments += ["--full"] if amount == "full" else []
@@ -77,6 +78,14 @@ def measure_suite(
         return 1
     print(f"Written: {file}")
     return 1 if progress.failures or code not in (0, 5) else 0
+
+
+def _root(paths: list[Path]) -> Path:
+    """The folder from which benchmarks are named: always the same for ours."""
+    if all(FOLDER in (p, *p.parents) for p in paths):
+        return FOLDER.parent
+    common = Path(os.path.commonpath(paths))
+    return common if common.is_dir() else common.parent
 
 
 def _say_what_is_missing(progress: Progress) -> None:

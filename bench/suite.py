@@ -13,7 +13,7 @@ from pathlib import Path
 from bench import page, tables
 from bench.calibrate import described
 from bench.plots import Curve, Dot, dots, scaling, shares, styles
-from bench.results import OURS, Result, Run, chosen, modes, problems, read, sizes
+from bench.results import OURS, Result, Run, axis, chosen, modes, problems, read, sizes
 from bench.svg import GREEN, ORANGE, PURPLE, SKY, Style
 from bench.text import as_markdown, duration
 
@@ -86,7 +86,7 @@ def as_page(measured: Run) -> str:
 def sections(measured: Run) -> list[str]:
     """The page without its frame."""
     results = measured.results
-    looks = styles(modes(results))
+    looks = styles(modes(r for r in results if r.in_suite))
     body = [page.verdict(sentence) for sentence in tables.verdicts(results)]
     body.append(f"<p>{HOW}</p>")
     if rows := tables.summary(results):
@@ -143,21 +143,25 @@ GROWTH = {"time": (1e3, "ms"), "peak memory": (1e-6, "MB")}
 
 
 def growth(results: Sequence[Result], looks: dict[str, Style], kind: str) -> str:
-    """Time or memory of each mode against n, where two sizes or more are known; else nothing."""
+    """Time or memory of each mode against the size, where two sizes or more are known; else nothing."""
     factor, unit = GROWTH[kind]
+    along = axis(results)
+    if not along:
+        return ""
     curves = []
     for mode, style in looks.items():
         points = []
         for size in sizes(results):
             r = chosen([r for r in results if r.size == size], mode)
             value = r and (r.median if kind == "time" else r.fact("peak_bytes"))
-            if r and value and r.n:
-                points.append((r.n, factor * value))
+            if r and value:
+                points.append((r.extent["nm".index(along)], factor * value))
         if len(points) > 1:
             curves.append(Curve(mode, style, points))
-    return (
-        scaling(f"{kind.capitalize()} against n", curves, "n (logarithmic)", f"{unit} (logarithmic)") if curves else ""
-    )
+    if not curves:
+        return ""
+    title = f"{kind.capitalize()} against {along}"
+    return scaling(title, curves, f"{along} (logarithmic)", f"{unit} (logarithmic)", along)
 
 
 def _stages_section(results: Sequence[Result]) -> list[str]:

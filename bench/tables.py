@@ -138,8 +138,9 @@ def stages(results: Sequence[Result], mode: str) -> tuple[float, ...] | None:
     inner = warm.extra.get("stages")
     known |= inner if isinstance(inner, dict) else {}
     trace, plan, sweeps, scatter = (float(known.get(s, 0)) for s in ("trace", "plan", "sweeps", "scatter"))
-    later = max(0.0, warm.median - sweeps - scatter) if not sweeps else 0.0
-    return trace, plan, max(0.0, cold - trace - plan - sweeps - scatter - later), later, sweeps, scatter
+    rest = max(0.0, cold - trace - plan - sweeps - scatter)
+    later = 0.0 if sweeps else min(rest, max(0.0, warm.median - scatter))
+    return trace, plan, rest - later, later, sweeps, scatter
 
 
 # ---- how near to the ceiling -----------------------------------------------------------------------------------------

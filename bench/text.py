@@ -24,7 +24,9 @@ def amount(size: float | None) -> str:
 
 def times(ratio: float | None) -> str:
     """A ratio, e.g. ``1.23 ×``; a dash for None."""
-    return DASH if ratio is None else f"{ratio:.2f} ×" if ratio < 10 else f"{readable(ratio)} ×"
+    if ratio is None:
+        return DASH
+    return f"{ratio:.2f} ×" if 0.1 <= ratio < 10 else f"{readable(ratio)} ×"
 
 
 def _with_unit(value: float | None, units: Sequence[tuple[float, str]], last: tuple[float, str]) -> str:
