@@ -270,11 +270,19 @@ def _labels(shape: tuple[int, ...], axes: list[int], dims: list[int]) -> Labels:
 
 def along(site: Site, i: int) -> list[Links]:
     """Rule of ops that work along the axes that the parameter ``axis`` names (None: all), keeping or reducing them."""
+    rank, axis = len(site.shapes[i]), site.params["axis"]
+    named = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return _mixed(site, i, {a % rank for a in named})
+
+
+def along_first(site: Site, i: int) -> list[Links]:
+    """Rule of ops that work along the first axis, behind the leading ones that the parameter ``lead`` counts."""
+    return _mixed(site, i, {site.params.get("lead", 0)})
+
+
+def _mixed(site: Site, i: int, axes: set[int]) -> list[Links]:
     shape = site.shapes[i]
-    axis = site.params["axis"]
-    named = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    mixed = {a % len(shape) for a in named}
-    kept = [a for a in range(len(shape)) if a not in mixed]
+    kept = [a for a in range(len(shape)) if a not in axes]
     return [
         [paired(shape, out, list(zip(kept if len(out) == len(shape) else range(len(kept)), kept, strict=True)))]
         for out in site.results

@@ -92,7 +92,11 @@ class Pattern:
             return cls.zero(rows, columns)
         if too_full(matrix.nnz, rows, columns):
             return cls.dense(rows, columns)
-        return cls("csr", (int(rows), int(columns)), csr=matrix)
+        if matrix.nnz <= rows and (lengths := np.diff(matrix.indptr)).max() == 1:
+            index = np.full(rows, -1)
+            index[lengths == 1] = matrix.indices
+            return cls.map(index, columns)
+        return cls("csr", (rows, columns), csr=matrix)
 
     # ---- what it is ----------------------------------------------------------------------------------------------
 

@@ -41,7 +41,9 @@ from engine.ops.conv_kernels import (
 from engine.ops.conv_shapes import data_abstract, filters_abstract, forward_abstract
 from engine.ops.gather import gather
 from engine.ops.shape import shape, shape_operand, transpose
+from engine.ops.window_sparsity import data_rule, filters_rule, forward_rule
 from engine.ops.windows import Windows, is_channels_first, make_windows
+from engine.sparsity import Rule
 from engine.structural import sum_to_like
 from engine.value import shape_of
 
@@ -69,6 +71,7 @@ def _bilinear(
     kernel: Callable[..., Any],
     abstract: Callable[..., Any],
     transposes: Sequence[Callable[..., Any] | None],
+    sparsity: Rule,
     doc: str,
 ) -> Op:
     """An op linear in two operands; a third one, without a transpose, is the shape of the result."""
@@ -92,6 +95,7 @@ def _bilinear(
         batch=_batch,
         type=type,
         args=args,
+        sparsity=sparsity,
         doc=doc,
     )
     return op
@@ -109,6 +113,7 @@ conv_op = _bilinear(
         lambda ct, x, w, **params: conv_data_op(shape(x), w, ct, **params),
         lambda ct, x, w, **params: conv_filters_op(x, shape(w), ct, **params),
     ),
+    forward_rule(depthwise=False),
     "Sums of data over windows, weighted by filters.",
 )
 conv_data_op = _bilinear(
@@ -122,6 +127,7 @@ conv_data_op = _bilinear(
         lambda ct, sizes, w, y, **params: conv_filters_op(ct, shape(w), y, **params),
         lambda ct, sizes, w, y, **params: conv_op(ct, w, **params),
     ),
+    data_rule(depthwise=False),
     "The transpose of `conv_op` in the data, which have the shape `sizes`.",
 )
 conv_filters_op = _bilinear(
@@ -135,6 +141,7 @@ conv_filters_op = _bilinear(
         None,
         lambda ct, x, sizes, y, **params: conv_op(x, ct, **params),
     ),
+    filters_rule(depthwise=False),
     "The transpose of `conv_op` in the filters, which have the shape `sizes`.",
 )
 depthwise_op = _bilinear(
@@ -147,6 +154,7 @@ depthwise_op = _bilinear(
         lambda ct, x, w, **params: depthwise_data_op(shape(x), w, ct, **params),
         lambda ct, x, w, **params: depthwise_filters_op(x, shape(w), ct, **params),
     ),
+    forward_rule(depthwise=True),
     "Sums of data over windows, weighted by filters of each channel's own.",
 )
 depthwise_data_op = _bilinear(
@@ -160,6 +168,7 @@ depthwise_data_op = _bilinear(
         lambda ct, sizes, w, y, **params: depthwise_filters_op(ct, shape(w), y, **params),
         lambda ct, sizes, w, y, **params: depthwise_op(ct, w, **params),
     ),
+    data_rule(depthwise=True),
     "The transpose of `depthwise_op` in the data, which have the shape `sizes`.",
 )
 depthwise_filters_op = _bilinear(
@@ -173,6 +182,7 @@ depthwise_filters_op = _bilinear(
         None,
         lambda ct, x, sizes, y, **params: depthwise_op(x, ct, **params),
     ),
+    filters_rule(depthwise=True),
     "The transpose of `depthwise_op` in the filters, which have the shape `sizes`.",
 )
 

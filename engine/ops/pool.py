@@ -23,6 +23,7 @@ from engine.kinds import check_dtype, general, linear, nondifferentiable
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.shape import as_dims, shape, transpose
+from engine.ops.window_sparsity import pooled, spread_over_windows
 from engine.ops.windows import (
     Span,
     Windows,
@@ -38,10 +39,8 @@ from engine.ops.windows import (
     resized,
     spans,
     spatial,
-    tap_numbers,
     taps,
 )
-from engine.sparsity import Link, Site
 from engine.value import shape_of
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
@@ -105,17 +104,6 @@ def _reduced_along(
     for entries, windows in whole[2:] + cut:
         ufunc(total[windows], x[entries], out=total[windows])
     return total
-
-
-def _tap_links(site: Site, i: int) -> Any:
-    reads = tap_numbers(site.shapes[0], **site.params)
-    return [[Link(read, None, site.size(0)) for read in reads]]
-
-
-def _tap_links_back(site: Site, i: int) -> Any:
-    (shape,) = site.results
-    reads = tap_numbers(shape, **site.params)
-    return [[Link(None, read, math.prod(shape)) for read in reads]]
 
 
 # ---- max -------------------------------------------------------------------------------------------------------------
@@ -204,7 +192,7 @@ pick_taps_op = linear(
     _pick_abstract,
     _aligned,
     args=("input", "taps"),
-    sparsity=_tap_links,
+    sparsity=pooled,
     doc="The entry at the given tap of each window.",
 )
 place_taps_op = linear(
@@ -215,7 +203,7 @@ place_taps_op = linear(
     _aligned,
     type="MaxPoolGrad",
     args=("ct", "taps", "sizes"),
-    sparsity=_tap_links_back,
+    sparsity=spread_over_windows,
     doc="`ct` added up at the given tap of each window, in data of the shape `sizes`: the transpose of `pick_taps_op`.",
 )
 max_pool_op = general(
@@ -227,7 +215,7 @@ max_pool_op = general(
     batch=over_images,
     type="MaxPool",
     args=("input",),
-    sparsity=_tap_links,
+    sparsity=pooled,
     doc="The largest entry of each window. The derivative goes to the first of several equal ones.",
 )
 
@@ -356,7 +344,7 @@ avg_pool_op = linear(
     over_images,
     type="AvgPool",
     args=("input",),
-    sparsity=_tap_links,
+    sparsity=pooled,
     doc="The mean of each window. Entries of the padding do not count.",
 )
 avg_pool_back_op = linear(
@@ -367,7 +355,7 @@ avg_pool_back_op = linear(
     over_images,
     type="AvgPoolGrad",
     args=("ct", "sizes"),
-    sparsity=_tap_links_back,
+    sparsity=spread_over_windows,
     doc="The transpose of `avg_pool_op`, for data of the shape `sizes`.",
 )
 

@@ -30,7 +30,7 @@ from engine.ops.compare import greater_equal, where
 from engine.ops.creation import zeros_like
 from engine.ops.shape import as_dims, broadcast_to, known_dims, shape_operand
 from engine.ops.shape import shape as shape_of_value
-from engine.sparsity import Site, paired
+from engine.sparsity import ELEMENTWISE, along_first, every
 from engine.structural import sum_to_like
 from engine.value import dtype_of, shape_of
 
@@ -214,13 +214,6 @@ def _gamma_jvp(t: Any, out: Any, shape: Any, seed: Any, counter: Any, alpha: Any
     return _aligned(t, out, lead) * gamma_slope(out, _aligned(alpha, out, lead))
 
 
-def _gamma_sparsity(site: Site, i: int) -> Any:
-    # alpha's own axes are the last ones of the result
-    shape, lead = site.shapes[i], site.params.get("lead", 0)
-    own = [(a, a) for a in range(lead - len(shape), 0)]
-    return [[paired(shape, site.results[0], [(a, a) for a in range(lead)] + own)]]
-
-
 random_gamma_op = general(
     "random_gamma_op",
     _kernel(_gamma_sampler),
@@ -230,7 +223,7 @@ random_gamma_op = general(
     batch=_batch,
     type="RandomGamma",
     args=("shape", "seed", "counter", "alpha"),
-    sparsity=_gamma_sparsity,
+    sparsity=lambda site, i: every(site, i) if site.params.get("lead") else ELEMENTWISE(site, i),
     doc="Gamma-distributed numbers of unit scale, differentiable in the shape parameter (implicit reparameterization).",
 )
 
@@ -279,12 +272,6 @@ def _shuffle_kernel(value: Any, seed: Any, counter: Any, *, inverse: bool = Fals
     return np.take(value, np.argsort(order) if inverse else order, axis=lead)
 
 
-def _shuffle_sparsity(site: Site, i: int) -> Any:
-    # any row may come from any other
-    shape, rows = site.shapes[0], site.params.get("lead", 0)
-    return [[paired(shape, shape, [(a, a) for a in range(len(shape)) if a != rows])]]
-
-
 shuffle_op = linear(
     "shuffle_op",
     _shuffle_kernel,
@@ -295,7 +282,7 @@ shuffle_op = linear(
     lead_param,
     type="RandomShuffle",
     args=("value", "seed", "counter"),
-    sparsity=_shuffle_sparsity,
+    sparsity=along_first,
     doc="The rows of a value in random order.",
 )
 

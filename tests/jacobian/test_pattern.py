@@ -1,0 +1,321 @@
+"""Patterns: their forms, and those of whole computations, exact where that is possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import engine.operators  # noqa: F401
+from engine.aval import Aval
+from engine.dtypes import float64
+from engine.errors import ShapeError
+from engine.jacobian.pattern import FULLEST, SMALL, Pattern, move_map, patterns, stacked
+from engine.jacobian.rows import coupling
+from engine.kinds import linear
+from engine.ops.arithmetic import square
+from engine.ops.conv import conv2d
+from engine.ops.einsum import einsum
+from engine.ops.explog import exp
+from engine.ops.gather import gather
+from engine.ops.joining import concat, split, stack
+from engine.ops.linalg import matmul
+from engine.ops.nn import softmax
+from engine.ops.rearrange import pad, roll
+from engine.ops.reduce import reduce_mean, reduce_sum
+from engine.ops.scan import cumsum
+from engine.ops.segment import unsorted_segment_sum
+from engine.ops.shape import reshape, stop_gradient, transpose
+from engine.ops.slicing import boolean_mask
+from engine.ops.trig import sin, tanh
+from engine.trace import Trace, constant_value
+from engine.transform import recorded
+from tests.jacobian.numeric import entries, nonzeros_of, pattern_of
+
+RNG = np.random.default_rng(0)
+
+# ---- the forms -------------------------------------------------------------------------------------------------------
+
+
+def random_patterns(rows: int, columns: int) -> list[Pattern]:
+    """One of each form."""
+    found = [
+        Pattern.zero(rows, columns),
+        Pattern.dense(rows, columns),
+        Pattern.map(RNG.integers(-1, columns, rows), columns),
+        Pattern.map(np.full(rows, -1), columns),
+        Pattern.csr(csr_array(RNG.random((rows, columns)) < 0.3)),
+    ]
+    return found + ([Pattern.identity(rows)] if rows == columns else [])
+
+
+SHAPES = [(3, 4), (4, 4), (1, 5), (5, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_union(shape: tuple[int, int]) -> None:
+    for a in random_patterns(*shape):
+        for b in random_patterns(*shape):
+            np.testing.assert_array_equal(entries(a.union(b)), entries(a) | entries(b))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows(shape: tuple[int, int]) -> None:
+    for p in random_patterns(*shape):
+        padded = np.vstack([entries(p), np.zeros((1, shape[1]), bool)])
+        for index in (RNG.integers(-1, shape[0], 6), RNG.integers(0, shape[0], 6), np.zeros(0, int)):
+            np.testing.assert_array_equal(entries(p.rows(index)), padded[index])
+        assert p.rows(None) is p
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_merged(shape: tuple[int, int]) -> None:
+    for p in random_patterns(*shape):
+        for labels in (RNG.integers(-1, 3, shape[0]), np.zeros(shape[0], int), np.full(shape[0], -1)):
+            expected = [entries(p)[labels == k].any(axis=0) for k in range(3)]
+            np.testing.assert_array_equal(entries(p.merged(labels, 3)), expected)
+        assert p.merged(None, shape[0]) is p
+
+
+def test_merged_maps_stay_maps() -> None:
+    p = Pattern.map(np.array([2, 2, 0, -1, 0]), 3).merged(np.array([0, 0, 1, 1, 1]), 2)
+    assert p.form == "map" and p.index.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_transposed_and_stacked(shape: tuple[int, int]) -> None:
+    several = random_patterns(*shape)
+    for p in several:
+        np.testing.assert_array_equal(entries(p.transposed()), entries(p).T)
+        np.testing.assert_array_equal(entries(stacked([p, several[2]])), np.vstack([entries(p), entries(several[2])]))
+    np.testing.assert_array_equal(entries(stacked(several)), np.vstack([entries(p) for p in several]))
+
+
+def test_full_patterns_are_dense() -> None:
+    assert Pattern.csr(csr_array(np.ones((2, 3), bool))).is_dense
+    assert Pattern.csr(csr_array((2, 3), dtype=bool)).is_zero
+    assert Pattern.dense(0, 3).is_zero
+    side = int(np.sqrt(SMALL)) + 1
+    filled = np.zeros((side, side), bool)
+    filled[: side // FULLEST + 1] = True
+    assert Pattern.csr(csr_array(filled)).is_dense
+    filled[side // FULLEST - 1 :] = False
+    assert Pattern.csr(csr_array(filled)).form == "csr"
+
+
+def test_unions_that_need_no_work() -> None:
+    p = Pattern.identity(4)
+    assert p.union(p) is p and p.union(Pattern.identity(4)).is_identity
+    assert p.union(Pattern.zero(4, 4)) is p
+    assert Pattern.map(np.array([0, -1]), 2).union(Pattern.map(np.array([-1, 1]), 2)).index.tolist() == [0, 1]
+
+
+def test_repr() -> None:
+    assert repr(Pattern.identity(3)) == "<Pattern 3 x 3 map, 3 entries>"
+
+
+# ---- exact patterns --------------------------------------------------------------------------------------------------
+
+
+def burgers(u: Any) -> Any:
+    slope, bend = (u[2:] - u[:-2]) * 0.5, u[2:] - 2 * u[1:-1] + u[:-2]
+    return u[1:-1] * slope - 0.1 * bend
+
+
+def stencil(u: Any) -> Any:
+    neighbours = roll(u, 1, 0) + roll(u, -1, 0) + roll(u, 1, 1) + roll(u, -1, 1)
+    return square(u) * neighbours
+
+
+W1, W2 = RNG.standard_normal((3, 5)), RNG.standard_normal((5, 2))
+KERNEL = RNG.standard_normal((3, 3, 1, 1))
+CHOSEN = np.array([3, 0, 3, 1])
+
+EXACT: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "elementwise": (lambda x: sin(x) * exp(x) + 1.0, (7,)),
+    "elementwise, broadcast": (lambda x: x * np.ones((3, 4)), (4,)),
+    "outer product": (lambda x: x[:, None] * x[None, :], (4,)),
+    "moves": (lambda x: transpose(reshape(x, (3, 4)))[1:, ::2], (12,)),
+    "pad, constant": (lambda x: pad(x, [[1, 2]], constant_values=7.0), (3,)),
+    "pad, mirrored": (lambda x: pad(x, [[2, 2]], "REFLECT"), (4,)),
+    "mask": (lambda x: boolean_mask(x, np.array([True, False, True])), (3,)),
+    "parts joined": (lambda x: concat([x[2:], sin(x[:1]), x], 0), (4,)),
+    "many parts": (lambda x: stack([x[i] * x[i] for i in range(5)]), (5,)),
+    "parts among constants": (lambda x: concat([np.ones(3), sin(x), np.ones(2)], 0), (2,)),
+    "split": (lambda x: split(x, 2)[1] * 2.0, (6,)),
+    "sum": (lambda x: reduce_sum(x, axis=1), (3, 4)),
+    "sum, axes": (lambda x: reduce_sum(square(x), axis=(0, 2), keepdims=True), (2, 3, 4)),
+    "total": (lambda x: reduce_sum(x), (3, 4)),
+    "mean subtracted": (lambda x: x - reduce_mean(x, axis=1, keepdims=True), (3, 4)),
+    "segments": (lambda x: unsorted_segment_sum(x, np.array([1, -1, 1, 2]), 3), (4,)),
+    "softmax": (lambda x: softmax(x), (3, 4)),
+    "softmax, first axis": (lambda x: softmax(x, axis=0), (3, 4)),
+    "matmul": (lambda x: matmul(x, W1), (4, 3)),
+    "matmul, transposed": (lambda x: matmul(x, W1, transpose_a=True), (3, 4)),
+    "matmul, from the left": (lambda x: matmul(W1, x), (5, 4)),
+    "matmul, stacks": (lambda x: matmul(x, np.ones((2, 1, 3, 2))), (4, 5, 3)),
+    "einsum": (lambda x: einsum("ijk,kl->lij", x, W1), (2, 4, 3)),
+    "convolution": (lambda x: conv2d(x, KERNEL, 1, "SAME"), (2, 5, 4, 1)),
+    "Burgers": (burgers, (12,)),
+    "stencil on a torus": (stencil, (5, 6)),
+    "network on a batch": (lambda x: matmul(tanh(matmul(x, W1)), W2), (6, 3)),
+    "arrowhead": (lambda x: concat([reduce_sum(square(x))[None], x[1:] * x[0]], 0), (6,)),
+    "gathered blocks": (lambda x: reduce_sum(square(gather(x, CHOSEN)), axis=1), (5, 3)),
+    "stopped": (lambda x: x * reduce_sum(stop_gradient(x)), (3,)),
+    "nothing": (lambda x: stop_gradient(x) * 2.0, (3,)),
+    "a single element": (lambda x: x[None] * np.ones(3), ()),
+    "no element": (lambda x: sin(x), (0, 3)),
+}
+
+
+@pytest.mark.parametrize(("fn", "shape"), EXACT.values(), ids=EXACT)
+def test_exact(fn: Any, shape: tuple[int, ...]) -> None:
+    x = RNG.uniform(0.5, 1.5, shape)
+    np.testing.assert_array_equal(entries(pattern_of(fn, x)), nonzeros_of(fn, x))
+
+
+def test_a_cumulative_sum_is_taken_to_be_dense_along_its_axis() -> None:
+    x = np.ones((2, 3))
+    assert (nonzeros_of(lambda x: cumsum(x, axis=1), x) <= entries(pattern_of(lambda x: cumsum(x, axis=1), x))).all()
+    assert pattern_of(lambda x: cumsum(x, axis=1), x).nnz == 18
+
+
+def test_elementwise_chains_stay_the_identity() -> None:
+    assert pattern_of(lambda x: tanh(sin(x) * exp(x)) + x, np.ones((3, 4))).is_identity
+
+
+# ---- several sources and targets -------------------------------------------------------------------------------------
+
+
+def test_several_sources_and_targets() -> None:
+    nodes, (x, y), (f, g) = recorded(lambda x, y: (x * 2.0, x[:1] + y), np.ones(3), np.ones(2))
+    (ff, fy), (gx, gy) = patterns(nodes, [x, y], [f, g], constant_value)
+    assert ff.is_identity and fy.is_zero and fy.shape == (3, 2)
+    assert gx.index.tolist() == [0, 0] and gy.is_identity
+    assert patterns(nodes, [x, x], [x, f, f], constant_value)[0][1].is_identity
+
+
+def test_a_source_that_depends_on_another() -> None:
+    def fn(x: Any) -> Any:
+        middle = x[::-1]
+        return middle, middle * 2.0
+
+    nodes, (x,), (middle, out) = recorded(fn, np.ones(3))
+    by_x, by_middle = patterns(nodes, [x, middle], [out], constant_value)[0]
+    assert by_x.index.tolist() == [2, 1, 0] and by_middle.is_identity
+
+
+def test_complex_values() -> None:
+    x = np.ones((2, 3), np.complex128)
+    np.testing.assert_array_equal(
+        entries(pattern_of(lambda x: matmul(x, x, transpose_b=True), x)),
+        nonzeros_of(lambda x: matmul(x, x, transpose_b=True), x),
+    )
+
+
+# ---- what is not known -----------------------------------------------------------------------------------------------
+
+
+def graph(*shapes: Any) -> tuple[Trace, list[Any]]:
+    trace = Trace()
+    return trace, [trace.placeholder(Aval(shape, float64)) for shape in shapes]
+
+
+def test_graphs_have_the_patterns_of_tapes() -> None:
+    trace, (u,) = graph((12,))
+    out = burgers(u)
+    ((found,),) = patterns(trace.nodes, [u], [out], constant_value)
+    np.testing.assert_array_equal(entries(found), nonzeros_of(burgers, RNG.uniform(0.5, 1.5, 12)))
+
+
+def test_unknown_shapes_are_named() -> None:
+    trace, (u,) = graph((None,))
+    out = sin(u)
+    with pytest.raises(ShapeError, match=r"sin|patterns"):
+        patterns(trace.nodes, [u], [out], constant_value)
+
+
+def test_unknown_indices_make_a_pattern_dense() -> None:
+    x = np.ones((4, 2))
+    nodes, (value, _), out = recorded(gather, x, np.array([1, 0]))
+    assert patterns(nodes, [value], [out], lambda _: None)[0][0].is_dense
+    assert patterns(nodes, [value], [out], constant_value)[0][0].nnz == 4
+
+
+def test_an_op_without_a_rule_is_dense() -> None:
+    op = linear("op_without_rule", lambda x: x * 2, lambda ct, x: ct * 2, lambda x: x, batch=lambda *_: None)
+    assert pattern_of(lambda x: op(sin(x)), np.ones(3)).is_dense
+
+
+# ---- moves -----------------------------------------------------------------------------------------------------------
+
+
+def test_move_map() -> None:
+    nodes, _, _ = recorded(lambda x, y: concat([x, y], 0), np.ones(2), np.ones(1))
+    ((first, second),) = move_map(nodes[-1], constant_value) or [()]
+    assert first.tolist() == [0, 1, -1] and second.tolist() == [-1, -1, 0]
+
+
+def test_move_map_of_several_results() -> None:
+    nodes, _, _ = recorded(lambda x: split(x, 2), np.ones(4))
+    assert [of[0].tolist() for of in move_map(nodes[-1], constant_value) or []] == [[0, 1], [2, 3]]
+
+
+def test_move_map_of_what_does_more() -> None:
+    nodes, _, _ = recorded(lambda x: sin(x), np.ones(4))
+    assert move_map(nodes[-1], constant_value) is None
+    nodes, _, _ = recorded(gather, np.ones((4, 2)), np.array([1, 0]))
+    assert move_map(nodes[-1], lambda _: None) is None
+
+
+# ---- size ------------------------------------------------------------------------------------------------------------
+
+
+def test_sparse_patterns_are_large_as_their_entries() -> None:
+    found = pattern_of(burgers, np.ones(100_000))
+    assert found.form == "csr" and found.nnz == 3 * (100_000 - 2)
+
+
+def test_dense_patterns_have_no_entries() -> None:
+    w = np.ones((512, 512))
+    found = pattern_of(lambda x: tanh(matmul(tanh(matmul(x, w)), w)), np.ones((1, 512)))
+    assert found.is_dense
+
+
+def test_dense_patterns_of_any_size() -> None:
+    # 10^12 entries
+    assert pattern_of(lambda x: x - reduce_mean(x), np.ones(1_000_000)).is_dense
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+COUPLED = {
+    "mean": (lambda x: x - reduce_mean(x, axis=0), "reduce_mean_op"),
+    "softmax": (lambda x: softmax(x, axis=0), "softmax_op"),
+    "order": (lambda x: sin(x[::-1]), "getitem_op"),
+    "product": (lambda x: exp(matmul(x, x, transpose_b=True)), "matmul_op"),
+    "given up": (lambda x: x * square(reduce_sum(x)), "reduce_sum_op"),
+}
+ROWWISE = {
+    "elementwise": sin,
+    "product": lambda x: matmul(x, np.ones((3, 2))),
+    "there and back": lambda x: transpose(sin(transpose(x))),
+    "another shape": lambda x: reshape(square(reshape(x, (12,))), (4, 3)),
+    "constant": lambda x: stop_gradient(x),
+    "not looked at": lambda x: concat([x, softmax(x, axis=0)], 0)[:4],
+}
+
+
+@pytest.mark.parametrize(("fn", "op"), COUPLED.values(), ids=COUPLED)
+def test_coupled_rows(fn: Any, op: str) -> None:
+    nodes, (x,), out = recorded(fn, np.ones((4, 3)))
+    node = coupling(nodes, x, out, constant_value)
+    assert node is not None and node.op.name == op
+
+
+@pytest.mark.parametrize("fn", ROWWISE.values(), ids=ROWWISE)
+def test_independent_rows(fn: Any) -> None:
+    nodes, (x,), out = recorded(fn, np.ones((4, 3)))
+    assert coupling(nodes, x, out, constant_value) is None
