@@ -10,15 +10,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from engine.dtypes import DType, int64
+import numpy as np
+
+from engine.dtypes import DType, int32, int64
+from engine.eager import EagerTensor
 from engine.ops.compare import cast
 from engine.ops.filling import zeros
 from engine.ops.gather import gather_back_op
 from engine.ops.joining import concat
+from engine.ops.segment import unsorted_segment_sum
 from engine.ops.shape import reshape
 from engine.ops.shape import shape as shape_of_value
+from engine.ops.shape import size as size_of_value
+from engine.ops.sorting import unique
 from engine.tensor_shape import TensorShape
-from engine.value import dtype_of, shape_of
+from engine.value import dtype_of, known_shape, shape_of
+from engine.variable import Variable
 
 
 class IndexedSlicesValue(NamedTuple):
@@ -54,6 +61,8 @@ class IndexedSlices:
     def flat(cls, values: Any, indices: Any, *, like: Any) -> IndexedSlices | None:
         """The same from indices of any rank; None if the shapes are not known well enough to flatten them."""
         rank, inner = shape_of(indices), shape_of(like)
+        if isinstance(like, (EagerTensor, np.ndarray)):
+            like = stand_in(like)
         if rank is not None and len(rank) == 1:
             return cls(values, indices, like=like)
         if inner is None or None in inner[1:]:
@@ -115,9 +124,25 @@ class IndexedSlices:
             a, b = cast(a, int64), cast(b, int64)
         return IndexedSlices(concat([self.values, other.values], 0), concat([a, b], 0), like=self._like)
 
+    def summed(self) -> IndexedSlices:
+        """The same with distinct indices: each row is the sum of the rows that had its index, in their order."""
+        indices, positions = unique(self.indices)
+        values = unsorted_segment_sum(self.values, positions, size_of_value(indices, int32))
+        return IndexedSlices(values, indices, like=self._like)
+
+    def with_values(self, values: Any) -> IndexedSlices:
+        """Other rows at the same indices."""
+        return IndexedSlices(values, self.indices, like=self._like)
+
     def map(self, function: Any) -> IndexedSlices:
         """`function` applied to rows, indices and reference."""
         return IndexedSlices(function(self.values), function(self.indices), like=function(self._like))
 
     def __repr__(self) -> str:
         return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, shape={self.shape})"
+
+
+def stand_in(x: Any) -> Any:
+    """Zeros of the shape and dtype of an eager value or array that take no memory, and keep nothing alive."""
+    x = x.read_value() if isinstance(x, Variable) else x
+    return np.broadcast_to(dtype_of(x).numpy.type(0), known_shape(x, "stand_in"))

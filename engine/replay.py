@@ -16,14 +16,14 @@ import numpy as np
 
 from engine.batching import Batched
 from engine.eager import EagerTensor
-from engine.indexed_slices import IndexedSlices
+from engine.indexed_slices import IndexedSlices, stand_in
 from engine.op import Node, distinct
 from engine.program import Program, lower
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
 from engine.tape import paused
 from engine.trace import Trace, placeholder
-from engine.value import as_array, aval_of
+from engine.value import aval_of
 from engine.variable import Variable
 
 COMPILE_AFTER = 2
@@ -76,14 +76,8 @@ class Replay:
 def _cotangent(out: Sequence[Any], result: Any, source: Any) -> Any:
     """One cotangent from the results of a program; see `Replay.results`."""
     if type(result) is tuple:
-        return IndexedSlices(out[result[0]], out[result[1]], like=_stand_in(source))
+        return IndexedSlices(out[result[0]], out[result[1]], like=stand_in(source))
     return None if result is None else out[result]
-
-
-def _stand_in(source: Any) -> Any:
-    """Something of a source's shape and dtype that does not keep its contents alive."""
-    array = as_array(source)
-    return np.broadcast_to(array.dtype.type(0), array.shape)
 
 
 def _array(x: Any) -> Any:

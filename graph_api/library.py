@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from engine import row_assignment
 from engine.api import lift
 from engine.namespace import build, place
 from graph_api import (
@@ -55,6 +56,14 @@ NATIVE: tuple[tuple[Any, str], ...] = (
     ),
     (variable.variables_initializer, "variables_initializer initialize_variables initializers.variables"),
     (variable.global_variables, "global_variables all_variables"),
+    (row_assignment.scatter_update, "scatter_update"),
+    (row_assignment.scatter_add, "scatter_add"),
+    (row_assignment.scatter_sub, "scatter_sub"),
+    (row_assignment.scatter_max, "scatter_max"),
+    (row_assignment.scatter_min, "scatter_min"),
+    (row_assignment.scatter_nd_update, "scatter_nd_update"),
+    (row_assignment.scatter_nd_add, "scatter_nd_add"),
+    (row_assignment.scatter_nd_sub, "scatter_nd_sub"),
     # ---- control flow
     (control.cond, "cond"),
     (control.case, "case"),

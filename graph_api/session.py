@@ -21,7 +21,9 @@ from engine.aval import Aval, aval_of_array, compatible, format_shape
 from engine.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.indexed_slices import IndexedSlices, IndexedSlicesValue
 from engine.op import Node
+from engine.ops.scatter import check_entries, write_entries
 from engine.program import Program, lower
+from engine.program.assignments import Assignment
 from engine.program.lower import needed_nodes
 from engine.trace import placeholder
 from engine.value import Value, as_array
@@ -40,8 +42,8 @@ class Executable:
     program : Program
     reads : list of Tensor
         Handles of the variables whose values follow the feeds among the program's arguments.
-    assigned : list of Tensor
-        Handles of the variables whose new values follow the fetches among its results.
+    assigned : list of Assignment
+        Of the variables whose new values follow the fetches among its results.
     fetched : int
         Number of fetched tensors.
     state_avals : tuple of Aval
@@ -50,7 +52,7 @@ class Executable:
 
     program: Program
     reads: list[Any]
-    assigned: list[Any]
+    assigned: list[Assignment]
     fetched: int
     state_avals: tuple[Aval, ...]
 
@@ -150,17 +152,28 @@ class Session:
         results = executable.program(*arguments)
         shared = {id(a) for a in arguments}
         shared.update([id(c) for c in executable.program.constants.values()])
-        count = executable.fetched
+        fetched = _all_owned(results[: executable.fetched], shared)
         if executable.assigned:
-            new = [_assigned(h, _owned(v, shared)) for h, v in zip(executable.assigned, results[count:], strict=True)]
-            self._state.update(zip(map(id, executable.assigned), new, strict=True))
-            shared.update(map(id, new))
-        fetched = []
-        for value in results[:count]:
-            fetched.append(_owned(value, shared))
-            shared.add(id(fetched[-1]))
+            self._assign(executable.assigned, results[executable.fetched :], shared)
         tensors = iter(fetched)
         return [next(tensors) if isinstance(e, Tensor) else None for e in elements]
+
+    def _assign(self, assigned: Sequence[Assignment], results: Sequence[Any], shared: set[int]) -> None:
+        """Store new values: all of them, or none if one does not fit."""
+        left = iter(results)
+        whole, parts = [], []
+        for assignment in assigned:
+            key = id(assignment.handle)
+            if assignment.in_part:
+                part = [_owned(next(left), shared), _owned(next(left), shared)]
+                check_entries(f"assign to entries of {assignment.handle.op.name!r}", self._state[key], *part)
+                parts.append((key, part))
+            else:
+                whole.append((key, _fitting(assignment.handle, next(left))))
+        values = _all_owned([value for _, value in whole], shared)
+        self._state.update(zip([key for key, _ in whole], values, strict=True))
+        for key, part in parts:
+            write_entries(self._state[key], *part)
 
     def _fits(self, executable: Executable) -> bool:
         """Whether the variables still have the shapes that the program was compiled for."""
@@ -381,7 +394,16 @@ def _owned(value: Any, shared: set[int]) -> Any:
     return value.copy() if value.base is not None or id(value) in shared else value
 
 
-def _assigned(handle: Tensor, value: Any) -> Any:
+def _all_owned(values: Sequence[Any], shared: set[int]) -> list[Any]:
+    """Arrays of which no two share memory, nor with arguments or constants; they are added to `shared`."""
+    owned = []
+    for value in values:
+        owned.append(_owned(value, shared))
+        shared.add(id(owned[-1]))
+    return owned
+
+
+def _fitting(handle: Tensor, value: Any) -> Any:
     """The new value of a variable, if it is of a shape that the variable may have."""
     if not compatible(value.shape, handle._aval.shape):
         raise ShapeError(

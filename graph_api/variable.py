@@ -10,6 +10,8 @@ import numpy as np
 from engine.aval import Aval, merge_shapes, normalize_shape
 from engine.dtypes import DType, as_dtype
 from engine.errors import DTypeError
+from engine.indexed_slices import IndexedSlices
+from engine.row_assignment import AssignsRows, replaced
 from engine.tape import record_read
 from engine.value import Value, as_array
 from engine.variable import Variable as EngineVariable
@@ -32,7 +34,7 @@ def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name:
     return tensor
 
 
-class Variable(EngineVariable):
+class Variable(AssignsRows):
     """A value that persists between runs of a session.
 
     Parameters
@@ -226,6 +228,13 @@ class Variable(EngineVariable):
     ) -> Any:
         """An operation that subtracts from the value; as a tensor, the new value."""
         return self._assigned(self._fresh() - delta, name or "AssignSub")
+
+    def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Any:
+        """An operation that replaces rows; as a tensor, the new value.
+
+        The session writes the rows where they belong, if nothing in the same run needs the new value as a whole.
+        """
+        return self._assigned(replaced(self._fresh(), rows), name or "AssignRows")
 
     def _fresh(self) -> Tensor:
         """The value at this point, whatever happened before."""

@@ -86,6 +86,10 @@ class Adagrad(KerasOptimizer):
         self.initial_accumulator_value = initial_accumulator_value
         self.epsilon = epsilon
 
+    def takes_rows(self) -> bool:
+        """Yes, where a row without a gradient stays as it is."""
+        return self.weight_decay is None
+
     def initial_slots(self) -> dict[str, float]:
         """The sum of the squared gradients."""
         return {"accumulator": self.initial_accumulator_value}

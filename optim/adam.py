@@ -128,6 +128,10 @@ class AdamOptimizer(Optimizer):
         """The running averages of the gradient and of its square."""
         return {"m": 0.0, "v": 0.0}
 
+    def takes_rows(self) -> bool:
+        """No: the averages of all rows decay."""
+        return False
+
 
 class Adam(KerasOptimizer):
     """Adam, see `adam`.

@@ -1,4 +1,8 @@
-"""Limiting gradients: elementwise, by the norm of each, by the norm of all."""
+"""Limiting gradients: elementwise, by the norm of each, by the norm of all.
+
+Where a tensor may stand, `IndexedSlices` may, and stay such: their rows are taken as they stand, as in TensorFlow, so
+that rows of equal index count one by one. (The optimizers add those up before they clip.)
+"""
 
 from __future__ import annotations
 
@@ -11,22 +15,21 @@ from engine.api import as_operand
 from engine.aval import broadcast_shapes, format_shape
 from engine.dtypes import FLOATING, INEXACT
 from engine.errors import DTypeError, ShapeError
-from engine.operands import operands
+from engine.indexed_slices import IndexedSlices
 from engine.ops.arithmetic import add, clip, divide, maximum, minimum, multiply, reciprocal, square, subtract
 from engine.ops.compare import cast_like, greater, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import rsqrt, sqrt
 from engine.ops.reduce import add_n, reduce_sum
-from engine.value import Value, as_array, dtype_of, shape_of
+from engine.value import dtype_of, shape_of
 
 
-@operands("t", "clip_value_min", "clip_value_max")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
     """`t` with its elements limited to ``[clip_value_min, clip_value_max]``.
 
     Parameters
     ----------
-    t : value, real
+    t : value or IndexedSlices, real
     clip_value_min, clip_value_max : value
         Of t's dtype, scalar or broadcastable to t's shape.
 
@@ -45,6 +48,8 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
     >>> clip_by_value(np.array([-3.0, 0.5, 3.0]), -1.0, 1.0)
     array([-1. ,  0.5,  1. ])
     """
+    if isinstance(t, IndexedSlices):
+        return t.with_values(clip_by_value(t.values, clip_value_min, clip_value_max))
     t = _tensor(t, "clip_by_value")
     limits = [_beside(limit, t, "clip_by_value") for limit in (clip_value_min, clip_value_max)]
     shape = shape_of(t)
@@ -61,13 +66,12 @@ def _is_larger(whole: Any, shape: Any) -> bool:
     return any(d == 1 and w not in (1, None) for w, d in zip(whole, shape, strict=True))
 
 
-@operands("t", "clip_norm")
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
     """`t`, scaled down where its norm exceeds `clip_norm`: ``t * clip_norm / max(norm(t), clip_norm)``.
 
     Parameters
     ----------
-    t : value, floating
+    t : value or IndexedSlices, floating
     clip_norm : value
         Usually scalar; a negative one counts as 0.
     axes : int or sequence of int, optional
@@ -88,6 +92,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
     >>> clip_by_norm(np.array([3.0, 4.0]), 1.0)
     array([0.6, 0.8])
     """
+    if isinstance(t, IndexedSlices):
+        return t.with_values(clip_by_norm(t.values, clip_norm, axes))
     t = _tensor(t, "clip_by_norm")
     _require_floating(t, "clip_by_norm", INEXACT)
     limit = _beside(clip_norm, t, "clip_by_norm")
@@ -105,7 +111,6 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
     return divide(scaled, maximum(norm, limit))
 
 
-@operands("t", "clip_norm")
 def clip_by_average_norm(t: Any, clip_norm: Any) -> Any:
     """`t`, scaled down if its norm divided by its number of elements exceeds `clip_norm`.
 
@@ -127,7 +132,7 @@ def global_norm(t_list: Sequence[Any]) -> Any:
 
     Parameters
     ----------
-    t_list : sequence of (value or None)
+    t_list : sequence of (value, IndexedSlices or None)
         Floating, of one dtype. None is ignored.
 
     Returns
@@ -140,7 +145,7 @@ def global_norm(t_list: Sequence[Any]) -> Any:
     >>> global_norm([np.array([3.0]), None, np.array([4.0])])
     np.float64(5.0)
     """
-    tensors = [t for t in _tensors(t_list, "global_norm") if t is not None]
+    tensors = [_rows(t) for t in _tensors(t_list, "global_norm") if t is not None]
     if not tensors:
         return np.float32(0)
     return sqrt(add_n([reduce_sum(square(t)) for t in tensors]))
@@ -151,7 +156,7 @@ def clip_by_global_norm(t_list: Sequence[Any], clip_norm: Any, use_norm: Any = N
 
     Parameters
     ----------
-    t_list : sequence of (value or None)
+    t_list : sequence of (value, IndexedSlices or None)
         Floating. None passes through, and the norm ignores it.
     clip_norm : value
         A scalar.
@@ -160,7 +165,7 @@ def clip_by_global_norm(t_list: Sequence[Any], clip_norm: Any, use_norm: Any = N
 
     Returns
     -------
-    list_clipped : list of (value or None)
+    list_clipped : list of (value, IndexedSlices or None)
         ``t * clip_norm / max(norm, clip_norm)``. If the norm is infinite or NaN, all elements are NaN.
     global_norm : value
         The norm before clipping.
@@ -185,7 +190,7 @@ def clip_by_global_norm(t_list: Sequence[Any], clip_norm: Any, use_norm: Any = N
     factor = multiply(limit, minimum(reciprocal(norm), reciprocal(limit)))
     # 0, or NaN if the norm is not finite
     factor = add(factor, subtract(norm, norm))
-    return [None if t is None else multiply(t, cast_like(factor, t)) for t in tensors], norm
+    return [None if t is None else _scaled(t, factor) for t in tensors], norm
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
@@ -197,17 +202,27 @@ def _tensor(x: Any, name: str) -> Any:
 
 def _beside(x: Any, t: Any, name: str) -> Any:
     """A limit as a value of t's dtype."""
-    return x if isinstance(x, Value) else as_array(x, dtype_of(t), name)
+    return as_operand(x, dtype_of(t), name)
 
 
 def _tensors(t_list: Any, name: str) -> list[Any]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
-    tensors = [None if t is None else _tensor(t, name) for t in t_list]
+    tensors = [t if t is None or isinstance(t, IndexedSlices) else _tensor(t, name) for t in t_list]
     for t in tensors:
         if t is not None:
-            _require_floating(t, name, FLOATING)
+            _require_floating(_rows(t), name, FLOATING)
     return tensors
+
+
+def _rows(t: Any) -> Any:
+    """The rows of an `IndexedSlices`, and any other value itself."""
+    return t.values if isinstance(t, IndexedSlices) else t
+
+
+def _scaled(t: Any, factor: Any) -> Any:
+    values = multiply(_rows(t), cast_like(factor, _rows(t)))
+    return t.with_values(values) if isinstance(t, IndexedSlices) else values
 
 
 def _require_floating(t: Any, name: str, accepted: Any) -> None:

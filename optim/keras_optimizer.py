@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.eager import EagerTensor
+from engine.indexed_slices import IndexedSlices
 from engine.ops.compare import cast
 from engine.trace import Symbol
 from engine.value import Value, dtype_of
@@ -174,9 +175,11 @@ class KerasOptimizer(Optimizer):
             self._slots_of(variable)
 
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Any:
-        return super()._checked_gradient(
-            cast(gradient, variable.dtype) if isinstance(gradient, Value) else gradient, variable
-        )
+        if isinstance(gradient, IndexedSlices):
+            gradient = gradient.with_values(cast(gradient.values, variable.dtype))
+        elif isinstance(gradient, Value):
+            gradient = cast(gradient, variable.dtype)
+        return super()._checked_gradient(gradient, variable)
 
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
@@ -198,6 +201,10 @@ class KerasOptimizer(Optimizer):
 
     def _current(self, name: str, step: Any) -> Any:
         return evaluated(self._learning_rate, step) if name == "learning_rate" else super()._current(name, step)
+
+    def takes_rows(self) -> bool:
+        """No: what is kept for rows without a gradient decays too, and so may the rows."""
+        return False
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

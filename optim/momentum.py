@@ -99,6 +99,10 @@ class SGD(KerasOptimizer):
         self.momentum = momentum
         self.nesterov = bool(nesterov)
 
+    def takes_rows(self) -> bool:
+        """Yes, where a row without a gradient stays as it is."""
+        return not self.initial_slots() and self.weight_decay is None
+
     def initial_slots(self) -> dict[str, float]:
         """The accumulated moves."""
         return {} if isinstance(self.momentum, (int, float)) and self.momentum == 0 else {"momentum": 0.0}

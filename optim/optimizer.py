@@ -8,6 +8,9 @@ An algorithm is one pure function of values, made of engine ops:
 the hyperparameters as attributes, as scalars of the variable's dtype; `step` is the number of steps done before. The
 base class reads the variables, applies the function to each, and only then assigns. So one function serves eager
 variables and graphs, to the bit, and whatever goes wrong, goes wrong before anything has changed.
+
+A gradient that is zero but for some rows (`IndexedSlices`) takes the same way: these rows of variable and slots are
+gathered, the function is applied to them, and they are assigned. A step then costs what its rows cost.
 """
 
 from __future__ import annotations
@@ -25,8 +28,11 @@ from engine.dtypes import FLOATING, DType
 from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
 from engine.gradient_tape import GradientTape
+from engine.indexed_slices import IndexedSlices
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like
+from engine.ops.gather import gather
+from engine.row_assignment import replaced
 from engine.symbolic import gradients
 from engine.tape import paused
 from engine.trace import Symbol
@@ -96,6 +102,13 @@ class Optimizer:
     def initial_slots(self) -> dict[str, float]:
         """The slots that `update` keeps for each variable, and what they are filled with at first."""
         return {}
+
+    def takes_rows(self) -> bool:
+        """Whether a gradient that consists of rows (`IndexedSlices`) changes only these rows and what is kept for them.
+
+        So it is in TensorFlow 1. Otherwise the gradient of all other rows counts as zero.
+        """
+        return True
 
     # ---- gradients ---------------------------------------------------------------------------------------------------
 
@@ -263,7 +276,11 @@ class Optimizer:
 
         def current(variable: Variable) -> Any:
             found = pending.get(id(variable.handle))
-            return variable.read_value() if found is None else found[1]
+            return variable.read_value() if found is None else _whole(found[1], variable.read_value())
+
+        def change(variable: Variable, value: Any) -> None:
+            again = id(variable.handle) in pending
+            pending[id(variable.handle)] = (variable, _whole(value, current(variable)) if again else value)
 
         hypers: dict[DType, SimpleNamespace] = {}
         for gradient, variable in self._processed(pairs):
@@ -271,12 +288,15 @@ class Optimizer:
             if dtype not in hypers:
                 hypers[dtype] = self._hyper(dtype, step)
             slots = self._slots_of(variable)
-            value, new = self._new_values(
+            value, new = self._updated(
                 gradient, current(variable), {n: current(s) for n, s in slots.items()}, hypers[dtype], step
             )
             constraint = getattr(variable, "constraint", None)
-            pending[id(variable.handle)] = (variable, value if constraint is None else constraint(value))
-            pending.update({id(slots[n].handle): (slots[n], x) for n, x in new.items()})
+            if constraint is not None:
+                value = constraint(_whole(value, current(variable)))
+            change(variable, value)
+            for name, kept in new.items():
+                change(slots[name], kept)
         for variable, value in pending.values():
             _require_fit(value, variable, "the new value computed for")
         return list(pending.values())
@@ -285,14 +305,28 @@ class Optimizer:
         """The gradients that the updates shall use."""
         return pairs
 
+    def _updated(
+        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """New values for variable and slots, or for the rows of them that the gradient consists of."""
+        if not isinstance(gradient, IndexedSlices):
+            return self._new_values(gradient, value, slots, hyper, step)
+        kept = {n: gather(x, gradient.indices) for n, x in slots.items()}
+        value, new = self._new_values(gradient.values, gather(value, gradient.indices), kept, hyper, step)
+        return gradient.with_values(value), {n: gradient.with_values(x) for n, x in new.items()}
+
     def _new_values(
         self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
     ) -> tuple[Any, dict[str, Any]]:
         return self.update(gradient, value, slots, hyper, step)
 
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Any:
-        """The gradient as a value of the variable's shape and dtype."""
+        """The gradient as a value of the variable's shape and dtype, or as distinct rows of one."""
         self._require_dtype(variable)
+        if isinstance(gradient, IndexedSlices):
+            rows = IndexedSlices(gradient.values, gradient.indices, like=variable)
+            _require_fit(rows, variable, "the gradient of")
+            return rows.summed() if self.takes_rows() else rows.dense()
         if isinstance(gradient, Variable):
             gradient = gradient.read_value()
         elif hasattr(gradient, "as_value"):
@@ -413,8 +447,16 @@ def require_gradient(pairs: Sequence[tuple[Any, Any]], loss: Any) -> None:
         )
 
 
+def _whole(value: Any, before: Any) -> Any:
+    """A new value as a whole, also where it consists of rows."""
+    return replaced(before, value) if isinstance(value, IndexedSlices) else value
+
+
 def _require_fit(value: Any, variable: Variable, what: str) -> None:
-    have, want = shape_of(value), shape_of(variable)
+    want = shape_of(variable)
+    if isinstance(value, IndexedSlices):
+        value, want = value.values, None if want is None else (None, *want[1:])
+    have = shape_of(value)
     if not compatible(have, want):
         raise ShapeError(
             f"{what} variable {variable.name!r} must have the variable's shape {format_shape(want)}, got "

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from engine.errors import InvalidArgumentError
+from engine.indexed_slices import IndexedSlices
 from engine.trace import Symbol, Trace
 from engine.variable import Variable
 
@@ -29,7 +30,7 @@ def graph_of(variables: Iterable[Variable]) -> Trace | None:
 
 
 def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Any:
-    """Give each variable its new value.
+    """Give each variable its new value, or some of its rows new values (`IndexedSlices`).
 
     Returns
     -------
@@ -37,7 +38,7 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Any:
         In a graph the operation, called `name`, that makes all the assignments; None if they have been made.
     """
     graph = graph_of(variable for variable, _ in changes)
-    done = [variable.assign(value) for variable, value in changes]
+    done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
     return None if graph is None else graph.group(done, name)
 
 

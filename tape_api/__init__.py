@@ -90,7 +90,7 @@ zeros_initializer = initializers.Zeros
 globals().update({name: value for name, value in vars(_root).items() if not name.startswith("_")})
 _root.nn.dropout = random.dropout
 _v1 = _root.compat.v1
-vars(_v1).update({name: value for name, value in vars(version1).items() if not name.startswith("_")})
+vars(_v1).update({name: getattr(version1, name) for name in version1.__all__})
 vars(_v1).update(
     random_normal=random.normal,
     random_uniform=random.uniform,

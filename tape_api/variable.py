@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,17 +13,19 @@ from engine.aval import Aval, Shape, compatible, format_shape, normalize_shape
 from engine.dtypes import DType
 from engine.eager import EagerTensor, Reference, array_text
 from engine.errors import DTypeError, ShapeError
+from engine.indexed_slices import IndexedSlices
 from engine.op import Op
 from engine.ops.arithmetic import add, subtract
+from engine.ops.scatter import check_entries
+from engine.row_assignment import AssignsRows
 from engine.tape import active, paused, record_read
-from engine.variable import Variable as EngineVariable
 from engine.variable import read_variable
 from tape_api.tensor import convert_to_tensor
 
 _serials = itertools.count()
 
 
-class Variable(EngineVariable):
+class Variable(AssignsRows):
     """A value that changes by assignment.
 
     Parameters
@@ -221,6 +224,24 @@ class Variable(EngineVariable):
             self._tensor = op(self._tensor, change)
         return self if read_value else None
 
+    def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Any:
+        """Replace rows: where they are, if nobody else holds the value, so that the cost is that of the rows.
+
+        Raises
+        ------
+        ValueError
+            If the rows do not fit; the variable keeps its value.
+        """
+        what = f"assigning to rows of variable {self.name!r}"
+        with paused():
+            values = self._converted(rows.values, what)._array
+            indices = convert_to_tensor(rows.indices)._array
+        check_entries(what, self._tensor._array, indices[..., None], values)
+        whole = self._tensor._array if _is_only_holder(self) else self._tensor._array.copy()
+        whole[indices] = values
+        self._tensor = EagerTensor(whole)
+        return self
+
     def _converted(self, value: Any, what: str) -> EagerTensor:
         try:
             tensor: EagerTensor = convert_to_tensor(value, self._dtype)
@@ -285,6 +306,31 @@ class Variable(EngineVariable):
             f"<tf.Variable {self.name!r} shape={format_shape(self._fits)} dtype={self._dtype.name}, "
             f"numpy={array_text(self._tensor._array)}>"
         )
+
+
+class _Holder:
+    """Holds a tensor and its array as a variable does whose value nobody else holds."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self) -> None:
+        self._tensor = EagerTensor(np.zeros(1))
+
+
+def _holders(variable: Any) -> tuple[int, int]:
+    """How many references there are to the variable's tensor, and to its array."""
+    return sys.getrefcount(variable._tensor), sys.getrefcount(variable._tensor._array)
+
+
+_ALONE = _holders(_Holder())
+
+
+def _is_only_holder(variable: Variable) -> bool:
+    """Whether neither tensors nor tapes nor views share the memory of the variable's value."""
+    array = variable._tensor._array
+    owned = array.base is None and array.flags.writeable
+    del array
+    return owned and _holders(variable) == _ALONE
 
 
 def _operand(x: Any) -> Any:

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.row_assignment import (
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
+    scatter_sub,
+    scatter_update,
+)
 from tape_api.variable import Variable
+
+__all__ = [
+    "assign", "assign_add", "assign_sub", "disable_eager_execution", "disable_v2_behavior", "enable_eager_execution",
+    "enable_resource_variables", "enable_v2_behavior", "enable_v2_tensorshape", "scatter_add", "scatter_max",
+    "scatter_min", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update",
+]  # fmt: skip
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:

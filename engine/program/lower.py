@@ -10,6 +10,7 @@ way it applies the passes, each of which looks at one node at a time and is bit-
 - ``facts``: what is known of contents is used: a product with ones or with the identity matrix is the other operand.
 - ``fold``: a node whose operands are all constants is computed now.
 - ``cse``: a node equal to an earlier one (same op, operands and parameters) is that one. Stateful ops are left alone.
+- ``parts``: a variable that is assigned its own value with some entries replaced is given these entries, not a copy.
 - ``prune``: what no output needs is dropped.
 - ``finite``: products that must not make NaN of a zero are not looked at one by one (`engine.program.finite`).
 - ``inline``: what needs no call of a function of ours is written out in the generated code.
@@ -31,6 +32,7 @@ from engine.aval import Aval, Shape, is_known
 from engine.eager import abstract_operand
 from engine.errors import ShapeError
 from engine.op import Node, Op, distinct
+from engine.program.assignments import Assignment, assignments
 from engine.program.facts import Fact, of_array, of_result, rewritten
 from engine.program.finite import plain
 from engine.program.instruction import Instruction
@@ -41,7 +43,7 @@ from engine.trace import constant
 from engine.value import as_array
 from engine.variable import assign_variable, read_variable, variable_handle
 
-ALL_PASSES = ("simplify", "specialize", "facts", "fold", "cse", "prune", "finite", "inline")
+ALL_PASSES = ("simplify", "specialize", "facts", "fold", "cse", "parts", "prune", "finite", "inline")
 FOLD_LIMIT = 1 << 20
 """Constants larger than this many bytes are not folded, but computed each time the program runs."""
 
@@ -312,7 +314,7 @@ def lower(
     describe: Callable[[Node], str] = lambda node: "",
     passes: Collection[str] = ALL_PASSES,
     fold_limit: int = FOLD_LIMIT,
-) -> tuple[Program, list[Any], list[Any]]:
+) -> tuple[Program, list[Any], list[Assignment]]:
     """Compile nodes for inputs of given avals.
 
     Parameters
@@ -336,9 +338,10 @@ def lower(
     Returns
     -------
     program : Program
-        Its inputs are those given, then the values of the handles read; its outputs those wanted, then the new values
-        of the handles assigned.
-    reads, assigned : list of handle
+        Its inputs are those given, then the values of the handles read; its outputs those wanted, then those of the
+        assignments.
+    reads : list of handle
+    assigned : list of Assignment
     """
     work = Lowering(passes, describe, state_aval, fold_limit)
     arguments = []
@@ -351,11 +354,15 @@ def lower(
     for node in nodes:
         if node.op is not variable_handle and not (node.outputs and all(id(o) in fed for o in node.outputs)):
             work.visit(node)
-    handles = list(work.assigned.values())
-    results = [work.slots[id(x)] for x in outputs] + [work.current[id(h)] for h in handles]
+    wanted = [work.slots[id(x)] for x in outputs]
+    changed = [(handle, work.current[key]) for key, handle in work.assigned.items()]
+    came = {id(handle): slot for handle, slot in work.reads.values()} if "parts" in passes else {}
+    assigned, new_values = assignments(changed, came, work.instructions, wanted)
+    if in_part := sum(assignment.in_part for assignment in assigned):
+        work.report["parts"] = in_part
     program = Program(
         inputs=tuple(arguments + [slot for _, slot in work.reads.values()]),
-        outputs=tuple(results),
+        outputs=tuple(wanted + new_values),
         constants=work.constants,
         instructions=work.instructions,
         avals=work.avals,
@@ -366,7 +373,7 @@ def lower(
     if "finite" in passes:
         trust(program)
     program.inline = "inline" in passes
-    return program, [handle for handle, _ in work.reads.values()], handles
+    return program, [handle for handle, _ in work.reads.values()], assigned
 
 
 def trust(program: Program) -> None:

@@ -12,6 +12,7 @@ import graph_api
 import optim
 import tape_api
 from tests.optim.cases import IDS, PAIRS, Case
+from tests.optim.rows import DISTINCT, REPEATED, on_tape
 from tests.optim.tensorflow_figures import figures, stored
 
 with warnings.catch_warnings():
@@ -115,3 +116,30 @@ def test_clipping_and_its_gradient(key: str) -> None:
     got, expected = run(tape_api, optim), run(tensorflow, tensorflow.compat.v1)
     np.testing.assert_allclose(got[0], expected[0], rtol=1e-6)
     np.testing.assert_allclose(got[1], expected[1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("case", "dtype"), PAIRS, ids=IDS)
+def test_gradients_that_consist_of_rows(case: Case, dtype: str) -> None:
+    # Keras 3 squares rows of equal index one by one; here they are added up first, as in TensorFlow 1
+    steps = DISTINCT if case.keras else REPEATED
+    got = on_tape(tape_api, case.ours(), dtype, steps)
+    expected = on_tape(tensorflow, case.theirs(tensorflow), dtype, steps)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=5e-6 if dtype == "float32" else case.tol64 * 3)
+
+
+ROWS_CLIPPED = {
+    "value": lambda tf, x: tf.clip_by_value(x, -1.0, 0.5),
+    "norm": lambda tf, x: tf.clip_by_norm(x, 1.0),
+    "global_norm": lambda tf, x: tf.clip_by_global_norm([x], 2.0)[0][0],
+}
+
+
+@pytest.mark.parametrize("key", ROWS_CLIPPED)
+def test_clipping_of_rows(key: str) -> None:
+    def run(tf: Any) -> np.ndarray:
+        rows = tf.IndexedSlices(tf.constant([[3.0, -4.0], [0.5, 1.0]]), tf.constant([1, 1]), tf.constant([3, 2]))
+        clipped = ROWS_CLIPPED[key](tf, rows)
+        np.testing.assert_array_equal(clipped.indices, [1, 1])
+        return np.asarray(clipped.values)
+
+    np.testing.assert_allclose(run(tape_api), run(tensorflow), rtol=1e-6)

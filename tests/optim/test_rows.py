@@ -1,0 +1,194 @@
+"""Gradients that consist of rows: which rows a step changes, at what cost, and who sees the change."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import optim
+import tape_api
+from engine.errors import IndexOutOfRangeError
+from tests.optim.cases import IDS, PAIRS, Case
+from tests.optim.rows import REPEATED, START, in_graph, on_tape
+from tests.support import assert_same_bits
+
+cases = pytest.mark.parametrize(("case", "dtype"), PAIRS, ids=IDS)
+
+
+@cases
+def test_graph_and_tape_agree_to_the_bit(case: Case, dtype: str) -> None:
+    assert_same_bits(on_tape(tape_api, case.ours(), dtype), in_graph(case, dtype))
+
+
+@cases
+def test_what_becomes_of_the_other_rows(case: Case, dtype: str) -> None:
+    optimizer = case.ours()
+    values = on_tape(tape_api, optimizer, dtype)
+    dense = on_tape(tape_api, case.ours(), dtype, dense=True)
+    if not optimizer.takes_rows():
+        assert_same_bits(values, dense)
+        return
+    touched: set[int] = set()
+    for at, value in zip(REPEATED, values, strict=True):
+        touched |= set(at)
+        untouched = sorted(set(range(len(START))) - touched)
+        assert_same_bits([value[untouched]], [START[untouched].astype(dtype)])
+    np.testing.assert_allclose(values[0][[1, 3]], dense[0][[1, 3]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "optimizer", [optim.keras.SGD(0.1), optim.keras.SGD(0.1, clipnorm=0.5), optim.keras.Adagrad(0.1, clipvalue=0.1)]
+)
+def test_rows_of_equal_index_are_added_before_anything_else(optimizer: Any) -> None:
+    got = on_tape(tape_api, optimizer, "float64")
+    expected = on_tape(tape_api, type(optimizer).from_config(optimizer.get_config()), "float64", dense=True)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+# ---- cost ------------------------------------------------------------------------------------------------------------
+
+LARGE = (20_000, 32)
+
+
+def step_on_tape() -> Callable[[], Any]:
+    """A step of a training loop that gathers few rows of a large variable."""
+    tf = tape_api
+    variable = tf.Variable(np.ones(LARGE, np.float32))
+    optimizer = optim.MomentumOptimizer(0.1, 0.9)
+
+    def step() -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(variable, [5, 7, 5]) ** 2)
+        optimizer.apply_gradients([(tape.gradient(loss, variable), variable)])
+
+    return step
+
+
+def step_in_graph() -> Callable[[], Any]:
+    """The same in a graph."""
+    tf = graph_api
+    with tf.Graph().as_default():
+        variable = tf.Variable(np.ones(LARGE, np.float32))
+        loss = tf.reduce_sum(tf.gather(variable, [5, 7, 5]) ** 2)
+        train = optim.MomentumOptimizer(0.1, 0.9).minimize(loss)
+        session = tf.Session()
+        session.run(tf.global_variables_initializer())
+    return lambda: session.run(train)
+
+
+@pytest.mark.parametrize("make", [step_on_tape, step_in_graph], ids=["tape", "graph"])
+def test_a_step_costs_what_its_rows_cost(make: Callable[[], Callable[[], Any]]) -> None:
+    step = make()
+    for _ in range(5):
+        step()
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            step()
+        assert tracemalloc.get_traced_memory()[1] < np.prod(LARGE) * 4 / 10
+    finally:
+        tracemalloc.stop()
+
+
+# ---- who sees the change ---------------------------------------------------------------------------------------------
+
+
+def test_what_was_read_before_stays() -> None:
+    tf = tape_api
+    variable = tf.Variable(START)
+    optimizer = optim.GradientDescentOptimizer(1.0)
+    gradient = tf.IndexedSlices(tf.ones([1, 2], tf.float64), tf.constant([2]), [5, 2])
+    readings: list[Callable[[], Any]] = [
+        variable.read_value,
+        lambda: tf.reshape(variable, [10]),
+        lambda: variable[2],
+        lambda: np.asarray(variable),
+        lambda: memoryview(np.asarray(variable)),
+        lambda: tf.Variable(variable),
+    ]
+    for read in readings:
+        value = read()
+        before = np.array(value)
+        optimizer.apply_gradients([(gradient, variable)])
+        np.testing.assert_array_equal(np.array(value), before)
+    np.testing.assert_array_equal(variable.numpy()[2], START[2] - len(readings))
+
+
+def test_a_recording_keeps_the_value_it_has_seen() -> None:
+    tf = tape_api
+    variable = tf.Variable(START)
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.reduce_sum(variable * variable)
+        variable.scatter_update(tf.IndexedSlices(tf.zeros([1, 2], tf.float64), tf.constant([0])))
+    np.testing.assert_array_equal(tape.gradient(y, variable).numpy(), 2 * START)
+
+
+def test_fetches_of_the_same_run_are_the_old_value_and_later_ones_the_new() -> None:
+    tf = graph_api
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, w = tf.Variable(START), tf.Variable(START)
+        old = v.read_value()
+        gradient = tf.IndexedSlices(tf.ones([1, 2], tf.float64), tf.constant([2]), [5, 2])
+        train = tf.train.GradientDescentOptimizer(1.0).apply_gradients([(gradient, v)])
+        session.run(tf.global_variables_initializer())
+        first = session.run(v)
+        got, _ = session.run([old, train])
+        np.testing.assert_array_equal(got, START)
+        np.testing.assert_array_equal(first, START)
+        np.testing.assert_array_equal(session.run(w), START)
+        changed = session.run(v)
+        changed[:] = 0
+        np.testing.assert_array_equal(session.run(v)[2], START[2] - 1)
+
+
+def test_rows_of_one_variable_assigned_to_another_that_changes_in_the_same_run() -> None:
+    tf = graph_api
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, w = tf.Variable(START), tf.Variable(-START)
+        swap = tf.group(
+            tf.scatter_update(v, [0, 1], w.read_value()[:2]), tf.scatter_update(w, [0, 1], v.initialized_value()[3:])
+        )
+        session.run(tf.global_variables_initializer())
+        session.run(swap)
+        np.testing.assert_array_equal(session.run(v)[:2], -START[:2])
+        np.testing.assert_array_equal(session.run(w)[:2], START[3:])
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("takes", [True, False], ids=["rows", "dense"])
+def test_a_step_that_fails_changes_nothing(takes: bool) -> None:
+    tf = tape_api
+    v, w = tf.Variable(START), tf.Variable(START)
+    optimizer: Any = optim.MomentumOptimizer(0.1, 0.9) if takes else optim.AdamOptimizer()
+    good = tf.IndexedSlices(tf.ones([1, 2], tf.float64), tf.constant([2]), [5, 2])
+    outside = tf.IndexedSlices(tf.ones([1, 2], tf.float64), tf.constant([5]), [5, 2])
+    wide = tf.IndexedSlices(tf.ones([1, 3], tf.float64), tf.constant([2]), [5, 3])
+    single = tf.IndexedSlices(tf.ones([1, 2], tf.float32), tf.constant([2]), [5, 2])
+    for bad, error in ((outside, IndexOutOfRangeError), (wide, ValueError), (single, TypeError)):
+        with pytest.raises(error):
+            optimizer.apply_gradients([(good, v), (bad, w)])
+        np.testing.assert_array_equal(v.numpy(), START)
+        np.testing.assert_array_equal(w.numpy(), START)
+
+
+def test_a_variable_given_twice_makes_two_steps() -> None:
+    tf = tape_api
+    v = tf.Variable(START)
+    gradients = [tf.IndexedSlices(tf.ones([1, 2], tf.float64), tf.constant([i]), [5, 2]) for i in (2, 3)]
+    optim.GradientDescentOptimizer(1.0).apply_gradients([(g, v) for g in gradients])
+    np.testing.assert_array_equal(v.numpy(), START - [[0], [0], [1], [1], [0]])
+
+
+def test_a_constraint_sees_the_whole_value() -> None:
+    tf = tape_api
+    v = tf.Variable(START, constraint=lambda x: tf.clip_by_value(x, -1.0, 1.0))
+    gradient = tf.IndexedSlices(tf.ones([1, 2], tf.float64), tf.constant([2]), [5, 2])
+    optim.GradientDescentOptimizer(1.0).apply_gradients([(gradient, v)])
+    np.testing.assert_array_equal(v.numpy(), np.clip(START - [[0], [0], [1], [0], [0]], -1, 1))
