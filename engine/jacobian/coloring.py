@@ -30,14 +30,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from engine.errors import InvalidArgumentError
-from engine.jacobian.greedy import improve, sequential, speculative, star
+from engine.jacobian.greedy import improve, sequential, star
 from engine.jacobian.lattice import conflicts, entry_rows, lattice, positions
 
-SMALL = 200_000  # entries up to which columns are coloured one by one, in a Python loop
-SMALL_GRAPH = 1_000_000  # the same for star colourings, which save more and have no vectorised form
-MASKS = 2**28  # bits that those loops may hold, about
-PATIENCE = 8  # visits to each entry, in search of fewer colours
-MANY = 256  # colours from which on dense rows are coloured apart
+SMALL = 200_000  # entries below which time hardly matters, and more is tried
+SMALL_GRAPH = 1_000_000  # entries up to which a star colouring is looked for, in a Python loop
+MASKS = 512  # bits for each entry that such loops may hold
+PATIENCE = 4  # visits to each entry, in search of fewer colours
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,23 +131,27 @@ def _formula(pattern: csr_array, bound: int) -> tuple[np.ndarray, str] | None:
 
 def _search(pattern: csr_array, bound: int) -> tuple[np.ndarray, str]:
     """The best colouring found: by a lattice, one column after the other, and from there."""
-    if bound >= MANY and (apart := _dense_rows_apart(pattern)) is not None:
-        return apart, "dense rows apart"
     found = lattice(pattern, bound, 2 * bound + 2)
-    if found is not None and found[1] == bound:
+    if found is not None and (found[1] == bound or (pattern.nnz > SMALL and found[1] <= 1.5 * bound + 1)):
         return found[0], "lattice"
+    if not _masks_fit(pattern, bound):
+        apart = _dense_rows_apart(pattern)
+        return (np.arange(pattern.shape[1]), "distinct") if apart is None else (apart, "dense rows apart")
     rows_of = pattern.T.tocsr()
-    starts = [] if found is None else [(found[0], "lattice")]
-    if pattern.nnz <= SMALL and pattern.shape[0] * bound <= MASKS:
-        orders = np.arange(pattern.shape[1]), _largest_first(pattern, rows_of)
-        starts += [(sequential(rows_of, order), "greedy") for order in orders]
-    elif found is None:
-        starts = [(speculative(rows_of), "speculative")]
+    orders = [np.arange(pattern.shape[1])]
+    if pattern.nnz <= SMALL:
+        orders.append(_largest_first(pattern, rows_of))
+    starts = [(sequential(rows_of, order), "greedy") for order in orders]
+    if found is not None:
+        starts.insert(0, (found[0], "lattice"))
     start, method = min(starts, key=lambda start: start[0].max())
-    better = improve(rows_of, start, bound, PATIENCE * pattern.nnz + 10 * SMALL)
-    if better.max() < start.max():
-        start, method = better, f"{method}, improved"
-    return (start, method) if start.max() < pattern.shape[1] else (np.arange(pattern.shape[1]), "distinct")
+    better = improve(rows_of, start, bound, PATIENCE * (pattern.nnz + SMALL))
+    return (better, f"{method}, improved") if better.max() < start.max() else (start, method)
+
+
+def _masks_fit(pattern: csr_array, count: int) -> bool:
+    """Whether a bit for each row and colour takes little memory beside the entries."""
+    return pattern.shape[0] * count <= MASKS * (pattern.nnz + SMALL)
 
 
 def _largest_first(pattern: csr_array, rows_of: csr_array) -> np.ndarray:
@@ -163,7 +166,7 @@ def _dense_rows_apart(pattern: csr_array) -> np.ndarray | None:
     The colours are at most those of the other rows and one for each entry of the long rows.
     """
     lengths = np.diff(pattern.indptr)
-    limit, cost = _threshold(lengths, lengths)
+    limit, cost = _threshold(lengths, lengths, weight=2.0)  # the rest may well take twice its bound
     if limit == _longest(pattern) or cost > 1.5 * _longest(pattern):
         return None
     dense = np.zeros(pattern.shape[1], np.bool_)
@@ -249,7 +252,7 @@ def color_symmetric(pattern: csr_array) -> Coloring:
         raise InvalidArgumentError(f"color_symmetric: expected a symmetric pattern, got one of shape {pattern.shape}")
     hubs = _hubs(pattern)
     best = _hubs_apart(pattern, hubs) if np.any(hubs) else color_columns(pattern)
-    if pattern.nnz > SMALL_GRAPH or pattern.shape[0] * best.count > MASKS or best.count <= _star_bound(pattern):
+    if pattern.nnz > SMALL_GRAPH or not _masks_fit(pattern, best.count) or best.count <= _star_bound(pattern):
         return best
     graph = _without_diagonal(pattern)
     degrees = np.diff(graph.indptr)

@@ -4,17 +4,15 @@
 vertices are the columns, two of them adjacent where they share a row. That graph is never built; a row remembers the
 colours of its columns as the bits of one integer.
 
-A colour class can be coloured anew all at once, since its columns share no row. So `improve`, the iterated greedy of
-Culberson, is vectorised: each pass takes the classes of the last colouring in another order, and never needs more
-colours. It also mends the many classes of `speculative`, which colours at random and keeps what does not clash
-(Gebremedhin and Manne), in a few vectorised rounds.
+That loop runs in Python, at a fraction of a microsecond for each entry. A colour class can be coloured anew all at
+once, since its columns share no row. So `improve`, the iterated greedy of Culberson, is vectorised: each pass takes the
+classes of the last colouring in another order, and never needs more colours.
 
 References
 ----------
 A. R. Curtis, M. J. D. Powell, J. K. Reid: On the estimation of sparse Jacobian matrices. IMA J. Appl. Math. 13 (1974).
 T. F. Coleman, J. J. Moré: Estimation of sparse Jacobian matrices and graph coloring problems. SINUM 20 (1983).
 J. C. Culberson: Iterated greedy graph coloring and the difficulty landscape. TR 92-07, University of Alberta (1992).
-A. H. Gebremedhin, F. Manne: Scalable parallel graph coloring algorithms. Concurrency 12 (2000).
 A. H. Gebremedhin, F. Manne, A. Pothen: What color is your Jacobian? SIAM Review 47 (2005).
 A. H. Gebremedhin, A. Tarafdar, F. Manne, A. Pothen: New acyclic and star coloring algorithms. SISC 29 (2007).
 """
@@ -22,69 +20,45 @@ A. H. Gebremedhin, A. Tarafdar, F. Manne, A. Pothen: New acyclic and star colori
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import csr_array
 
-ROUNDS = 32  # of random colours, after which the columns left get a colour each
+CHUNK = 2**20  # entries that become Python integers at a time
 WORD = 64  # bits
 
 
 def sequential(rows_of: csr_array, order: np.ndarray) -> np.ndarray:
     """Colour the rows of `rows_of` (columns of the pattern, transposed) in the given order, first fit."""
-    starts, entries = rows_of.indptr.tolist(), rows_of.indices.tolist()
     taken = [0] * rows_of.shape[1]
-    colors = [0] * rows_of.shape[0]
-    for column in order.tolist():
-        rows = entries[starts[column] : starts[column + 1]]
+    colors = np.zeros(rows_of.shape[0], np.int64)
+    for part in np.array_split(order, rows_of.nnz // CHUNK + 1):
+        entries, starts = _entries(rows_of, part)
+        colors[part] = _first_free(rows_of.indices[entries].tolist(), [*starts.tolist(), len(entries)], taken)
+    return colors
+
+
+def _first_free(entries: list[int], starts: list[int], taken: list[int]) -> list[int]:
+    """The first free colour of each column in turn, which its rows then take."""
+    colors = []
+    for start, end in pairwise(starts):
+        rows = entries[start:end]
         mask = 0
         for row in rows:
             mask |= taken[row]
         lowest = ~mask & (mask + 1)
         for row in rows:
             taken[row] |= lowest
-        colors[column] = lowest.bit_length() - 1
-    return np.array(colors, np.int64)
-
-
-def speculative(rows_of: csr_array) -> np.ndarray:
-    """A valid colouring with too many colours, in vectorised rounds: see `improve`."""
-    random = np.random.default_rng(0)
-    colors = np.zeros(rows_of.shape[0], np.int64)
-    left = random.permutation(np.flatnonzero(np.diff(rows_of.indptr)))
-    used = 0
-    for _ in range(ROUNDS):
-        if not left.size:
-            break
-        entries, owners, starts = _entries(rows_of, left)
-        rows = rows_of.indices[entries]
-        clashes = np.bincount(rows)[rows] - 1
-        fresh = int(clashes.sum() // len(left)) + 1  # as many as a column has neighbours, on average
-        pick = random.integers(fresh, size=len(left))
-        won = ~np.logical_or.reduceat(_repeated(rows * np.int64(fresh) + pick[owners]), starts)
-        colors[left[won]] = used + pick[won]
-        left = left[~won]
-        used += fresh
-    colors[left] = used + np.arange(len(left))
+        colors.append(lowest.bit_length() - 1)
     return colors
 
 
-def _entries(rows_of: csr_array, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Entries of the given columns, for each the position of its column in `columns`, and where each column starts."""
+def _entries(rows_of: csr_array, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The entries of the given columns in turn, and where each column starts among them."""
     lengths = np.diff(rows_of.indptr)[columns].astype(np.int64)
     starts = np.cumsum(lengths) - lengths
-    owners = np.repeat(np.arange(len(columns)), lengths)
-    return np.arange(len(owners)) + (rows_of.indptr[columns] - starts)[owners], owners, starts
-
-
-def _repeated(keys: np.ndarray) -> np.ndarray:
-    """Where a key came before; now and then also where it did not (a hash), but never the other way round."""
-    bits = (4 * len(keys)).bit_length()
-    slots = (keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - bits)).astype(np.intp)
-    first = np.empty(1 << bits, np.int64)
-    places = np.arange(len(keys))
-    first[slots[::-1]] = places[::-1]  # where a slot occurs twice the last assignment stays: the first key
-    return first[slots] != places
+    return np.arange(lengths.sum()) + np.repeat(rows_of.indptr[columns] - starts, lengths), starts
 
 
 def improve(rows_of: csr_array, colors: np.ndarray, bound: int, budget: float) -> np.ndarray:
@@ -135,7 +109,7 @@ def _first_fit(rows_of: csr_array, colors: np.ndarray, order: np.ndarray) -> np.
 
 def _first_bits(rows_of: csr_array, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """For columns sorted by class the first free colour of 64, or 64 where there is none."""
-    entries, _, starts = _entries(rows_of, columns)
+    entries, starts = _entries(rows_of, columns)
     rows = rows_of.indices[entries]
     lengths = np.diff(rows_of.indptr)[columns]
     taken = np.zeros(rows_of.shape[1], np.uint64)
