@@ -12,6 +12,7 @@ way it applies the passes, each of which looks at one node at a time and is bit-
 - ``cse``: a node equal to an earlier one (same op, operands and parameters) is that one. Stateful ops are left alone.
 - ``parts``: a variable that is assigned its own value with some entries replaced is given these entries, not a copy.
 - ``prune``: what no output needs is dropped.
+- ``blocks``: elementwise ops on large arrays are run together, block by block (`engine.program.blocks`).
 - ``finite``: products that must not make NaN of a zero are not looked at one by one (`engine.program.finite`).
 - ``inline``: what needs no call of a function of ours is written out in the generated code.
 
@@ -33,6 +34,7 @@ from engine.eager import abstract_operand
 from engine.errors import ShapeError
 from engine.op import Node, Op, distinct
 from engine.program.assignments import Assignment, assignments
+from engine.program.blocks import fused
 from engine.program.facts import Fact, of_array, of_result, rewritten
 from engine.program.finite import plain
 from engine.program.instruction import Instruction
@@ -43,7 +45,7 @@ from engine.trace import constant
 from engine.value import as_array
 from engine.variable import assign_variable, read_variable, variable_handle
 
-ALL_PASSES = ("simplify", "specialize", "facts", "fold", "cse", "parts", "prune", "finite", "inline")
+ALL_PASSES = ("simplify", "specialize", "facts", "fold", "cse", "parts", "prune", "blocks", "finite", "inline")
 FOLD_LIMIT = 1 << 20
 """Constants larger than this many bytes are not folded, but computed each time the program runs."""
 
@@ -370,10 +372,19 @@ def lower(
     )
     if "prune" in passes:
         prune(program)
+    if "blocks" in passes:
+        run_in_blocks(program)
     if "finite" in passes:
         trust(program)
     program.inline = "inline" in passes
     return program, [handle for handle, _ in work.reads.values()], assigned
+
+
+def run_in_blocks(program: Program) -> None:
+    """Put elementwise instructions on large arrays together."""
+    program.instructions, count = fused(program.instructions, program.avals, set(program.outputs))
+    if count:
+        program.report["blocks"] = count
 
 
 def trust(program: Program) -> None:

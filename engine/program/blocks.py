@@ -1,0 +1,269 @@
+"""Chains of elementwise ops on large arrays, run block by block.
+
+An op at a time, each intermediate result goes to memory and comes back. In blocks that fit into the cache it does not,
+and needs no memory either. Each element goes through the same kernels in the same order, so no bit changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval
+from engine.op import Op
+from engine.program.finite import NotFinite, Plain, check, plain
+from engine.program.instruction import Instruction
+from engine.program.kernels import instruction_op
+from engine.sparsity import ELEMENTWISE
+from engine.structural import reshape_to, scale
+
+LARGE = 1 << 16
+"""Elements from which on blocks pay."""
+BLOCK_BYTES = 1 << 17
+"""Bytes of an array in one block."""
+
+
+class Chain:
+    """Elementwise instructions on arrays of one size and on scalars.
+
+    Parameters
+    ----------
+    instructions : sequence of Instruction
+        In the order of execution.
+    inputs : sequence of int
+        Slots. An input is a scalar or has as many elements as all the others, in the same order.
+    outputs : sequence of (int, tuple of int)
+        Slots, and the shapes that the results shall have.
+    avals : dict
+        Of all slots.
+    """
+
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        inputs: Sequence[int],
+        outputs: Sequence[tuple[int, tuple[int, ...]]],
+        avals: dict[int, Aval],
+    ) -> None:
+        self.instructions = tuple(instructions)
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        self.avals = {s: avals[s] for i in instructions for s in (*i.inputs, *i.outputs)}
+        self.size = max(a.size or 0 for a in self.avals.values())
+        self._functions: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self._spare: list[np.dtype] = []
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        """The results for arrays of the inputs' shapes."""
+        in_blocks = [self.avals[s].size == self.size for s in self.inputs]
+        if not all(a.flags.c_contiguous for a, full in zip(arrays, in_blocks, strict=True) if full):
+            # the results shall lie in memory as their operands do
+            return self._one_by_one(arrays)
+        flat = [a.reshape(-1 if full else ()) for a, full in zip(arrays, in_blocks, strict=True)]
+        results = {s: np.empty(shape, self.avals[s].dtype.numpy) for s, shape in self.outputs}
+        self._run(flat, in_blocks, [r.reshape(-1) for r in results.values()])
+        return tuple(
+            [results[s] if results[s].shape == shape else results[s].reshape(shape) for s, shape in self.outputs]
+        )
+
+    def _run(self, operands: list[Any], in_blocks: list[bool], results: list[Any]) -> None:
+        if self._functions is None:
+            self._functions = self._generate(plain(self.instructions, self.avals)), self._generate(None)
+        quick, careful = self._functions
+        block = BLOCK_BYTES // max(a.dtype.size for a in self.avals.values())
+        spare = [np.empty(block, dtype) for dtype in self._spare]
+        for start in range(0, self.size, block):
+            stop = min(start + block, self.size)
+            parts = [x[start:stop] if full else x for x, full in zip(operands, in_blocks, strict=True)]
+            parts += [r[start:stop] for r in results]
+            parts += spare if stop - start == block else [s[: stop - start] for s in spare]
+            try:
+                quick(*parts)
+            except NotFinite:
+                careful(*parts)
+
+    def _one_by_one(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The results by one instruction after the other."""
+        known = dict(zip(self.inputs, arrays, strict=True))
+        for instruction in self.instructions:
+            operands = [known[s] for s in instruction.inputs]
+            known[instruction.outputs[0]] = instruction.op.kernel(*operands, **instruction.params)
+        return tuple([known[s].reshape(shape) for s, shape in self.outputs])
+
+    # ---- the generated function --------------------------------------------------------------------------------------
+
+    def _generate(self, trusted: Plain | None) -> Callable[..., Any]:
+        """A function of the inputs, the places for results and spare arrays that runs the instructions on them."""
+        places, self._spare = self._places()
+        names: dict[str, Any] = {"__name__": "engine.program.generated", "np": np, "check": check}
+        lines = []
+        for i, instruction in enumerate(self.instructions):
+            names[f"k{i}"] = instruction.op.kernel
+            names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
+            lines.append("    " + _statement(i, instruction, places, trusted))
+        stored = dict.fromkeys(s for s, _ in self.outputs)
+        arguments = [places[s] for s in (*self.inputs, *stored)] + [f"spare{k}" for k in range(len(self._spare))]
+        source = "\n".join([f"def chain({', '.join(arguments)}):", *lines])
+        exec(compile(source, "<chain>", "exec"), names)
+        return names["chain"]
+
+    def _places(self) -> tuple[dict[int, str], list[np.dtype]]:
+        """What holds each slot's block: the name of an argument or of a spare array, which is used again once free."""
+        places = {s: f"v{s}" for s in (*self.inputs, *[s for s, _ in self.outputs])}
+        last = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.inputs}
+        spare: list[np.dtype] = []
+        free: list[int] = []
+        held: dict[int, int] = {}
+        for i, instruction in enumerate(self.instructions):
+            (slot,) = instruction.outputs
+            dtype = self.avals[slot].dtype.numpy
+            if slot not in places:
+                fitting = [k for k in free if spare[k] == dtype]
+                if fitting:
+                    free.remove(fitting[-1])
+                else:
+                    spare.append(dtype)
+                held[slot] = fitting[-1] if fitting else len(spare) - 1
+                places[slot] = f"spare{held[slot]}"
+            free += [held.pop(s) for s in {*instruction.inputs, slot} if s in held and last.get(s, i) == i]
+        return places, spare
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_functions": None}
+
+    def __repr__(self) -> str:
+        steps = [f"v{i.outputs[0]} = {i.op.name}({', '.join(f'v{s}' for s in i.inputs)})" for i in self.instructions]
+        return f"[{'; '.join(steps)}]"
+
+
+def _statement(i: int, instruction: Instruction, places: dict[int, str], trusted: Plain | None) -> str:
+    """One instruction on blocks, its result written where it belongs."""
+    operands = [places[s] for s in instruction.inputs]
+    into = places[instruction.outputs[0]]
+    if trusted is not None and i in trusted.products:
+        text = f"np.multiply({', '.join(operands)}, out={into})"
+    elif isinstance(instruction.op.kernel, np.ufunc):
+        text = f"k{i}({', '.join(operands)}, out={into})"
+    else:
+        named = [f"{name}=p{i}_{name}" for name in instruction.params]
+        text = f"np.copyto({into}, k{i}({', '.join(operands + named)}))"
+    return f"{text}; check({into})" if trusted is not None and i in trusted.checks else text
+
+
+blocks = instruction_op(
+    "blocks",
+    __name__,
+    lambda *arrays, chain: chain(*arrays),
+    lambda *avals, chain: tuple([Aval(shape, chain.avals[s].dtype) for s, shape in chain.outputs]),
+    "A chain of elementwise ops, block by block.",
+    multi=True,
+)
+
+
+# ---- finding chains --------------------------------------------------------------------------------------------------
+
+
+def fused(instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set[int]) -> tuple[list[Instruction], int]:
+    """The instructions with elementwise ones on large arrays put together, and how many were.
+
+    Parameters
+    ----------
+    kept : set of int
+        Slots that are wanted when all is done.
+    """
+    groups = _Groups(instructions, avals, kept)
+    for instruction in instructions:
+        groups.add(instruction)
+    for size in list(groups.members):
+        groups.close(size)
+    return groups.result, groups.count
+
+
+class _Groups:
+    """Elementwise instructions wait in groups, one for each size, until somebody else needs a result."""
+
+    def __init__(self, instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set[int]) -> None:
+        self.avals, self.kept = avals, kept
+        self.users: dict[int, list[Instruction]] = {}
+        for instruction in instructions:
+            for s in instruction.inputs:
+                self.users.setdefault(s, []).append(instruction)
+        self.members: dict[int, list[Instruction]] = {}
+        self.waiting: dict[int, int] = {}
+        self.result: list[Instruction] = []
+        self.count = 0
+
+    def add(self, instruction: Instruction) -> None:
+        """Put an instruction into its group, or at the end of the result."""
+        size = self.group_of(instruction)
+        for s in instruction.inputs:
+            if s in self.waiting and self.waiting[s] != size:
+                self.close(self.waiting[s])
+        if size is None:
+            self.result.append(instruction)
+        else:
+            self.members.setdefault(size, []).append(instruction)
+            self.waiting[instruction.outputs[0]] = size
+
+    def group_of(self, instruction: Instruction) -> int | None:
+        """The size of the arrays that an instruction works on, if it can be run in blocks."""
+        op, outputs = instruction.op, [self.avals[s] for s in instruction.outputs]
+        if op is reshape_to:
+            # a new name for a result of the group
+            return self.waiting.get(instruction.inputs[0])
+        operands = [self.avals[s] for s in instruction.inputs]
+        if op.stateful or len(outputs) != 1 or not _is_elementwise(op):
+            return None
+        (out,) = outputs
+        if out.size is None or out.size < LARGE or not all(_is_real(a) and _fits(a, out) for a in (*operands, out)):
+            return None
+        return out.size
+
+    def close(self, size: int) -> None:
+        """Put a group at the end of the result, as one instruction if it has several."""
+        members = self.members.pop(size)
+        made = {s for m in members for s in m.outputs}
+        self.waiting = {s: n for s, n in self.waiting.items() if s not in made}
+        steps = [m for m in members if m.op is not reshape_to]
+        if len(steps) < 2:
+            self.result += members
+            return
+        self.result.append(self.together(members, made))
+        self.count += len(steps)
+
+    def together(self, members: Sequence[Instruction], made: set[int]) -> Instruction:
+        """One instruction for a group."""
+        root = {s: s for s in made}
+        steps = []
+        for m in members:
+            if m.op is reshape_to:
+                root[m.outputs[0]] = root[m.inputs[0]]
+            else:
+                operands = tuple([root.get(s, s) for s in m.inputs])
+                steps.append(Instruction(m.op, operands, m.params, m.outputs, m.where))
+        inside = {id(m) for m in members}
+        outputs = [s for m in members for s in m.outputs if self.is_needed(s, inside)]
+        inputs = dict.fromkeys(s for step in steps for s in step.inputs if s not in made)
+        shapes: list[Any] = [self.avals[s].shape for s in outputs]
+        chain = Chain(steps, list(inputs), [(root[s], d) for s, d in zip(outputs, shapes, strict=True)], self.avals)
+        return Instruction(blocks, tuple(inputs), {"chain": chain}, tuple(outputs), members[-1].where)
+
+    def is_needed(self, slot: int, inside: set[int]) -> bool:
+        """Whether anybody outside a group needs a slot."""
+        return slot in self.kept or any(id(user) not in inside for user in self.users.get(slot, ()))
+
+
+def _is_elementwise(op: Op) -> bool:
+    return op is scale or op.sparsity is ELEMENTWISE or isinstance(op.kernel, np.ufunc)
+
+
+def _is_real(aval: Aval) -> bool:
+    return aval.dtype.is_floating or aval.dtype.is_bool
+
+
+def _fits(aval: Aval, out: Aval) -> bool:
+    """Whether an operand is a scalar, or has the result's elements in the same order."""
+    if aval.shape is None or out.shape is None:
+        return False
+    return aval.size == 1 or [d for d in aval.shape if d != 1] == [d for d in out.shape if d != 1]

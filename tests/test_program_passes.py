@@ -1,0 +1,343 @@
+"""The passes that make programs fast: each does what it says, and changes no bit."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.batching import Batched, batch_level, unbatch
+from engine.dtypes import float32
+from engine.eager import EagerTensor
+from engine.forward import forward
+from engine.nest import flatten
+from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
+from engine.ops.compare import where
+from engine.ops.creation import ones_like
+from engine.program import blocks, program
+from engine.program.facts import Diagonal, Fill, Identity, of_array
+from engine.program.finite import check
+from engine.program.lower import ALL_PASSES
+from engine.reverse import reverse
+from engine.structural import reshape_to, scale
+from engine.tape import Tape
+from graph_api.flow import python_call
+from tests.support import assert_same_bits
+from tests.test_program import SUBSETS, lowered, names, numbers
+
+ALWAYS = ("fold", "cse", "prune")
+
+
+def eye(n: int, *columns: int) -> Any:
+    return np.eye(n, dtype=np.float32).reshape(n, *(columns or (n,)))
+
+
+# ---- Jacobians, with any of the passes -------------------------------------------------------------------------------
+
+
+def network(x: Any, *weights: Any) -> Any:
+    """A vector through layers of neurons."""
+    for w in weights:
+        x = trig.tanh(shape.reshape(linalg.matmul(shape.reshape(x, (1, -1)), w), (-1,)))
+    return x
+
+
+def recurrent(x: Any, w: Any) -> Any:
+    for _ in range(3):
+        x = trig.tanh(linalg.matvec(w, x) + x)
+    return x
+
+
+def rooted(x: Any) -> Any:
+    """Singular partials, behind a choice that sends them zeros."""
+    return explog.sqrt(where(x > 0, x, arithmetic.multiply(x, 0.0))) * x + where(x > 0, explog.sqrt(x), x)
+
+
+def rows(f: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """The Jacobian by one reverse walk with the identity as a batch of cotangents."""
+    nodes = x.trace.nodes
+    y = f(x, *others)
+    count = int(np.prod(y.aval.shape))
+    with batch_level() as level:
+        (found,) = reverse(list(nodes), [(y, Batched(eye(count, *y.aval.shape), level))], [x])
+        return unbatch(found, level, count)
+
+
+def columns(f: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """The Jacobian's transpose by one forward walk."""
+    nodes = x.trace.nodes
+    y = f(x, *others)
+    count = int(np.prod(x.aval.shape))
+    with batch_level() as level:
+        (found,) = forward(list(nodes), [(x, Batched(x.trace.operand(eye(count, *x.aval.shape)), level))], [y])
+        return unbatch(found, level, count)
+
+
+WEIGHTS = [numbers(5, 7) / 2, numbers(7, 4), numbers(4, 6)]
+PROBLEMS = {
+    "network": (network, [numbers(5), *WEIGHTS]),
+    "network with negative zeros": (network, [numbers(5), *[np.where(w < 0, -0.0, w).astype("f4") for w in WEIGHTS]]),
+    "recurrent": (recurrent, [numbers(6), numbers(6, 6) / 3]),
+    "singular": (rooted, [np.float32([1.0, 0.0, -2.0, 4.0])]),
+}
+every_problem = pytest.mark.parametrize("problem", PROBLEMS)
+
+
+@pytest.mark.parametrize("passes", SUBSETS, ids="+".join)
+def test_any_passes_give_the_same_jacobian(passes: tuple[str, ...]) -> None:
+    for f, inputs in PROBLEMS.values():
+        for sweep in (rows, columns):
+            both = lambda *xs, f=f, sweep=sweep: sweep(f, *xs)  # noqa: E731
+            assert_same_bits(lowered(both, inputs, passes)(*inputs), lowered(both, inputs, ALWAYS)(*inputs))
+
+
+@every_problem
+def test_a_compiled_jacobian_is_that_of_single_gradients(problem: str) -> None:
+    f, inputs = PROBLEMS[problem]
+    (jacobian,) = lowered(lambda *xs: rows(f, *xs), inputs)(*inputs)
+    for i, row in enumerate(jacobian):
+        np.testing.assert_allclose(row, one_row(f, inputs, i), rtol=1e-4, atol=1e-6)
+
+
+def one_row(f: Callable[..., Any], inputs: Sequence[Any], i: int) -> Any:
+    x, *others = [EagerTensor(a) for a in inputs]
+    tape = Tape()
+    tape.watch(x)
+    tape.start()
+    y = f(x, *others)
+    tape.stop()
+    (found,) = reverse(tape.nodes, [(y, eye(y._array.size)[i])], [x])
+    return found
+
+
+# ---- facts -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_special_about_constants() -> None:
+    assert of_array(np.ones((2, 3), np.float32)) == Fill(1.0)
+    assert of_array(np.broadcast_to(np.float64(3.0), (1000, 1000))) == Fill(3.0)
+    assert of_array(eye(6, 2, 3)) == of_array(eye(6)) == Identity(6)
+    for ordinary in (numbers(2, 2), eye(4)[:, ::-1], 2 * eye(3), np.float32([1, 0, 0, 0, 1]), np.zeros((0, 2))):
+        assert of_array(ordinary) is None
+    assert of_array(np.eye(3, dtype=np.int32)) is None
+
+
+def test_ones_cost_nothing() -> None:
+    x = numbers(3, 4)
+    f = lambda x: [arithmetic.multiply(ones_like(x), x), scale(x, ones_like(x)), scale(ones_like(x), trig.sin(x))]  # noqa: E731
+    program = lowered(f, [x])
+    assert names(program) == ["sin"] and program.report["facts"] == 3
+    assert_same_bits(program(x), [x, x, np.sin(x)])
+    # a result that must be repeated is not the operand
+    assert names(lowered(lambda x: arithmetic.multiply(np.ones((2, 4), np.float32), x), [numbers(4)])) == ["multiply"]
+
+
+def test_large_ones_cost_nothing() -> None:
+    x = np.zeros((600, 600))
+    program = lowered(lambda x: reverse_of_sum(x), [x])
+    assert names(program) == ["cos"] and program.constants == {}
+
+
+def reverse_of_sum(x: Any) -> Any:
+    nodes = x.trace.nodes
+    y = reduce.reduce_sum(trig.sin(x))
+    (found,) = reverse(list(nodes), [(y, ones_like(y))], [x])
+    return found
+
+
+def test_products_with_the_identity() -> None:
+    w = numbers(3, 4)
+    w[0, 0] = -0.0
+
+    def f(w: Any) -> Any:
+        left, right = w.trace.operand(eye(3)), w.trace.operand(eye(4))
+        both = [linalg.matmul(left, w), linalg.matmul(w, right), linalg.matmul(right, w, transpose_b=True)]
+        return [*both, linalg.matmul(w, left, transpose_a=True)]
+
+    program, plain = lowered(f, [w]), lowered(f, [w], ALWAYS)
+    assert set(names(program)) == {"identity_product"} and set(names(plain)) == {"matmul_op"}
+    assert_same_bits(program(w), plain(w))
+    assert all(out.flags.c_contiguous for out in program(w))
+
+
+def test_products_with_a_diagonal() -> None:
+    w, d = numbers(3, 4), np.float32([2.0, -1.0, 0.5])
+
+    def f(w: Any, d: Any) -> Any:
+        rows = scale(scale(w.trace.operand(eye(3)), d), d)
+        return [linalg.matmul(rows, w), linalg.matmul(w, rows, transpose_a=True)]
+
+    program, plain = lowered(f, [w, d]), lowered(f, [w, d], ALWAYS)
+    assert set(names(program)) == {"scale", "reshape_to", "diagonal_product"}
+    assert_same_bits(program(w, d), plain(w, d))
+
+
+def test_an_infinity_stays_in_its_row() -> None:
+    w = np.float32([[np.inf, 1.0], [2.0, 3.0]])
+    (out,) = lowered(lambda w: linalg.matmul(w.trace.operand(eye(2)), w), [w])(w)
+    assert_same_bits([out], [w])
+
+
+def test_a_square_of_another_shape_is_no_identity() -> None:
+    # the elements of the identity as a stack of two matrices, times a vector
+    x = numbers(1, 3)
+    f = lambda x: linalg.matmul(x.trace.operand(eye(2, 2, 1)), x)  # noqa: E731
+    assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_a_factor_of_another_axis_is_no_diagonal() -> None:
+    d = np.float32([2.0, 3.0, 4.0])
+    f = lambda d: linalg.matmul(scale(d.trace.operand(eye(3)), shape.reshape(d, (3, 1))), eye(3) + 1)  # noqa: E731
+    assert_same_bits(lowered(f, [d])(d), lowered(f, [d], ALWAYS)(d))
+    assert Diagonal is not Identity
+
+
+# ---- one product instead of many -------------------------------------------------------------------------------------
+
+
+def test_a_stack_of_vectors_times_a_matrix_is_one_product() -> None:
+    stack, w = numbers(5, 1, 3), numbers(4, 3)
+    program = lowered(lambda a, w: shape.reshape(linalg.matmul(a, w, transpose_b=True), (5, 4)), [stack, w])
+    assert names(program) == ["reshape_to", "matmul_op"]
+    assert "reshape((5, 3))" in program.source() and ".dot(v1.T)" in program.source()
+    columns = lowered(lambda w, b: linalg.matmul(w, b), [w, numbers(5, 3, 1)])
+    assert names(columns) == ["reshape_to", "matmul_op", "reshape_to"]
+    assert columns.report["specialize"] == 1
+
+
+def test_reshapes_in_a_row_are_one() -> None:
+    x = numbers(2, 3)
+    f = lambda x: [trig.sin(shape.expand_dims(shape.expand_dims(x, 1), 0)), shape.squeeze(shape.expand_dims(x, 0), 0)]  # noqa: E731
+    program = lowered(f, [x])
+    assert names(program) == ["reshape_to", "sin"] and program.outputs[1] == program.inputs[0]
+
+
+def test_reshapes_that_copy_stay() -> None:
+    # joined reshapes would leave the elements in another order in memory, and sums in another order
+    x = np.asfortranarray(numbers(3, 4))
+    f = lambda x: shape.reshape(shape.reshape(x, (12,)), (3, 4))  # noqa: E731
+    (out,) = lowered(f, [x])(x)
+    assert out.flags.c_contiguous
+
+
+# ---- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def chain(x: Any, y: Any) -> Any:
+    """Elementwise ops of several kinds, with results that are used in other shapes and by others."""
+    a = trig.sin(x) * x + 2.0
+    b = shape.expand_dims(explog.exp(-a * y), 0)
+    c = scale(shape.squeeze(b, 0), explog.sqrt(x))
+    d = where(x > y, c, arithmetic.maximum(x, y))
+    return [d, b, reduce.reduce_sum(a), explog.log1p(d * d) - a]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("bytes_", [1 << 10, 3000, 1 << 30])
+def test_blocks_change_no_bit(dtype: str, bytes_: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "LARGE", 100)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", bytes_)
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((41, 37)).astype(dtype) for _ in range(2))
+    program, plain = lowered(chain, [x, y]), lowered(chain, [x, y], ALWAYS)
+    assert "blocks" in names(program) and program.report["blocks"] >= 10
+    assert_same_bits(program(x, y), plain(x, y))
+    again = pickle.loads(pickle.dumps(program))
+    assert_same_bits(again(x, y), plain(x, y))
+    assert "sin" in str(program)
+    for order in (np.asfortranarray(x), x[::-1], x.T.copy().T):
+        assert_same_bits(program(order, y), plain(order, y))
+
+
+def test_blocks_hold_few_elements_in_memory() -> None:
+    x = np.linspace(0, 1, 1 << 17)
+    program = lowered(lambda x: trig.sin(x) * trig.cos(x) + explog.exp(x), [x])
+    assert names(program) == ["blocks"] and program.report["blocks"] == 5
+    assert_same_bits(program(x), [np.sin(x) * np.cos(x) + np.exp(x)])
+    assert names(lowered(lambda x: trig.sin(x) * x, [x[:1000]])) == ["sin", "multiply"]
+
+
+def test_a_zero_in_a_block_stays_zero() -> None:
+    x = np.zeros(1 << 17)
+    x[-1] = 4.0
+    f = lambda ct, x: scale(ct, explog.rsqrt(x)) + 1.0  # noqa: E731
+    program = lowered(f, [x, x])
+    assert names(program) == ["blocks"]
+    assert_same_bits(program(x, x), [np.where(x == 0, 1.0, 3.0)])
+
+
+# ---- plain products --------------------------------------------------------------------------------------------------
+
+
+def test_one_check_for_all_products() -> None:
+    f, inputs = PROBLEMS["network"]
+    program = lowered(lambda *xs: rows(f, *xs), inputs)
+    assert program.report["finite"] == 2
+    assert program.source().count("check(") == 1 and program.source().count("np.multiply(") == 2
+
+
+def test_zero_times_infinity_is_found_behind_the_products() -> None:
+    ct, w = np.float32([[0.0, 2.0]]), np.float32([[1.0], [1.0]])
+    f = lambda ct, p, w: linalg.matmul(scale(ct, p), w)  # noqa: E731
+    bad, good = np.float32([np.inf, 3.0]), np.float32([5.0, 3.0])
+    program, plain = lowered(f, [ct, good, w]), lowered(f, [ct, good, w], ALWAYS)
+    assert "np.multiply" in program.source()
+    for partial in (good, bad, np.float32([np.nan, 1.0]), np.float32([np.nan, np.inf])):
+        for _ in range(10):
+            assert_same_bits(program(ct, partial, w), plain(ct, partial, w))
+
+
+def test_a_product_that_a_choice_may_hide_is_looked_at_itself() -> None:
+    ct, x = np.float32([0.0, 0.0, 2.0]), np.float32([0.0, 4.0, 1.0])
+    f = lambda ct, x: where(x > 0, scale(ct, explog.rsqrt(x)), ct)  # noqa: E731
+    program = lowered(f, [ct, x])
+    assert "= np.multiply(v0, v4); check(v5)" in program.source()
+    assert_same_bits(program(ct, x), lowered(f, [ct, x], ALWAYS)(ct, x))
+
+
+def test_effects_are_not_repeated() -> None:
+    calls: list[int] = []
+
+    def look(x: Any) -> Any:
+        calls.append(1)
+        return np.float32([np.inf, 1.0])
+
+    params = {"func": look, "dtypes": (float32,), "single": True}
+    f = lambda ct, x: scale(ct, x.trace.apply(python_call, [x], params)[0])  # noqa: E731
+    x = np.float32([0.0, 1.0])
+    program = lowered(f, [x, x])
+    assert program.plain is None
+    assert_same_bits(program(x, x), [x])
+    assert len(calls) == 1
+
+
+def test_a_program_gives_up_hoping(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr(program, "check", lambda x: looked.append(1) or check(x))
+    f = lambda ct, x: scale(ct, explog.rsqrt(x))  # noqa: E731
+    x = np.float32([0.0, 1.0])
+    compiled = lowered(f, [x, x])
+    for _ in range(20):
+        assert_same_bits(compiled(x, x), [x])
+    assert len(looked) == 8
+
+
+def test_the_rules_of_a_known_reshape() -> None:
+    x = EagerTensor(np.arange(6.0))
+    assert reshape_to(x, shape=(2, 3)).shape == (2, 3)
+    with pytest.raises(Exception, match="does not fit"):
+        lowered(lambda x: reshape_to(x, shape=(4,)), [np.arange(6.0)])
+
+
+def test_every_pass_can_be_switched_off() -> None:
+    f, inputs = PROBLEMS["network"]
+    full = lowered(lambda *xs: rows(f, *xs), inputs)
+    for left_out in ALL_PASSES:
+        kept = [p for p in ALL_PASSES if p != left_out]
+        program = lowered(lambda *xs: rows(f, *xs), inputs, kept)
+        assert left_out not in program.report
+        assert_same_bits(program(*inputs), full(*inputs))
+        assert len(flatten(program.outputs)) == 1
