@@ -15,18 +15,19 @@ import tape_api
 from bench.namespaces import ArrayNamespace
 from bench.problems import Problem, Values
 from engine import replay
-from engine.jacobian import plan, recorded
+from engine.jacobian import plan as planning
+from engine.jacobian import recorded
 
 Runner = Callable[[], Any]
 MODES = ("graph", "tape")
 METHODS = ("auto", "forward", "reverse", "row loop", "numeric")
 LARGEST = 1 << 28
 """Bytes of a dense result beyond which nobody wants it."""
-LONGEST_LOOP = 2048
+LONGEST_LOOP = 1024
 """Rows or columns of a Jacobian that is computed one by one."""
 
-MOST_SEEDS = 4096
-"""Rows or columns of a dense Jacobian beyond which its mode is not forced: the planner alone knows better ways."""
+MOST_SEEDS = 2048
+"""Rows or columns beyond which a mode that needs a sweep for each is not forced."""
 
 
 class NotHere(Exception):
@@ -43,7 +44,7 @@ def ours(problem: Problem, values: Values, mode: str, method: str = "auto") -> R
     """
     if method == "numeric":
         return _numeric(problem, values, function(problem, values, mode))
-    if method in ("forward", "reverse") and problem.format == "dense":
+    if method in ("forward", "reverse") and (problem.format == "dense" or problem.both_ways):
         seeds = shape(problem, values)[method == "forward"]
         if seeds > MOST_SEEDS:
             raise NotHere(f"{seeds} seeds")
@@ -79,6 +80,15 @@ def stages(problem: Problem, values: Values, mode: str) -> dict[str, float]:
     return {"trace": middle - start, "plan": time.perf_counter() - middle}
 
 
+def planned(problem: Problem, values: Values, method: str) -> dict[str, float]:
+    """What the plan says: how many seeds are swept, and the flops it expects; nothing where a plan cannot be asked."""
+    if problem.kind != "jacobian" or method not in ("auto", "forward", "reverse"):
+        return {}
+    tape, y, sources = _recorded(problem, *_tensors(problem, values))
+    plan = tape.jacobian_plan(y, sources, **_options(problem, method)).plan
+    return {"passes": plan.seeds, "flops": plan.facts["flops"]}
+
+
 def function(problem: Problem, values: Values, mode: str) -> Callable[..., Any]:
     """The problem's function of its sources' arrays, run in graph or tape mode; gives an array."""
     constants = values[problem.sources :]
@@ -92,7 +102,7 @@ def function(problem: Problem, values: Values, mode: str) -> Callable[..., Any]:
 
 def forget() -> None:
     """Forget what is kept of plans made and recordings seen before, so that the next call is a first one."""
-    for kept in (plan._plans, recorded._compiled, replay._compiled, replay._walks):
+    for kept in (planning._plans, recorded._compiled, replay._compiled, replay._walks):
         kept.clear()
 
 
@@ -140,20 +150,25 @@ def _graph_rows(problem: Problem, values: Values) -> Runner:
 
 
 def _tape(problem: Problem, values: Values, method: str) -> Runner:
-    tf = tape_api
     sources, constants = _tensors(problem, values)
     options = _options(problem, method)
 
     def run() -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(sources)
-            y = problem.function(tf, *sources, *constants)
+        tape, y, _ = _recorded(problem, sources, constants)
         if problem.kind == "jacobian":
             return tape.jacobian(y, sources, **options)
         transform = tape.hessian if problem.kind == "hessian" else tape.batch_jacobian
         return [transform(y, sources[0], **options)]
 
     return run
+
+
+def _recorded(problem: Problem, sources: list[Any], constants: list[Any]) -> tuple[Any, Any, list[Any]]:
+    """A tape on which the function was recorded, its target, the sources."""
+    with tape_api.GradientTape() as tape:
+        tape.watch(sources)
+        y = problem.function(tape_api, *sources, *constants)
+    return tape, y, sources
 
 
 def _tape_rows(problem: Problem, values: Values) -> Runner:

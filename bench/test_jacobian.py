@@ -67,8 +67,9 @@ def test_jacobian(benchmark: Any, problem: Problem, size: Size, mode: str, metho
     benchmark.extra_info.update(_facts(place, mode, method, matrix), stage="warm")
     if benchmark.enabled and mode in MODES:
         benchmark.extra_info["j_over_f"] = benchmark.stats.stats.median / place.function_seconds(mode)
-        benchmark.extra_info["peak_bytes"] = peak_bytes(run)
+        benchmark.extra_info.update(jacobians.planned(problem, place.values, method))
         if method == "auto":
+            benchmark.extra_info["peak_bytes"] = peak_bytes(run)
             benchmark.extra_info["stages"] = jacobians.stages(problem, place.values, mode)
 
 

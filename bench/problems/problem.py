@@ -41,6 +41,8 @@ class Problem:
         What the result shall be.
     dtype : dtype
         Of the sources.
+    both_ways : bool
+        Whether the derivative is sparse only to who sweeps in both directions, since it has full rows and full columns.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Problem:
     kind: Kind = "jacobian"
     format: Literal["dense", "csr"] = "dense"
     dtype: Any = np.float64
+    both_ways: bool = False
 
     def values(self, size: Size) -> Values:
         """The inputs of this size; always the same."""

@@ -175,6 +175,7 @@ ARROWHEAD = Problem(
     name="arrowhead",
     group="sparse",
     format="csr",
+    both_ways=True,
     function=arrowhead,
     inputs=lambda size, rng: (rng.normal(size=size),),
     expected=arrowhead_jacobian,

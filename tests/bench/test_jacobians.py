@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from bench import jacobians, peer_jacobians
-from bench.jacobians import METHODS, MODES, NotHere
+from bench.jacobians import MODES, NotHere
 from bench.problems import PROBLEMS, Problem
 from tests.bench.test_problems import EACH, SMALL
 
@@ -25,23 +25,35 @@ def dense(problem: Problem) -> Problem:
     return replace(problem, format="dense", expected=expected)
 
 
-@EACH
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("mode", MODES)
-def test_ours(mode: str, method: str, problem: Problem) -> None:
+ASKED = {**PROBLEMS, **{f"{p.name} as an array": dense(p) for p in PROBLEMS.values() if p.format != "dense"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "method"),
+    [(name, mode, method) for name, p in ASKED.items() for mode in MODES for method in jacobians.methods(p)],
+)
+def test_ours(name: str, mode: str, method: str) -> None:
+    problem = ASKED[name]
     values = problem.values(SMALL[problem.name])
-    checked = 0
-    for asked in {problem.format: problem, "dense": dense(problem)}.values():
-        if method not in jacobians.methods(asked):
-            continue
-        try:
-            result = jacobians.ours(asked, values, mode, method)()
-        except NotHere:
-            continue
-        jacobians.check(asked, values, result, method)
-        checked += 1
-    if not checked:
-        pytest.skip(f"{mode} mode has no method {method!r} for this problem")
+    jacobians.check(problem, values, jacobians.ours(problem, values, mode, method)(), method)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_graph_and_tape_are_equal_to_the_bit(name: str) -> None:
+    problem = ASKED[name]
+    values = problem.values(SMALL[problem.name])
+    graph, tape = (
+        jacobians.matrix(problem, values, jacobians.ours(problem, values, mode)()) for mode in ("graph", "tape")
+    )
+    assert np.array_equal(*(m.toarray() if sparse.issparse(m) else m for m in (graph, tape)))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_the_plan_says(name: str) -> None:
+    problem = PROBLEMS[name]
+    said = jacobians.planned(problem, problem.values(SMALL[name]), "auto")
+    assert (set(said) == {"passes", "flops"}) == (problem.kind == "jacobian")
+    assert all(number > 0 for number in said.values())
 
 
 @EACH
