@@ -5,50 +5,28 @@ One class for both front ends: it records eager tensors, and graph tensors as Te
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from engine import nest
 from engine.aval import format_shape
-from engine.batching import Batched, batch_level, unbatch
 from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
 from engine.indexed_slices import IndexedSlices
+from engine.jacobian.on_tape import TapeDerivatives
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.shape import reshape, transpose
 from engine.replay import replayed
 from engine.reverse import reverse
-from engine.rows import check_rows_independent
 from engine.tape import Tape, active
-from engine.value import Value, as_array, dtype_of, known_shape, shape_of
+from engine.unconnected import UnconnectedGradients, as_policy
+from engine.value import Value, as_array, dtype_of, shape_of
 from engine.variable import Variable, tracked_value
 
 
-class UnconnectedGradients(Enum):
-    """What the gradient with respect to a source is that the target does not depend on."""
-
-    NONE = "none"
-    ZERO = "zero"
-
-
-def as_policy(unconnected_gradients: Any) -> UnconnectedGradients:
-    """The `UnconnectedGradients` member that a user's argument names, or a ValueError."""
-    try:
-        return UnconnectedGradients(unconnected_gradients)
-    except ValueError:
-        raise ValueError(
-            f"argument `unconnected_gradients` must be 'none' or 'zero', got {unconnected_gradients!r}"
-        ) from None
-
-
-class GradientTape:
+class GradientTape(TapeDerivatives):
     """Records operations for differentiation.
 
     Parameters
@@ -178,95 +156,6 @@ class GradientTape:
         results = [_result(g, s, policy) for g, s in zip(found, flat, strict=True)]
         return nest.pack_sequence_as(sources, results)
 
-    def jacobian(
-        self,
-        target: Any,
-        sources: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-    ) -> Any:
-        """The derivative of every element of `target` with respect to every element of each source.
-
-        Parameters
-        ----------
-        target : tensor, or structure of tensors
-            A structure gives a structure of Jacobians (TensorFlow accepts one tensor only).
-        sources : tensor, variable or structure of these
-        unconnected_gradients : UnconnectedGradients or str
-        parallel_iterations, experimental_use_pfor
-            Accepted for compatibility: all rows are always computed at once, by batching.
-
-        Returns
-        -------
-        structure like `sources` (for each target)
-            Of shape ``target.shape + source.shape``.
-
-        Raises
-        ------
-        RuntimeError
-            On a second call, unless the tape is persistent.
-        """
-        policy = as_policy(unconnected_gradients)
-        targets, flat = self._start(target, sources)
-        blocks = []
-        for one in targets:
-            shape = known_shape(one, "jacobian")
-            found = self._batched_walk(one, identity_seeds(shape, dtype_of(one)), flat)
-            shapes = [shape + known_shape(s, "jacobian") for s in flat]
-            results = [
-                _result(None if g is None else reshape(g, full), s, policy, full)
-                for g, s, full in zip(found, flat, shapes, strict=True)
-            ]
-            blocks.append(nest.pack_sequence_as(sources, results))
-        self._finish()
-        return nest.pack_sequence_as(target, blocks)
-
-    def batch_jacobian(
-        self,
-        target: Any,
-        source: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-    ) -> Any:
-        """The Jacobian of each row of `target` with respect to the same row of `source`.
-
-        Parameters
-        ----------
-        target, source : tensor
-            Of shapes ``(b, ...)`` with the same b. Row i of the target may depend on row i of the source only; this is
-            checked.
-        unconnected_gradients, parallel_iterations, experimental_use_pfor
-            Accepted for compatibility.
-
-        Returns
-        -------
-        tensor
-            Of shape ``(b,) + target.shape[1:] + source.shape[1:]``; zeros if target and source are not connected.
-
-        Raises
-        ------
-        ValueError
-            If the first dimensions differ, or rows are coupled; the message names the op that couples them.
-        """
-        as_policy(unconnected_gradients)
-        (one,), _ = self._start([target], [source])
-        shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
-        if not shape or not source_shape or shape[0] != source_shape[0]:
-            raise ShapeError(
-                f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
-                f"({format_shape(source_shape)}) to match."
-            )
-        check_rows_independent(self._tape.nodes, one, tracked_value(source))
-        rows = identity_seeds(shape[1:], dtype_of(one))
-        seed = np.broadcast_to(rows[:, None], (rows.shape[0], *shape))
-        (found,) = self._batched_walk(one, seed, [source])
-        self._finish()
-        full = shape + source_shape[1:]
-        by_row = None if found is None else reshape(_moved_batch(found), full)
-        return _result(by_row, source, UnconnectedGradients.ZERO, full)
-
     # ---- the parts ---------------------------------------------------------------------------------------------------
 
     def _start(self, target: Any, sources: Any) -> tuple[list[Any], list[Any]]:
@@ -292,14 +181,6 @@ class GradientTape:
         wanted = [tracked_value(x) for x in sources]
         found = iter(walk(self._tape.nodes, seeds, [w for w in wanted if id(w) in tracked], sparse=sparse))
         return [next(found) if id(w) in tracked else None for w in wanted]
-
-    def _batched_walk(self, target: Any, seed: Any, sources: list[Any]) -> list[Any]:
-        """Cotangents of the sources for all seeds at once, with the batch axis in front."""
-        if not dtype_of(target).is_differentiable:
-            return [None] * len(sources)
-        with batch_level() as level:
-            found = self._walk([(target, Batched(seed, level))], sources)
-            return [None if g is None else unbatch(g, level, seed.shape[0]) for g in found]
 
     def _finish(self) -> None:
         """Let go of the recording, unless the tape is persistent."""
@@ -339,30 +220,14 @@ def _checked_seed(target: Any, seed: Any) -> Any:
     return seed
 
 
-def identity_seeds(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """One seed per element: the identity matrix with its columns in the given shape."""
-    count = math.prod(shape)
-    return np.eye(count, dtype=dtype.numpy).reshape(count, *shape)
-
-
-def _moved_batch(stacked: Any) -> Any:
-    """(elements, rows, ...) to (rows, elements, ...)."""
-    rank = len(known_shape(stacked, "batch_jacobian"))
-    return transpose(stacked, (1, 0, *range(2, rank)))
-
-
 def _wrapped(x: Any) -> Any:
     if type(x) is IndexedSlices:
         return x.map(_wrapped)
     return x if isinstance(x, Value) else EagerTensor(x)
 
 
-def _result(ct: Any, source: Any, policy: UnconnectedGradients, shape: tuple[int, ...] | None = None) -> Any:
-    """A cotangent as the user gets it; for an unconnected source None or zeros (in the given shape)."""
+def _result(ct: Any, source: Any, policy: UnconnectedGradients) -> Any:
+    """A cotangent as the user gets it; None or zeros for an unconnected source."""
     if ct is not None:
         return _wrapped(ct)
-    if policy is UnconnectedGradients.NONE:
-        return None
-    if shape is None:
-        return _wrapped(zeros_like(source))
-    return EagerTensor(np.zeros(shape, dtype_of(source).numpy))
+    return None if policy is UnconnectedGradients.NONE else _wrapped(zeros_like(source))

@@ -8,10 +8,12 @@ when somebody asks for the whole (`dense`), in the order in which they stand. Ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.composite import Composite
 from engine.dtypes import DType, int32, int64
 from engine.eager import EagerTensor
 from engine.ops.compare import cast
@@ -36,7 +38,7 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any
 
 
-class IndexedSlices:
+class IndexedSlices(Composite):
     """Rows of a tensor that is zero elsewhere.
 
     Parameters
@@ -137,6 +139,14 @@ class IndexedSlices:
     def map(self, function: Any) -> IndexedSlices:
         """`function` applied to rows, indices and reference."""
         return IndexedSlices(function(self.values), function(self.indices), like=function(self._like))
+
+    def components(self) -> list[Any]:
+        """Rows, indices, and the shape of the whole (None if it is not known)."""
+        return [self.values, self.indices, self.dense_shape]
+
+    def rebuilt(self, components: Sequence[Any]) -> IndexedSlicesValue:
+        """What a session returns for it."""
+        return IndexedSlicesValue(*components)
 
     def __repr__(self) -> str:
         return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, shape={self.shape})"

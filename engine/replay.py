@@ -23,7 +23,7 @@ from engine.program.lower import needed_nodes
 from engine.reverse import reverse
 from engine.tape import paused
 from engine.trace import Trace, placeholder
-from engine.value import aval_of
+from engine.value import as_array, aval_of
 from engine.variable import Variable
 
 COMPILE_AFTER = 2
@@ -65,7 +65,7 @@ class Replay:
     def __call__(self, values: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
         """The cotangents for a recording of this structure."""
         pool = [*values, *seeds]
-        out = self.program(*[_array(pool[i]) for i in self.arguments])
+        out = self.program(*[array_of(pool[i]) for i in self.arguments])
         found = [_cotangent(out, i, source) for i, source in zip(self.results, sources, strict=True)]
         if True in self.batched:
             level = next(s.level for s in seeds if type(s) is Batched)
@@ -80,10 +80,12 @@ def _cotangent(out: Sequence[Any], result: Any, source: Any) -> Any:
     return None if result is None else out[result]
 
 
-def _array(x: Any) -> Any:
+def array_of(x: Any) -> Any:
     """The array behind a value of the recording or a seed."""
     if type(x) is EagerTensor:
         return x._array
+    if isinstance(x, Variable):
+        return as_array(x.read_value())
     return x.inner if type(x) is Batched else x
 
 
@@ -182,7 +184,7 @@ def _compile(
     counters["compiled"] += 1
     trace = Trace()
     symbols = [_mirror(trace, v) for v in structure.values]
-    seed_symbols = [trace.placeholder(aval_of(_array(s))) for _, s in seeds]
+    seed_symbols = [trace.placeholder(aval_of(array_of(s))) for _, s in seeds]
     levels = [s.level if type(s) is Batched else None for _, s in seeds]
     of = {id(v): s for v, s in zip(structure.values, symbols, strict=True)}
     mirrored = [
@@ -194,7 +196,7 @@ def _compile(
             for (t, _), s, level in zip(seeds, seed_symbols, levels, strict=True)
         ]
         found = reverse(mirrored, pairs, [of.get(id(s), s) for s in sources], sparse=sparse)
-    parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (_array(g),) for g in found]
+    parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (array_of(g),) for g in found]
     wanted = [trace.operand(part) for group in parts for part in group]
     arguments = [*symbols, *seed_symbols]
     fed = {id(s) for s in arguments if s.node.op is placeholder}

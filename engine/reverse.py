@@ -59,7 +59,7 @@ def reverse(
     """
     raw = not active.tapes
     kept = {id(s) for s in sources}
-    path, live = _path(nodes, kept, {id(v) for v in stop})
+    path, live = live_path(nodes, kept, {id(v) for v in stop})
     in_rows = _gathered_sources(path, kept) if sparse else frozenset()
     cotangents: dict[int, Any] = {}
     for value, seed in seeds:
@@ -132,7 +132,7 @@ def _pull_together(
             cotangents[key] = total
 
 
-def _path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple[list[Node], set[int]]:
+def live_path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple[list[Node], set[int]]:
     """The nodes that depend on a source, and the identities of the values that do."""
     live = set(sources)
     path = []

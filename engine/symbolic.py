@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.aval import compatible, format_shape
 from engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.gradient_tape import UnconnectedGradients, as_policy
+from engine.unconnected import UnconnectedGradients, as_policy
 from engine.indexed_slices import IndexedSlices
 from engine.op import Node
 from engine.ops.creation import ones_like, zeros_like
@@ -66,7 +66,7 @@ def gradients(
     wanted = [tracked_value(x) for x in sources]
     usable = [(y, seed) for y, seed in seeds if dtype_of(y).is_differentiable]
     kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
-    found = reverse(_ancestors([y for y, _ in usable]), usable, [w for w in kept if w is not None], stop, sparse=True)
+    found = reverse(ancestors([y for y, _ in usable]), usable, [w for w in kept if w is not None], stop, sparse=True)
     by_id = {id(w): g for w, g in zip([w for w in kept if w is not None], found, strict=True)}
     results = [None if w is None else by_id[id(w)] for w in kept]
     if policy is UnconnectedGradients.ZERO:
@@ -123,7 +123,7 @@ def _in_trace(g: Any, source: Symbol) -> Any:
     return g if g is None or isinstance(g, Symbol) else source.trace.operand(g)
 
 
-def _ancestors(targets: Sequence[Symbol]) -> list[Node]:
+def ancestors(targets: Sequence[Symbol]) -> list[Node]:
     """The nodes that the targets are computed from, in the order of execution."""
     if not targets:
         return []

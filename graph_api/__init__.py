@@ -28,11 +28,12 @@ from engine.dtypes import (
 from engine.dtypes import (
     bool_ as bool,
 )
-from engine.gradient_tape import GradientTape, UnconnectedGradients
+from engine.gradient_tape import GradientTape
 from engine.indexed_slices import IndexedSlices
 from engine.namespace import missing as _missing
 from engine.ops.shape import broadcast_static_shape
 from engine.tensor_shape import Dimension
+from engine.unconnected import UnconnectedGradients
 from graph_api.convert import (
     constant,
     convert_to_tensor,
@@ -57,7 +58,7 @@ from graph_api.flow import (
 from graph_api.flow import (
     tuple_ as tuple,
 )
-from graph_api.gradients import AggregationMethod, gradients, hessians, jacobian
+from graph_api.gradients import AggregationMethod, gradients
 from graph_api.graph import (
     Graph,
     GraphKeys,
@@ -70,6 +71,17 @@ from graph_api.graph import (
     get_default_graph,
     reset_default_graph,
 )  # fmt: skip
+from graph_api.jacobians import (
+    batch_jacobian,
+    hessian,
+    hessian_diag,
+    hessians,
+    hvp,
+    jacobian,
+    jacobian_plan,
+    jvp,
+    vjp,
+)
 from graph_api.library import root as _root
 from graph_api.modes import (
     disable_eager_execution,

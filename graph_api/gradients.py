@@ -1,19 +1,12 @@
-"""`gradients`, `jacobian` and `hessians`: derivatives as new tensors of the graph."""
+"""`gradients`: derivatives as new tensors of the graph."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from engine import nest
-from engine.batching import Batched, batch_level, unbatch
-from engine.gradient_tape import UnconnectedGradients, as_policy, identity_seeds
-from engine.indexed_slices import IndexedSlices
-from engine.ops.shape import reshape
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
-from engine.value import known_shape
+from engine.unconnected import UnconnectedGradients
 from graph_api.graph import Graph
 
 
@@ -83,108 +76,14 @@ def gradients(
         raise ValueError(
             f"gradients: argument `aggregation_method` must be an AggregationMethod, got {aggregation_method!r}"
         )
-    with _graph_of(ys, "ys").name_scope(name):
+    with graph_of(ys, "ys").name_scope(name):
         return symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients)
 
 
-def _graph_of(x: Any, argument: str) -> Graph:
+def graph_of(x: Any, argument: str) -> Graph:
+    """The graph of the first tensor among `x`, or a TypeError."""
     for one in as_list(x):
         graph = getattr(one, "graph", None)
         if isinstance(graph, Graph):
             return graph
     raise TypeError(f"argument `{argument}` must hold tensors or variables of a graph, got {x!r}")
-
-
-def jacobian(
-    ys: Any,
-    xs: Any,
-    name: str = "jacobian",
-    stop_gradients: Any = None,
-    unconnected_gradients: Any = UnconnectedGradients.NONE,
-) -> Any:
-    """The derivative of every element of `ys` with respect to every element of each of `xs`, as new tensors.
-
-    All rows are computed at once: one reverse walk carries a batch of cotangents, the rows of the identity matrix.
-
-    Parameters
-    ----------
-    ys : tensor, or structure of tensors
-        Of known shapes. A structure gives a structure of Jacobians.
-    xs : tensor, variable, or structure of these
-        Of known shapes.
-    name : str
-        Scope of the new operations.
-    stop_gradients : tensor or list of tensors, optional
-        Tensors to treat as constants.
-    unconnected_gradients : UnconnectedGradients or str
-        ``"none"`` or ``"zero"``: what to return for an x that a y does not depend on.
-
-    Returns
-    -------
-    structure like `xs` (for each y)
-        Of shape ``y.shape + x.shape``.
-
-    Raises
-    ------
-    ValueError
-        If a shape is not known.
-
-    Examples
-    --------
-    >>> import graph_api as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     x = tf.placeholder(tf.float32, [2])
-    ...     print(sess.run(tf.jacobian(tf.stack([x[0] * x[1], x[1]]), x), {x: [3.0, 5.0]}))
-    [[5. 3.]
-     [0. 1.]]
-    """
-    policy = as_policy(unconnected_gradients)
-    flat = nest.flatten(xs)
-    ys = nest.map_structure(lambda y: y.as_value() if isinstance(y, IndexedSlices) else y, ys)
-    with _graph_of(nest.flatten(ys), "ys").name_scope(name):
-        blocks = [_rows(y, flat, stop_gradients, policy) for y in nest.flatten(ys)]
-    return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, block) for block in blocks])
-
-
-def _rows(y: Any, xs: list[Any], stop_gradients: Any, policy: UnconnectedGradients) -> list[Any]:
-    """The Jacobians of one target: its gradient with the rows of the identity as a batch of cotangents."""
-    shape = known_shape(y, "jacobian")
-    seed = identity_seeds(shape, y.dtype)
-    with batch_level() as level:
-        found = symbolic_gradients(y, xs, Batched(seed, level), stop_gradients)
-        stacked = [None if g is None else unbatch(g, level, len(seed)) for g in found]
-    wanted = [shape + known_shape(x, "jacobian") for x in xs]
-    results = [None if g is None else reshape(g, s) for g, s in zip(stacked, wanted, strict=True)]
-    if policy is UnconnectedGradients.NONE:
-        return results
-    zeros = [np.zeros(s, x.dtype.numpy) for s, x in zip(wanted, xs, strict=True)]
-    return [y.graph.constant(z) if r is None else r for r, z in zip(results, zeros, strict=True)]
-
-
-def hessians(
-    ys: Any,
-    xs: Any,
-    name: str = "hessians",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: int | None = None,
-) -> list[Any]:
-    """Second derivatives of ``sum(ys)`` with respect to each of `xs` (the diagonal blocks).
-
-    Parameters
-    ----------
-    ys : tensor or list of tensors
-    xs : tensor, variable, or list of these
-        Of known shapes.
-    name, colocate_gradients_with_ops, gate_gradients, aggregation_method
-        As in `gradients`.
-
-    Returns
-    -------
-    list
-        One tensor per x, of shape ``x.shape + x.shape``.
-    """
-    with _graph_of(ys, "ys").name_scope(name):
-        first = gradients(ys, xs, aggregation_method=aggregation_method)
-        pairs = zip(first, as_list(xs), strict=True)
-        return [None if g is None else jacobian(g, x, unconnected_gradients="zero") for g, x in pairs]

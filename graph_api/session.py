@@ -18,8 +18,8 @@ import numpy as np
 
 from engine import nest
 from engine.aval import Aval, aval_of_array, compatible, format_shape
+from engine.composite import Composite
 from engine.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
-from engine.indexed_slices import IndexedSlices, IndexedSlicesValue
 from engine.op import Node
 from engine.ops.scatter import check_entries, write_entries
 from engine.program import Program, lower
@@ -150,15 +150,14 @@ class Session:
     def _execute(self, executable: Executable, elements: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         arguments = [*values, *[self._state[id(h)] for h in executable.reads]]
         results = executable.program(*arguments)
-        shared = {id(a) for a in arguments}
-        shared.update([id(c) for c in executable.program.constants.values()])
-        fetched = _all_owned(results[: executable.fetched], shared)
+        shared = _Shared([*arguments, *executable.program.constants.values()])
+        fetched = [_owned(value, shared) for value in results[: executable.fetched]]
         if executable.assigned:
             self._assign(executable.assigned, results[executable.fetched :], shared)
         tensors = iter(fetched)
         return [next(tensors) if isinstance(e, Tensor) else None for e in elements]
 
-    def _assign(self, assigned: Sequence[Assignment], results: Sequence[Any], shared: set[int]) -> None:
+    def _assign(self, assigned: Sequence[Assignment], results: Sequence[Any], shared: _Shared) -> None:
         """Store new values: all of them, or none if one does not fit."""
         left = iter(results)
         whole, parts = [], []
@@ -170,7 +169,7 @@ class Session:
                 parts.append((key, part))
             else:
                 whole.append((key, _fitting(assignment.handle, next(left))))
-        values = _all_owned([value for _, value in whole], shared)
+        values = [_owned(value, shared) for _, value in whole]
         self._state.update(zip([key for key, _ in whole], values, strict=True))
         for key, part in parts:
             write_entries(self._state[key], *part)
@@ -222,9 +221,32 @@ class Session:
         if (type(fetches) is Tensor or type(fetches) is Operation) and fetches.graph is self.graph:
             return (fetches,), _only
         leaves = nest.flatten(fetches)
-        if any(isinstance(leaf, IndexedSlices) for leaf in leaves):
-            return self._resolve(nest.map_structure(_parts, fetches))
+        if any(isinstance(leaf, Composite) for leaf in leaves):
+            return self._resolve_composites(fetches, leaves)
         return [self._element(leaf) for leaf in leaves], lambda values: nest.pack_sequence_as(fetches, values)
+
+    def _resolve_composites(
+        self, fetches: Any, leaves: Sequence[Any]
+    ) -> tuple[Sequence[Any], Callable[[list[Any]], Any]]:
+        """The same with composites among the leaves: their components are fetched."""
+        parts = [leaf.components() if isinstance(leaf, Composite) else [leaf] for leaf in leaves]
+
+        def pack(values: list[Any]) -> Any:
+            left = iter(values)
+            results = []
+            for leaf, part in zip(leaves, parts, strict=True):
+                found = [None if x is None else next(left) for x in part]
+                results.append(leaf.rebuilt(found) if isinstance(leaf, Composite) else found[0])
+            return nest.pack_sequence_as(fetches, results)
+
+        # None is no fetch, unless it is a component that is not known
+        wanted = [
+            x
+            for leaf, part in zip(leaves, parts, strict=True)
+            for x in part
+            if x is not None or not isinstance(leaf, Composite)
+        ]
+        return [self._element(x) for x in wanted], pack
 
     def _element(self, leaf: Any) -> Any:
         if leaf is None:
@@ -328,13 +350,6 @@ class InteractiveSession(Session):
         super().close()
 
 
-def _parts(fetch: Any) -> Any:
-    """What to fetch for an `IndexedSlices`: its parts, in a structure that the caller knows."""
-    if isinstance(fetch, IndexedSlices):
-        return IndexedSlicesValue(fetch.values, fetch.indices, fetch.dense_shape)
-    return fetch
-
-
 def _only(values: list[Any]) -> Any:
     return values[0]
 
@@ -385,22 +400,46 @@ def _converted_feed(tensor: Tensor, value: Any) -> Any:
         ) from None
 
 
-def _owned(value: Any, shared: set[int]) -> Any:
-    """An array that shares no memory with arguments or constants."""
+def _owned(value: Any, shared: _Shared) -> Any:
+    """An array that shares no memory with arguments, constants, or what was handed out before."""
     if not isinstance(value, np.ndarray):
         return value
     if value.ndim == 0:
         return value[()]
-    return value.copy() if value.base is not None or id(value) in shared else value
+    if shared.has(value):
+        return value.copy()
+    shared.handed_out(value)
+    return value
 
 
-def _all_owned(values: Sequence[Any], shared: set[int]) -> list[Any]:
-    """Arrays of which no two share memory, nor with arguments or constants; they are added to `shared`."""
-    owned = []
-    for value in values:
-        owned.append(_owned(value, shared))
-        shared.add(id(owned[-1]))
-    return owned
+class _Shared:
+    """Which arrays somebody else has."""
+
+    __slots__ = ("_ids", "_lent")
+
+    def __init__(self, lent: Sequence[Any]) -> None:
+        self._lent = lent
+        self._ids = {id(a) for a in lent}
+
+    def has(self, array: np.ndarray) -> bool:
+        """Whether an array shares memory with one of them, or is a view of a part of an array."""
+        if array.base is None:
+            return id(array) in self._ids
+        whole = _whole(array)
+        if array.nbytes != whole.nbytes or id(whole) in self._ids:
+            return True
+        return any(_whole(a) is whole for a in self._lent if isinstance(a, np.ndarray))
+
+    def handed_out(self, array: np.ndarray) -> None:
+        """Note that somebody has this array from now on."""
+        self._ids.add(id(array if array.base is None else _whole(array)))
+
+
+def _whole(array: np.ndarray) -> Any:
+    """The array that owns the memory of a view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array if array.base is None else array.base
 
 
 def _fitting(handle: Tensor, value: Any) -> Any:

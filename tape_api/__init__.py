@@ -35,10 +35,11 @@ from engine.dtypes import bool_ as bool
 from engine.dtypes import float16 as half
 from engine.dtypes import float64 as double
 from engine.eager import EagerTensor as Tensor
-from engine.gradient_tape import GradientTape, UnconnectedGradients
+from engine.gradient_tape import GradientTape
 from engine.indexed_slices import IndexedSlices
 from engine.namespace import missing as _missing
 from engine.tensor_shape import TensorShape
+from engine.unconnected import UnconnectedGradients
 from tape_api import debugging, keras, random, test, train, version1
 from tape_api.debugging import ensure_shape
 from tape_api.flow import (

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.gradient_tape import GradientTape, UnconnectedGradients
+from engine.gradient_tape import GradientTape
+from engine.unconnected import UnconnectedGradients
 from tape_api.tensor import convert_to_tensor
 
 

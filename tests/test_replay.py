@@ -270,42 +270,6 @@ def inner_gradient_as_a_factor() -> Step:
     return step
 
 
-def jacobian() -> Step:
-    def step(i: int) -> Any:
-        x, w = values(i, 3), values(i, 3, 2)
-        with tf.GradientTape() as tape:
-            tape.watch([x, w])
-            y = tf.tanh(tf.linalg.matvec(w, x, transpose_a=True))
-        return tape.jacobian(y, [x, w])
-
-    return step
-
-
-def jacobian_inside_a_tape() -> Step:
-    def step(i: int) -> Any:
-        x = values(i, 2)
-        with tf.GradientTape() as outer:
-            outer.watch(x)
-            with tf.GradientTape() as inner:
-                inner.watch(x)
-                y = tf.exp(x) * x[::-1]
-            j = inner.jacobian(y, x)
-        return [j, outer.jacobian(j, x)]
-
-    return step
-
-
-def batch_jacobian() -> Step:
-    def step(i: int) -> Any:
-        x = values(i, 4, 3)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = tf.sin(x) * tf.reduce_sum(x, axis=1, keepdims=True)
-        return tape.batch_jacobian(y, x)
-
-    return step
-
-
 def float64() -> Step:
     return lambda i: taped(values(i, 3, dtype=np.float64), lambda x: tf.reduce_logsumexp(x) * x)
 
@@ -313,8 +277,7 @@ def float64() -> Step:
 ONE_STRUCTURE = [
     reshape_with_tuples, several_targets, weighted_targets, intermediate_sources, one_source_twice,
     variables_assigned_between_steps, several_outputs, changing_indices, python_scalars, numpy_operands, dropout,
-    random_factors, where_and_clip, second_order, inner_gradient_as_a_factor, jacobian, jacobian_inside_a_tape,
-    batch_jacobian, float64,
+    random_factors, where_and_clip, second_order, inner_gradient_as_a_factor, float64,
 ]  # fmt: skip
 
 

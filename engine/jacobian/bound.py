@@ -1,0 +1,144 @@
+"""`JacobianPlan`: a plan in the user's hands, with a program that computes everything from the sources."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval, format_shape
+from engine.eager import EagerTensor
+from engine.errors import InvalidArgumentError
+from engine.jacobian.compiled import numbered
+from engine.jacobian.evaluate import evaluate
+from engine.jacobian.path import Path
+from engine.jacobian.plan import Plan
+from engine.jacobian.results import sparse_block
+from engine.op import Node
+from engine.program import Program, lower
+from engine.program.lower import needed_nodes
+from engine.tape import paused
+from engine.trace import Trace, constant_value
+from engine.value import Value, aval_of
+
+
+class JacobianPlan:
+    """How a Jacobian is computed; call it with arrays for the sources to compute it there.
+
+    Attributes
+    ----------
+    plan : Plan
+        Sweeps, colours, cuts, predicted cost. Plans of one function are the same object, whichever front end it was
+        written for.
+    program : Program
+        From the sources to the blocks.
+    measured : float or None
+        Seconds that the fastest call so far took.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        program: Program,
+        results: list[list[int | None]],
+        ends: tuple[list[Aval], list[Aval]],
+        format: str,
+    ) -> None:
+        self.plan = plan
+        self.program = program
+        self.measured: float | None = None
+        self._results = results
+        self._targets, self._sources = ends
+        self._format = format
+
+    def __call__(self, *sources: Any) -> Any:
+        """The Jacobian at `sources`.
+
+        Parameters
+        ----------
+        *sources : array
+            One per source, of its shape and dtype.
+
+        Returns
+        -------
+        array, or list of lists of them
+            ``[target][source]``; the block alone if there is but one. Of shape ``target.shape + source.shape``, or a
+            `scipy.sparse` array.
+        """
+        if len(sources) != len(self._sources):
+            raise InvalidArgumentError(f"JacobianPlan: expected {len(self._sources)} sources, got {len(sources)}")
+        arrays = [_checked(k, x, aval) for k, (x, aval) in enumerate(zip(sources, self._sources, strict=True))]
+        start = time.perf_counter()
+        found = self.program(*arrays)
+        seconds = time.perf_counter() - start
+        self.measured = seconds if self.measured is None else min(self.measured, seconds)
+        blocks = [
+            [self._finished(None if k is None else found[k], i, j) for j, k in enumerate(row)]
+            for i, row in enumerate(self._results)
+        ]
+        return blocks[0][0] if len(blocks) == 1 == len(blocks[0]) else blocks
+
+    def _finished(self, values: Any, i: int, j: int) -> Any:
+        target, source = self._targets[i], self._sources[j]
+        assert target.shape is not None and source.shape is not None
+        if self._format == "dense":
+            shape = target.shape + source.shape
+            return np.zeros(shape, source.dtype.numpy) if values is None else np.reshape(values, shape)
+        found = sparse_block(self.plan.blocks[i][j], values, self.plan.shapes[i][j], self._format, source.dtype.numpy)
+        return found.rebuilt(found.components())
+
+    def __str__(self) -> str:
+        taken = "not run yet" if self.measured is None else f"{self.measured:.3g}"
+        return f"{self.plan}\n  measured seconds (with the function itself): {taken}"
+
+
+def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
+    array = np.asarray(x._array if isinstance(x, EagerTensor) else x, aval.dtype.numpy)
+    if array.shape != aval.shape:
+        raise InvalidArgumentError(
+            f"JacobianPlan: source {k} must have the shape {format_shape(aval.shape)} that the plan was made for; got "
+            f"{format_shape(array.shape)}"
+        )
+    return array
+
+
+def bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
+    """The plan with a program that takes the sources and computes everything else.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the path takes something that is neither a source nor known (a placeholder, say).
+    """
+    trace = Trace()
+    of: dict[int, Any] = {id(path.values[s]): trace.placeholder(aval_of(path.values[s])) for s in path.sources}
+    nodes: list[Node] = []
+    with paused():
+        for node in path.nodes:
+            first = len(trace.nodes)
+            inputs: Sequence[Any] = [
+                of[id(x)] if id(x) in of else of.setdefault(id(x), _known(trace, x)) for x in node.inputs
+            ]
+            made = trace.apply(node.op, inputs, node.params)
+            of.update(zip(map(id, node.outputs), made if node.op.multi else (made,), strict=True))
+            nodes += trace.nodes[first:]
+        ends = [[of[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
+        blocks = evaluate(plan, Path(nodes, ends[0], ends[1]))
+    wanted = [trace.operand(b) for row in blocks for b in row if b is not None]
+    steps = needed_nodes(trace.nodes, wanted, {id(s) for s in ends[0]}, lambda node: ())
+    program, _, _ = lower(steps, [(s, s.aval) for s in ends[0]], wanted)
+    avals = [[aval_of(path.values[slot]) for slot in side] for side in (path.targets, path.sources)]
+    return JacobianPlan(plan, program, numbered(blocks), (avals[0], avals[1]), format)
+
+
+def _known(trace: Trace, x: Any) -> Any:
+    """A value beside the path as a constant."""
+    array = x._array if isinstance(x, EagerTensor) else constant_value(x) if isinstance(x, Value) else x
+    if array is None:
+        raise InvalidArgumentError(
+            f"jacobian_plan: the plan is a function of its sources, but the path also takes {x!r}, whose value is not "
+            f"known; give it as a source, or make it a constant"
+        )
+    return trace.operand(np.asarray(array) if not isinstance(array, tuple) else array)

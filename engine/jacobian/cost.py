@@ -1,0 +1,61 @@
+"""What sweeps cost, as predicted from shapes.
+
+A node costs its calls into NumPy, and its arithmetic and memory traffic once per seed. The constants are those of a
+desktop machine; only their ratios matter, and only for choosing between plans.
+"""
+
+from __future__ import annotations
+
+import math
+
+from engine.op import Node
+from engine.value import aval_of
+
+CALL = 1.5e-6
+"""Seconds per kernel call."""
+ELEMENT = 0.6e-9
+"""Seconds per element of an elementwise result: memory traffic."""
+FLOP = 0.04e-9
+"""Seconds per floating point operation of a contraction."""
+
+
+def size_of(x: object) -> int:
+    """Number of elements; 1 where a dimension is not known."""
+    shape = aval_of(x).shape
+    return math.prod([d or 0 for d in shape]) if shape else 1
+
+
+def flops(node: Node) -> float:
+    """Floating point operations of one application."""
+    out = sum(size_of(x) for x in node.outputs)
+    if node.op.kind == "multilinear" and len(node.inputs) == 2:
+        # (m, k) times (k, n): sizes mk, kn, mn have the product (mkn)**2
+        return 2.0 * math.sqrt(float(out) * size_of(node.inputs[0]) * size_of(node.inputs[1]))
+    if node.op.kind == "elementwise":
+        return float(out)
+    return float(max([out, *[size_of(x) for x in node.inputs]]))
+
+
+def traffic(node: Node) -> int:
+    """Elements that one seed's walk through the node reads and writes anew."""
+    return sum(size_of(x) for x in node.outputs) + max([size_of(x) for x in node.inputs], default=0)
+
+
+def reverse_time(node: Node, seeds: int) -> float:
+    """Seconds to pull `seeds` cotangents back through a node."""
+    return 2 * CALL + seeds * _per_seed(node)
+
+
+def forward_time(node: Node, seeds: int) -> float:
+    """Seconds to push `seeds` tangents forward through a node."""
+    return 2 * CALL + seeds * _per_seed(node)
+
+
+def _per_seed(node: Node) -> float:
+    arithmetic = flops(node) * FLOP if node.op.kind == "multilinear" else 0.0
+    return arithmetic + 0.5 * traffic(node) * ELEMENT
+
+
+def product_time(rows: int, inner: int, columns: int) -> float:
+    """Seconds to multiply two matrices."""
+    return 2 * CALL + 2.0 * rows * inner * columns * FLOP + rows * columns * ELEMENT

@@ -1,0 +1,230 @@
+"""Carrying out a plan: batched walks, products, and putting the numbers where they belong.
+
+Everything is made of ops. So it works on symbols of a graph (which get new nodes), on eager values and on plain arrays,
+and can be differentiated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import engine.operators  # noqa: F401  (rules use Python's operators on values)
+from engine.batching import Batched, batch_level, unbatch
+from engine.forward import forward
+from engine.jacobian.chain import Chain, Product, Step
+from engine.jacobian.layout import Scattered, Stacked, Whole
+from engine.jacobian.path import Path, between
+from engine.jacobian.plan import Plan
+from engine.jacobian.sweeps import Pass
+from engine.jacobian.symmetric import Mirrored, Transposed
+from engine.op import Node
+from engine.ops.compare import where
+from engine.ops.creation import ones_like
+from engine.ops.filling import one_hot
+from engine.ops.joining import concat
+from engine.ops.linalg import matmul
+from engine.ops.segment import unsorted_segment_sum
+from engine.ops.selection import pick_op, place_op
+from engine.ops.shape import reshape, transpose
+from engine.reverse import reverse
+from engine.value import dtype_of
+
+_SEED_BYTES = 1 << 22
+"""Larger matrices of seeds are made each time they are used, not kept."""
+
+
+def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
+    """The blocks of the Jacobian, ``[target][source]``.
+
+    Returns
+    -------
+    list of list
+        Matrices of shape (target's size, source's size); for a `Scattered` block of a plan for sparse results the
+        numbers alone, in CSR order. None for a block that is zero.
+    """
+    nodes = [path.nodes[k] for k in plan.kept]
+    results = [_swept(one, chunk, path, nodes) for one, chunk in zip(plan.passes, plan.chunks, strict=True)]
+    dtypes = [dtype_of(path.values[slot]).numpy for slot in path.sources]
+    return [
+        [
+            np.zeros(shape if not plan.options.values_only else 0, dtype)
+            if block is not None and 0 in shape
+            else _block(block, results, shape, plan.options.values_only)
+            for block, shape, dtype in zip(row, shapes, dtypes, strict=True)
+        ]
+        for row, shapes in zip(plan.blocks, plan.shapes, strict=True)
+    ]
+
+
+# ---- sweeps ----------------------------------------------------------------------------------------------------------
+
+
+def _swept(one: Pass, chunk: int, path: Path, nodes: Sequence[Node]) -> list[Any]:
+    """Per value read, its results: matrices of shape (seeds, the value's size)."""
+    if one.count == 0:
+        return []
+    if one.chain is not None:
+        return _chained(one.chain, one, path, nodes)
+    reads = [path.values[slot] for slot in one.reads]
+    start = path.values[one.group.slot]
+    walk = _walk(one.direction, nodes, start, reads)
+    if one.count == 1 and one.group.index is None:
+        # one seed of ones needs no batch
+        found = walk(ones_like(start))
+        return [
+            reshape(_filled(g, x), (1, path.size(slot))) for g, x, slot in zip(found, reads, one.reads, strict=True)
+        ]
+    parts = []
+    for first in range(0, one.count, chunk):
+        count = min(chunk, one.count - first)
+        parts.append(_batched(walk, _seeds(one, path, first, count), count, path, one.reads))
+    if len(parts) == 1:
+        return parts[0]
+    return [concat(list(same), 0) for same in zip(*parts, strict=True)]
+
+
+def _walk(direction: str, nodes: Sequence[Node], start: Any, ends: Sequence[Any]) -> Callable[[Any], list[Any]]:
+    """The function from a cotangent (or tangent) at `start` to those at `ends`."""
+    if direction == "reverse":
+        through = between(nodes, ends, [start])
+        return lambda seed: reverse(through, [(start, seed)], ends)
+    onward = between(nodes, [start], ends)
+    return lambda seed: forward(onward, [(start, seed)], ends)
+
+
+def _batched(walk: Callable[[Any], list[Any]], seeds: Any, count: int, path: Path, slots: Sequence[int]) -> list[Any]:
+    """A walk for many seeds at once: matrices of shape (seeds, size)."""
+    with batch_level() as level:
+        found = walk(Batched(seeds, level))
+        stacked = [
+            np.zeros((count, *path.shape(slot)), path.values[slot].dtype.numpy)
+            if g is None
+            else unbatch(g, level, count)
+            for g, slot in zip(found, slots, strict=True)
+        ]
+    return [reshape(g, (count, path.size(slot))) for g, slot in zip(stacked, slots, strict=True)]
+
+
+def _seeds(one: Pass, path: Path, first: int, count: int) -> Any:
+    """Seeds number `first` and following: each has ones at the elements of its colour."""
+    slot = one.group.slot
+    size, shape, dtype = path.size(slot), path.shape(slot), dtype_of(path.values[slot])
+    index = np.arange(size) if one.group.index is None else one.group.index
+    of_element = np.full(size, -1)
+    of_element[index] = np.arange(len(index)) if one.colors is None else one.colors
+    of_element = np.where((of_element >= first) & (of_element < first + count), of_element - first, -1)
+    if count * size * dtype.numpy.itemsize > _SEED_BYTES:
+        return reshape(one_hot(of_element, count, dtype=dtype, axis=0), (count, *shape))
+    seeds = np.zeros((count, size), dtype.numpy)
+    there = np.flatnonzero(of_element >= 0)
+    seeds[of_element[there], there] = 1
+    return seeds.reshape(count, *shape)
+
+
+def _filled(g: Any, x: Any) -> Any:
+    return x * 0 if g is None else g
+
+
+# ---- products over cuts ----------------------------------------------------------------------------------------------
+
+
+def _chained(chain: Chain, one: Pass, path: Path, nodes: Sequence[Node]) -> list[Any]:
+    """The dense Jacobian of one target by the chain's bracketing: per source a matrix with a row per element."""
+    points = [one.reads, *[(cut,) for cut in chain.cuts], (one.group.slot,)]
+
+    def matrices(step: Step) -> list[tuple[Any, bool]]:
+        """Per value at the lower point a matrix, and whether it is transposed."""
+        if isinstance(step, Product):
+            ((left, flipped),) = matrices(step.left)
+            return [
+                (matmul(left, right, transpose_a=flipped, transpose_b=other), False)
+                for right, other in matrices(step.right)
+            ]
+        low, high = points[step.low], points[step.high]
+        if step.direction == "reverse":
+            return [(m, False) for m in _pulled(step, low, high[0])]
+        return [(m, True) for m in _pushed(step, low, high[0])]
+
+    def _pulled(step: Any, low: Sequence[int], high: int) -> list[Any]:
+        walk = _walk("reverse", nodes, path.values[high], [path.values[s] for s in low])
+        if step.seeds is None:
+            seeds, count = _identity(path, high), path.size(high)
+        else:
+            ((matrix, flipped),) = matrices(step.seeds)
+            matrix = transpose(matrix) if flipped else matrix
+            count = path.size(one.group.slot)
+            seeds = reshape(matrix, (count, *path.shape(high)))
+        return _batched(walk, seeds, count, path, low)
+
+    def _pushed(step: Any, low: Sequence[int], high: int) -> list[Any]:
+        if step.seeds is None:
+            found = []
+            for slot in low:
+                walk = _walk("forward", nodes, path.values[slot], [path.values[high]])
+                found += _batched(walk, _identity(path, slot), path.size(slot), path, [high])
+            return found
+        walk = _walk("forward", nodes, path.values[low[0]], [path.values[high]])
+        found = []
+        for matrix, flipped in matrices(step.seeds):
+            columns = matrix if flipped else transpose(matrix)
+            count = columns.shape[0]
+            found += _batched(walk, reshape(columns, (count, *path.shape(low[0]))), count, path, [high])
+        return found
+
+    return [transpose(m) if flipped else m for m, flipped in matrices(chain.step)]
+
+
+def _identity(path: Path, slot: int) -> np.ndarray:
+    size = path.size(slot)
+    return np.eye(size, dtype=dtype_of(path.values[slot]).numpy).reshape(size, *path.shape(slot))
+
+
+# ---- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def _block(block: Any, results: list[list[Any]], shape: tuple[int, int], values_only: bool) -> Any:
+    if block is None:
+        return None
+    if isinstance(block, Whole):
+        return _whole(block, results)
+    if isinstance(block, Transposed):
+        return transpose(_block(block.block, results, shape[::-1], values_only))
+    if isinstance(block, Mirrored):
+        full = _block(block.block, results, shape, values_only)
+        return where(np.tri(shape[0], dtype=bool), full, transpose(full))
+    if isinstance(block, Stacked):
+        dtype = next(dtype_of(_whole(p, results)).numpy for p, _ in block.parts if p is not None)
+        parts = [np.zeros((rows, shape[1]), dtype) if p is None else _whole(p, results) for p, rows in block.parts]
+        return concat(parts, 0)
+    values = _entries(block, results)
+    if values_only:
+        return values
+    flat = np.repeat(np.arange(shape[0], dtype=np.intp) * shape[1], np.diff(block.indptr)) + block.indices
+    return reshape(place_op(values, flat, size=shape[0] * shape[1], distinct=True), shape)
+
+
+def _whole(block: Whole, results: list[list[Any]]) -> Any:
+    found = results[block.result.number][block.result.read]
+    return transpose(found) if block.forward else found
+
+
+def _entries(block: Scattered, results: list[list[Any]]) -> Any:
+    """The numbers of a scattered block, in CSR order."""
+    flat = [reshape(results[r.number][r.read], (-1,)) for r in block.results]
+    joined = flat[0] if len(flat) == 1 else concat(flat, 0)
+    size = joined.shape[0]
+    if len(block.positions) == size and bool((block.positions == np.arange(size)).all()):
+        values = joined
+    else:
+        values = pick_op(joined, block.positions, size=size, distinct=_distinct(block.positions, size))
+    if block.segments is None:
+        return values
+    entries = unsorted_segment_sum(values, block.segments, block.nnz)
+    return entries if block.order is None else pick_op(entries, block.order, size=block.nnz, distinct=False)
+
+
+def _distinct(positions: np.ndarray, size: int) -> bool:
+    return int(np.bincount(positions, minlength=1).max(initial=0)) <= 1 if size else True

@@ -1,0 +1,419 @@
+"""The methods of a `GradientTape` that go beyond one gradient: Jacobians, Hessians, products with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import nest
+from engine.aval import format_shape
+from engine.eager import EagerTensor
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.forward import forward
+from engine.jacobian.bound import bound
+from engine.jacobian.compiled import Compiled
+from engine.jacobian.operator import JacobianOperator
+from engine.jacobian.path import Path
+from engine.jacobian.plan import Options, plan_for
+from engine.jacobian.recorded import blocks_of, compiled_for
+from engine.jacobian.results import options_for, pattern_given, sparse_block
+from engine.jacobian.second import (
+    compiled_hessian,
+    compiled_product,
+    compiled_pull,
+    compiled_push,
+    compiled_rowwise,
+    rowwise,
+)
+from engine.ops.creation import zeros_like
+from engine.ops.shape import reshape
+from engine.replay import array_of
+from engine.rows import check_rows_independent
+from engine.tape import Tape, active
+from engine.unconnected import UnconnectedGradients, as_policy
+from engine.value import Value, dtype_of, known_shape
+from engine.variable import tracked_value
+
+
+class TapeDerivatives:
+    """What `GradientTape` derives from; see there."""
+
+    _tape: Tape
+
+    def _start(self, target: Any, sources: Any) -> tuple[list[Any], list[Any]]:
+        raise NotImplementedError
+
+    def _finish(self) -> None:
+        raise NotImplementedError
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+        *,
+        mode: str = "auto",
+        sparsity: Any = None,
+        max_bytes: int | None = None,
+        format: str = "dense",
+        executor: Any = None,
+    ) -> Any:
+        """The derivative of every element of `target` with respect to every element of each source.
+
+        The way there is planned once for each structure of the recording and kept (`engine.jacobian`): forward or
+        reverse, rows or columns that share a sweep, cuts at bottlenecks.
+
+        Parameters
+        ----------
+        target : tensor, or structure of tensors
+            A structure gives a structure of Jacobians (TensorFlow accepts one tensor only).
+        sources : tensor, variable or structure of these
+        unconnected_gradients : UnconnectedGradients or str
+        parallel_iterations, experimental_use_pfor
+            Accepted for compatibility.
+        mode : "auto", "forward" or "reverse"
+            In which direction to sweep.
+        sparsity : matrix, "detect" or None
+            Where the Jacobian may be different from zero, with a row per element of the target and a column per
+            element of the source. By default, and with ``"detect"``, this is found from the structure of the recording.
+            A pattern that misses an entry is found out, and raises.
+        max_bytes : int, optional
+            Limit for the memory of result and sweeps: seeds are swept in chunks.
+        format : "dense", "csr", "csc", "coo" or "operator"
+            ``"dense"``: a tensor. Sparse formats: a `scipy.sparse` array of shape (elements of the target, elements of
+            the source). ``"operator"``: a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix.
+        executor : concurrent.futures.Executor, optional
+            Where to evaluate blocks of seeds.
+
+        Returns
+        -------
+        structure like `sources` (for each target)
+            Dense ones of shape ``target.shape + source.shape``.
+
+        Raises
+        ------
+        RuntimeError
+            On a second call, unless the tape is persistent.
+        InvalidArgumentError
+            If `sparsity` misses an entry; the message names it.
+
+        Examples
+        --------
+        >>> import tape_api as tf
+        >>> x = tf.constant([1.0, 2.0, 3.0])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x[1:] * x[:-1]
+        >>> tape.jacobian(y, x).numpy()
+        array([[2., 1., 0.],
+               [0., 3., 2.]], dtype=float32)
+        """
+        policy = as_policy(unconnected_gradients)
+        options = options_for("jacobian", mode, format, max_bytes)
+        targets, flat = self._start(target, sources)
+        if format == "operator":
+            found = self._operators(targets, flat)
+        else:
+            pattern = _pattern(sparsity, targets, flat)
+            found = self._blocks(targets, flat, options, pattern, format, policy, executor)
+        self._finish()
+        return nest.pack_sequence_as(target, [nest.pack_sequence_as(sources, row) for row in found])
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+        *,
+        mode: str = "auto",
+    ) -> Any:
+        """The Jacobian of each row of `target` with respect to the same row of `source`.
+
+        Parameters
+        ----------
+        target, source : tensor
+            Of shapes ``(b, ...)`` with the same b. Row i of the target may depend on row i of the source only; this is
+            checked.
+        unconnected_gradients, parallel_iterations, experimental_use_pfor
+            Accepted for compatibility.
+        mode : "auto", "forward" or "reverse"
+            In which direction to sweep.
+
+        Returns
+        -------
+        tensor
+            Of shape ``(b,) + target.shape[1:] + source.shape[1:]``; zeros if target and source are not connected.
+
+        Raises
+        ------
+        ValueError
+            If the first dimensions differ, or rows are coupled; the message names the op that couples them.
+        """
+        as_policy(unconnected_gradients)
+        options = options_for("batch_jacobian", mode, "dense", None)
+        (one,), _ = self._start([target], [source])
+        shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
+        if not shape or not source_shape or shape[0] != source_shape[0]:
+            raise ShapeError(
+                f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
+                f"({format_shape(source_shape)}) to match."
+            )
+        wanted = tracked_value(source)
+        check_rows_independent(self._tape.nodes, one, wanted)
+        found = None
+        if self._usable(one) and self._usable(wanted):
+            if active.tapes:
+                found = rowwise(Path(self._tape.nodes, [wanted], [one]), mode)
+            else:
+                what, values = self._compiled([one], [wanted], options, compiled_rowwise)
+                ((found,),) = what(values)
+        self._finish()
+        full = shape + source_shape[1:]
+        zeros = np.zeros(full, dtype_of(source).numpy)
+        return _wrapped(zeros if found is None else reshape(found, full))
+
+    def hessian(
+        self,
+        target: Any,
+        sources: Any,
+        *,
+        mode: str = "auto",
+        max_bytes: int | None = None,
+        format: str = "dense",
+    ) -> Any:
+        """The second derivatives of the sum of `target`'s elements: forward sweeps over one reverse walk.
+
+        Parameters
+        ----------
+        target : tensor
+        sources : tensor, variable or structure of these
+        mode, max_bytes, format
+            As in `jacobian`.
+
+        Returns
+        -------
+        structure like `sources` of structures like `sources`
+            Block (i, j) of shape ``source_i.shape + source_j.shape``, or a sparse matrix. The whole is symmetric to the
+            bit.
+
+        Examples
+        --------
+        >>> import tape_api as tf
+        >>> x = tf.constant([1.0, 2.0])
+        >>> with tf.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = tf.reduce_prod(x) ** 2
+        >>> tape.hessian(y, x).numpy()
+        array([[8., 8.],
+               [8., 2.]], dtype=float32)
+        """
+        options = options_for("hessian", "forward" if mode == "auto" else mode, format, max_bytes, symmetric=True)
+        targets, flat = self._start(target, sources)
+        found = self._hessian(targets, flat, options, format)
+        self._finish()
+        return nest.pack_sequence_as(sources, [nest.pack_sequence_as(sources, row) for row in found])
+
+    def hessian_diag(self, target: Any, sources: Any) -> Any:
+        """The diagonal of the Hessian of the sum of `target`'s elements, in the shapes of the sources."""
+        options = options_for("hessian_diag", "forward", "csr", None, symmetric=True)
+        targets, flat = self._start(target, sources)
+        found = []
+        for source in flat:
+            ((matrix,),) = self._hessian(targets, [source], options, "csr")
+            found.append(_wrapped(matrix.diagonal().reshape(known_shape(source, "hessian_diag"))))
+        self._finish()
+        return nest.pack_sequence_as(sources, found)
+
+    def jvp(self, target: Any, sources: Any, tangents: Any) -> Any:
+        """The derivative of `target` along `tangents`: one forward walk.
+
+        Parameters
+        ----------
+        target : tensor or structure of tensors
+        sources : tensor, variable or structure of these
+        tangents : structure like `sources`
+            Of the shapes and dtypes of the sources; None for one that is held fixed.
+
+        Returns
+        -------
+        structure like `target`
+            Zeros where it does not depend on the sources.
+        """
+        targets, flat = self._start(target, sources)
+        seeds = list(zip(map(tracked_value, flat), _like(flat, tangents, "jvp", "tangents"), strict=True))
+        found = forward(self._tape.nodes, [(x, t) for x, t in seeds if t is not None and self._usable(x)], targets)
+        self._finish()
+        results = [_wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, found, strict=True)]
+        return nest.pack_sequence_as(target, results)
+
+    def vjp(self, target: Any, sources: Any, cotangents: Any) -> Any:
+        """The product of `cotangents` with the Jacobian.
+
+        It is `gradient` with ``output_gradients=cotangents``, with zeros where the target does not depend on a source.
+        """
+        return self.gradient(target, sources, cotangents, UnconnectedGradients.ZERO)  # type: ignore[attr-defined]
+
+    def hvp(self, target: Any, sources: Any, vectors: Any) -> Any:
+        """The product of the Hessian of the sum of `target`'s elements with `vectors`, without the matrix.
+
+        Parameters
+        ----------
+        target : tensor
+        sources : tensor, variable or structure of these
+        vectors : structure like `sources`
+
+        Returns
+        -------
+        structure like `sources`
+        """
+        targets, flat = self._start(target, sources)
+        given = _like(flat, vectors, "hvp", "vectors")
+        wanted = [tracked_value(s) for s in flat]
+        what, values = self._compiled(targets, wanted, Options(), compiled_product)
+        (products,) = what(
+            values, *[array_of(zeros_like(x) if v is None else v) for x, v in zip(flat, given, strict=True)]
+        )
+        self._finish()
+        return nest.pack_sequence_as(sources, [_wrapped(p) for p in products])
+
+    def jacobian_plan(
+        self,
+        target: Any,
+        sources: Any,
+        *,
+        mode: str = "auto",
+        sparsity: Any = None,
+        max_bytes: int | None = None,
+        format: str = "dense",
+    ) -> Any:
+        """The plan by which `jacobian` with the same arguments goes.
+
+        Returns
+        -------
+        JacobianPlan
+            Print it to see direction, colours, cuts and costs; call it with arrays for the sources to evaluate the
+            Jacobian of the recorded function there. It can be pickled.
+        """
+        options = options_for("jacobian_plan", mode, format, max_bytes)
+        targets, flat = self._start(target, sources)
+        path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets)
+        found = bound(plan_for(path, options, _pattern(sparsity, targets, flat)), path, format)
+        self._finish()
+        return found
+
+    # ---- the parts ---------------------------------------------------------------------------------------------------
+
+    def _usable(self, x: Any) -> bool:
+        """Whether something can be differentiated, or with respect to it."""
+        return dtype_of(x).is_differentiable and id(x) in self._tape.tracked
+
+    def _compiled(
+        self, targets: Sequence[Any], sources: Sequence[Any], options: Options, make: Callable[..., Compiled]
+    ) -> tuple[Compiled, list[Any]]:
+        return compiled_for(self._tape.nodes, sources, targets, options, None, make)
+
+    def _blocks(
+        self,
+        targets: Sequence[Any],
+        flat: Sequence[Any],
+        options: Options,
+        pattern: Any,
+        format: str,
+        policy: UnconnectedGradients,
+        executor: Any,
+    ) -> list[list[Any]]:
+        wanted = [tracked_value(s) for s in flat]
+        rows = [i for i, t in enumerate(targets) if self._usable(t)]
+        columns = [j for j, s in enumerate(wanted) if self._usable(s)]
+        plan, found = blocks_of(
+            self._tape.nodes, [wanted[j] for j in columns], [targets[i] for i in rows], options, pattern
+        )
+        results: list[list[Any]] = []
+        for i, t in enumerate(targets):
+            results.append([])
+            for j, s in enumerate(flat):
+                inside = i in rows and j in columns
+                place = (rows.index(i), columns.index(j)) if inside else None
+                values = None if place is None else found[place[0]][place[1]]
+                block = None if place is None else plan.blocks[place[0]][place[1]]
+                results[-1].append(_finished(values, block, t, s, format, policy))
+        return results
+
+    def _hessian(self, targets: Sequence[Any], flat: Sequence[Any], options: Options, format: str) -> list[list[Any]]:
+        wanted = [tracked_value(s) for s in flat]
+        if active.tapes:
+            raise InvalidArgumentError(
+                "hessian: another tape is recording; take the gradient inside the outer tape and its jacobian there"
+            )
+        for s in wanted:
+            if not self._usable(s):
+                raise InvalidArgumentError(f"hessian: the source {s!r} is not watched, or not of a floating dtype")
+        what, values = self._compiled(targets, wanted, options, compiled_hessian)
+        return [
+            [
+                _finished(values, block, s, other, format, UnconnectedGradients.ZERO)
+                for values, block, other in zip(row, blocks, flat, strict=True)
+            ]
+            for row, blocks, s in zip(what(values), what.plan.blocks, flat, strict=True)
+        ]
+
+    def _operators(self, targets: Sequence[Any], flat: Sequence[Any]) -> list[list[Any]]:
+        return [[self._operator(t, tracked_value(s)) for s in flat] for t in targets]
+
+    def _operator(self, target: Any, source: Any) -> JacobianOperator:
+        ends = [(known_shape(x, "jacobian"), dtype_of(x).numpy) for x in (target, source)]
+        walks = [self._compiled([target], [source], Options(), make) for make in (compiled_push, compiled_pull)]
+        return JacobianOperator(walks[0], walks[1], ends[0], ends[1])
+
+
+def _pattern(sparsity: Any, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
+    if sparsity is None or isinstance(sparsity, str):
+        return pattern_given("jacobian", sparsity, (0, 0))
+    if len(targets) != 1 or len(flat) != 1:
+        raise InvalidArgumentError(
+            f"jacobian: a `sparsity` pattern needs one target and one source; got {len(targets)} and {len(flat)}"
+        )
+    sizes = [math.prod(known_shape(x, "jacobian")) for x in (targets[0], flat[0])]
+    return pattern_given("jacobian", sparsity, (sizes[0], sizes[1]))
+
+
+def _like(flat: Sequence[Any], given: Any, name: str, argument: str) -> list[Any]:
+    """The caller's vectors, one per source, as values of its shape and dtype."""
+    vectors = nest.flatten(given)
+    if len(vectors) != len(flat):
+        raise InvalidArgumentError(f"{name}: expected {len(flat)} {argument}, one per source; got {len(vectors)}")
+    results = []
+    for k, (x, v) in enumerate(zip(flat, vectors, strict=True)):
+        if v is not None and not isinstance(v, Value):
+            v = EagerTensor(np.asarray(v, dtype_of(x).numpy))
+        if v is not None and (known_shape(v, name) != known_shape(x, name) or dtype_of(v) is not dtype_of(x)):
+            raise InvalidArgumentError(
+                f"{name}: {argument}[{k}] must be {dtype_of(x).name}{format_shape(known_shape(x, name))} like its "
+                f"source; got {dtype_of(v).name}{format_shape(known_shape(v, name))}"
+            )
+        results.append(v)
+    return results
+
+
+def _finished(values: Any, block: Any, target: Any, source: Any, format: str, policy: UnconnectedGradients) -> Any:
+    """A block as the caller gets it."""
+    shape, source_shape = known_shape(target, "jacobian"), known_shape(source, "jacobian")
+    if values is None and policy is UnconnectedGradients.NONE:
+        return None
+    if format != "dense":
+        found = sparse_block(block, values, (math.prod(shape), math.prod(source_shape)), format, dtype_of(source).numpy)
+        return found.rebuilt([np.asarray(v) for v in found.components()])
+    if values is None:
+        return EagerTensor(np.zeros(shape + source_shape, dtype_of(source).numpy))
+    return _wrapped(reshape(values, shape + source_shape))
+
+
+def _wrapped(x: Any) -> Any:
+    return x if isinstance(x, Value) else EagerTensor(x)

@@ -1,0 +1,351 @@
+"""Plans: how to compute a Jacobian, worked out once for a path and its shapes.
+
+Making a plan: peel data movement off both ends, or not (`engine.jacobian.ends`); find the pattern of what is left; set
+dense rows and columns of a sparse pattern apart; cover the blocks by sweeps (`engine.jacobian.sweeps`); take the
+cheapest of these candidates; work out where the numbers belong (`engine.jacobian.layout`) and how many seeds fit into
+memory at once. Plans are cached by the structure of the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from engine.jacobian.cost import flops
+from engine.jacobian.ends import Part, peel_sources, peel_targets, whole_ends
+from engine.jacobian.layout import Block, Layout, Scattered
+from engine.jacobian.path import Path
+from engine.jacobian.pattern import Pattern, patterns
+from engine.jacobian.sweeps import Cover, Group, Pass
+from engine.jacobian.symmetric import symmetrised
+from engine.op import Node
+
+MODES = ("auto", "forward", "reverse")
+SWEEP_BYTES = 1 << 28
+"""How much memory one sweep may take, unless the caller says otherwise."""
+_CAPACITY = 128
+"""Plans remembered; the oldest gives way."""
+_plans: dict[Any, list[Plan]] = {}
+counters = {"planned": 0, "reused": 0}
+"""How many plans were made, and how often one was used again, for tests and the curious."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller asks for.
+
+    Attributes
+    ----------
+    mode : "auto", "forward" or "reverse"
+        In which direction sweeps may go.
+    values_only : bool
+        Whether blocks are wanted as the numbers of a sparse matrix, never as a dense array.
+    max_bytes : int, optional
+        Limit for the memory of a sweep and the result.
+    symmetric : bool
+        Whether the Jacobian is that of a gradient: one target per source, in the same order.
+    """
+
+    mode: str = "auto"
+    values_only: bool = False
+    max_bytes: int | None = None
+    symmetric: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How to compute the Jacobian of some targets with respect to some sources.
+
+    Attributes
+    ----------
+    passes : list of Pass
+        The sweeps.
+    chunks : list of int
+        How many seeds of each pass are swept at once.
+    blocks : list of list of Block
+        ``[target][source]``: where the numbers go; None for a block that is zero.
+    kept : tuple of int
+        Which nodes of the path are swept through; the others only move data at its ends.
+    shapes : list of list of (rows, columns)
+    used : dict
+        Number to contents of the index values that the plan holds for.
+    facts : dict
+        What it costs, for printing.
+    """
+
+    options: Options
+    passes: list[Pass]
+    chunks: list[int]
+    blocks: list[list[Any]]
+    kept: tuple[int, ...]
+    shapes: list[list[tuple[int, int]]]
+    used: dict[int, np.ndarray]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds over all sweeps."""
+        return sum(p.count for p in self.passes)
+
+    def __str__(self) -> str:
+        """The plan in words, one sweep a line."""
+        lines = [f"Jacobian of {len(self.blocks)} target(s), {len(self.blocks[0]) if self.blocks else 0} source(s)"]
+        for one, chunk in zip(self.passes, self.chunks, strict=True):
+            how = "one seed per element" if one.colors is None else f"{one.count} colours"
+            parts = f", {-(-one.count // chunk)} chunks of {chunk}" if chunk < one.count else ""
+            cuts = f", cut at {[f'v{c}' for c in one.chain.cuts]}: {_bracketing(one)}" if one.chain else ""
+            lines.append(f"  {one.direction} from v{one.group.slot}: {one.count} seeds ({how}){parts}{cuts}")
+        for i, row in enumerate(self.blocks):
+            for j, block in enumerate(row):
+                lines.append(f"  block [{i}][{j}] {self.shapes[i][j][0]} x {self.shapes[i][j][1]}: {_described(block)}")
+        lines += [f"  {name}: {value}" for name, value in self.facts.items()]
+        return "\n".join(lines)
+
+
+def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
+    """The plan for a path: one made before for an equal path, or a new one."""
+    key = None if path.key is None or sparsity is not None else (path.key, options)
+    for plan in _plans.get(key, ()) if key is not None else ():
+        if path.holds(plan.used):
+            counters["reused"] += 1
+            return plan
+    plan = _made(path, options, sparsity)
+    counters["planned"] += 1
+    if key is not None:
+        if key not in _plans and len(_plans) >= _CAPACITY:
+            _plans.pop(next(iter(_plans)))
+        _plans.setdefault(key, []).append(plan)
+    return plan
+
+
+@dataclass(eq=False)
+class _Candidate:
+    """One way to look at the ends, and the passes that it leads to."""
+
+    nodes: Sequence[Node]
+    rows: list[Part]
+    columns: list[Part]
+    targets: list[Group]
+    sources: list[Group]
+    patterns: list[list[Pattern]]
+    passes: list[Pass]
+    why: str
+
+    @property
+    def time(self) -> float:
+        return sum(p.time for p in self.passes)
+
+
+def _made(path: Path, options: Options, sparsity: Any) -> Plan:
+    candidates = _candidates(path, options, sparsity)
+    best = min(candidates, key=lambda c: c.time)
+    layout = Layout(path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.passes)
+    m, n = range(len(path.targets)), range(len(path.sources))
+    blocks: list[list[Any]] = [[layout.block(i, j, options.values_only) for j in n] for i in m]
+    shapes = [[(path.size(t), path.size(s)) for s in path.sources] for t in path.targets]
+    if options.symmetric:
+        blocks = symmetrised(blocks, shapes)
+    left = {id(node) for node in best.nodes}
+    chunks, peak = _chunks(path, best, options, blocks, shapes)
+    facts = {
+        "why": best.why,
+        "candidates": ", ".join(f"{c.why}: {sum(p.count for p in c.passes)} seeds" for c in candidates),
+        "flops": sum(p.count * sum(flops(node) for node in best.nodes) for p in best.passes),
+        "bytes": peak,
+        "predicted seconds": best.time,
+    }
+    kept = tuple([k for k, node in enumerate(path.nodes) if id(node) in left])
+    return Plan(options, best.passes, chunks, blocks, kept, shapes, dict(path.used), facts)
+
+
+# ---- candidates ------------------------------------------------------------------------------------------------------
+
+
+def _candidates(path: Path, options: Options, sparsity: Any) -> list[_Candidate]:
+    rows, columns = whole_ends(path)
+    if sparsity is not None:
+        return [_candidate(path, path.nodes, rows, columns, options.mode, "pattern given", sparsity)]
+    found = [_candidate(path, path.nodes, rows, columns, options.mode, "as it is")]
+    peeled = peel_targets(path)
+    if _differs(peeled, rows):
+        found.append(_candidate(path, path.nodes, peeled, columns, options.mode, "targets peeled"))
+        rows = peeled
+    columns_behind, nodes = peel_sources(path, rows)
+    if len(nodes) < len(path.nodes):
+        found.append(_candidate(path, nodes, rows, columns_behind, options.mode, "sources peeled"))
+    if options.mode == "auto":
+        best = min(found, key=lambda c: c.time)
+        apart = _set_apart(path, best)
+        if apart is not None:
+            found.append(apart)
+    return found
+
+
+def _differs(parts: Sequence[Part], whole: Sequence[Part]) -> bool:
+    return [p.slot for p in parts] != [p.slot for p in whole]
+
+
+def _candidate(
+    path: Path,
+    nodes: Sequence[Node],
+    rows: list[Part],
+    columns: list[Part],
+    mode: str,
+    why: str,
+    sparsity: Any = None,
+) -> _Candidate:
+    targets = _wanted(path, rows)
+    sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
+    if sparsity is None:
+        ends = [[path.values[g.slot] for g in side] for side in (targets, sources)]
+        found = patterns(nodes, ends[1], ends[0], path.contents)
+        found = [
+            row if group.index is None else [p.rows(group.index) for p in row]
+            for row, group in zip(found, targets, strict=True)
+        ]
+    else:
+        found = [[Pattern.csr(sparsity)]]
+    passes = Cover(path, nodes, targets, sources, found, mode).passes
+    return _Candidate(nodes, rows, columns, targets, sources, found, passes, why)
+
+
+def _wanted(path: Path, rows: Sequence[Part]) -> list[Group]:
+    """Per value at the targets' end, the elements that some target consists of."""
+    groups = []
+    for slot in dict.fromkeys(p.slot for p in rows):
+        inner = [p.inner for p in rows if p.slot == slot]
+        if len(inner) == 1 and inner[0] is not None and len(np.unique(inner[0])) == len(inner[0]):
+            groups.append(Group(slot, inner[0]))
+        elif any(i is None for i in inner):
+            groups.append(Group(slot))
+        else:
+            index = np.unique(np.concatenate([i for i in inner if i is not None]))
+            groups.append(Group(slot, None if len(index) == path.size(slot) else index))
+    return groups
+
+
+# ---- dense rows and columns of a sparse pattern ----------------------------------------------------------------------
+
+
+def _set_apart(path: Path, best: _Candidate) -> _Candidate | None:
+    """The same with unusually full rows and columns as groups of their own (an arrowhead: three seeds in place of n).
+
+    Partial separability of this kind goes back to Coleman and Verma, "The efficient computation of sparse Jacobian
+    matrices using automatic differentiation" (1998).
+    """
+    if not best.targets or any(p.is_dense for row in best.patterns for p in row):
+        return None
+    row_split = [
+        _full(path, g, np.asarray(sum(_counts(p, 1) for p in row)))
+        for g, row in zip(best.targets, best.patterns, strict=True)
+    ]
+    column_split = [
+        _full(path, g, np.asarray(sum(_counts(row[j], 0) for row in best.patterns))) for j, g in enumerate(best.sources)
+    ]
+    if all(len(s) == 1 for s in [*row_split, *column_split]):
+        return None
+    targets, sources, found = [], [], []
+    for row, groups in zip(best.patterns, row_split, strict=True):
+        for group, kept in groups:
+            targets.append(group)
+            parts = [p if kept is None else p.rows(kept) for p in row]
+            found.append([q for p, split in zip(parts, column_split, strict=True) for q in _columns_of(p, split)])
+    sources = [group for split in column_split for group, _ in split]
+    passes = Cover(path, best.nodes, targets, sources, found, "auto").passes
+    return _Candidate(best.nodes, best.rows, best.columns, targets, sources, found, passes, "full rows set apart")
+
+
+def _counts(pattern: Pattern, axis: int) -> np.ndarray:
+    matrix = pattern.to_csr()
+    if axis == 1:
+        return np.diff(matrix.indptr)
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
+
+
+def _full(path: Path, group: Group, counts: np.ndarray) -> list[tuple[Group, np.ndarray | None]]:
+    """A group split into its unusually full elements and the others, each with the positions within the group."""
+    if not len(counts):
+        return [(group, None)]
+    full = counts > max(16.0, 8.0 * float(counts.mean()))
+    if not full.any() or full.all():
+        return [(group, None)]
+    everything = np.arange(path.size(group.slot)) if group.index is None else group.index
+    return [(Group(group.slot, everything[part]), np.flatnonzero(part)) for part in (full, ~full)]
+
+
+def _columns_of(pattern: Pattern, split: Sequence[tuple[Group, np.ndarray | None]]) -> list[Pattern]:
+    if len(split) == 1:
+        return [pattern]
+    matrix = sparse.csc_array(pattern.to_csr())
+    return [Pattern.csr(sparse.csr_array(matrix[:, index])) for _, index in split]
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def _chunks(
+    path: Path, best: _Candidate, options: Options, blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]
+) -> tuple[list[int], int]:
+    """How many seeds to sweep at once in each pass, and the bytes that sweep and result take."""
+    result = sum(
+        _block_bytes(path, b, s, options)
+        for row, of in zip(blocks, shapes, strict=True)
+        for b, s in zip(row, of, strict=True)
+    )
+    budget = SWEEP_BYTES if options.max_bytes is None else max(options.max_bytes - 2 * result, 0)
+    chunks, most = [], 0
+    for one in best.passes:
+        per_seed = max(1, _bytes_per_seed(path, best.nodes))
+        chunk = one.count if one.chain else max(1, min(one.count, budget // per_seed))
+        chunks.append(chunk)
+        most = max(most, chunk * per_seed)
+    return chunks, result + most
+
+
+def _block_bytes(path: Path, block: Block, shape: tuple[int, int], options: Options) -> int:
+    item = max([path.values[s].dtype.numpy.itemsize for s in path.sources], default=8)
+    count = block.nnz if isinstance(block, Scattered) and options.values_only else shape[0] * shape[1]
+    return 0 if block is None else count * item
+
+
+def _bytes_per_seed(path: Path, nodes: Sequence[Node]) -> int:
+    """Memory of one seed's walk at its fullest: the derivatives that are still to be used, and a node's own."""
+    sizes = {path.slots[id(out)]: path.size(path.slots[id(out)]) for node in nodes for out in node.outputs}
+    item = max([out.dtype.numpy.itemsize for node in nodes for out in node.outputs], default=8)
+    alive: dict[int, int] = {}
+    most = 0
+    for node in reversed(nodes):
+        for x in node.inputs:
+            slot = path.slots[id(x)]
+            if slot in path.live:
+                alive[slot] = path.size(slot)
+        scratch = max([sizes[path.slots[id(out)]] for out in node.outputs])
+        most = max(most, sum(alive.values()) + 2 * scratch)
+        for out in node.outputs:
+            alive.pop(path.slots[id(out)], None)
+    return most * item
+
+
+def _bracketing(one: Pass) -> str:
+    from engine.jacobian.chain import Product, Step
+
+    def text(step: Step) -> str:
+        if isinstance(step, Product):
+            return f"({text(step.left)} @ {text(step.right)})"
+        inner = "" if step.seeds is None else f" of {text(step.seeds)}"
+        return f"{step.direction}[{step.low}..{step.high}]{inner}"
+
+    assert one.chain is not None
+    return text(one.chain.step)
+
+
+def _described(block: Block) -> str:
+    if block is None:
+        return "zero"
+    if isinstance(block, Scattered):
+        return f"{block.nnz} entries scattered"
+    return type(block).__name__.lower()

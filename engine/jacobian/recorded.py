@@ -1,0 +1,121 @@
+"""Jacobians of recordings: planned and compiled once per structure of the recording, then only run.
+
+The structure is what `engine.replay` takes for a key. What else a plan depends on, the contents of index values, is
+compared each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.eager import EagerTensor
+from engine.jacobian.compiled import Compiled, compiled_jacobian
+from engine.jacobian.evaluate import evaluate
+from engine.jacobian.path import Path
+from engine.jacobian.plan import Options, Plan, plan_for
+from engine.op import Node
+from engine.replay import Structure, array_of
+from engine.tape import active
+from engine.trace import Symbol
+from engine.variable import Variable
+
+_CAPACITY = 128
+"""Compiled plans remembered; the oldest gives way."""
+_VARIANTS = 4
+"""Plans kept for one structure, with different index contents."""
+_compiled: dict[Any, list[Kept]] = {}
+counters = {"compiled": 0, "reused": 0}
+"""How many plans were compiled for recordings, and how often one was used again, for tests and the curious."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A compiled plan, its arguments and index contents as numbers of the recording's structure."""
+
+    what: Compiled
+    arguments: list[int]
+    used: dict[int, np.ndarray]
+
+    def fits(self, values: Sequence[Any]) -> bool:
+        """Whether the recording has the index contents that the plan holds for."""
+        return all(_same(array_of(values[slot]), array) for slot, array in self.used.items())
+
+
+def compiled_for(
+    nodes: Sequence[Node],
+    sources: Sequence[Any],
+    targets: Sequence[Any],
+    options: Options,
+    sparsity: Any = None,
+    make: Callable[[Path, Options, Any], Compiled] = compiled_jacobian,
+) -> tuple[Compiled, list[Any]]:
+    """A compiled plan for a recording of arrays, and the arrays that it takes.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+    sources, targets : sequence of Value
+    options : Options
+    sparsity : sparse matrix, optional
+        The caller's pattern.
+    make : callable
+        ``make(path, options, sparsity)`` compiles it, if it is not known yet.
+    """
+    try:
+        structure = Structure(nodes)
+        slots = structure.slots
+        ends = tuple([slots.get(id(t)) for t in targets]), tuple([slots.get(id(s)) for s in sources])
+        known = sparsity is None and None not in ends[0] and None not in ends[1]
+        key = (structure.key, ends, options, make) if known else None
+    except (AttributeError, TypeError):
+        # something in it must be asked anew each time
+        key = None
+    kept = next((k for k in _compiled.get(key, ()) if k.fits(structure.values)), None) if key is not None else None
+    if kept is not None:
+        counters["reused"] += 1
+        return kept.what, [array_of(structure.values[slot]) for slot in kept.arguments]
+    changing = key is not None and len(_compiled.get(key, ())) >= _VARIANTS
+    # indices that change again and again follow from the data: the plan must not depend on them
+    path = Path(nodes, sources, targets, known=_nothing if changing else None)
+    what = make(path, options, sparsity)
+    counters["compiled"] += 1
+    if key is not None:
+        if key not in _compiled and len(_compiled) >= _CAPACITY:
+            _compiled.pop(next(iter(_compiled)))
+        _compiled.setdefault(key, []).append(_kept(what, path, structure))
+    return what, [array_of(path.values[slot]) for slot in what.arguments]
+
+
+def blocks_of(
+    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], options: Options, sparsity: Any = None
+) -> tuple[Plan, list[list[Any]]]:
+    """The plan and the blocks for a recording: arrays, or values if somebody records or the recording is a graph's."""
+    if active.tapes or not all(_has_array(x) for x in (*sources, *targets)):
+        path = Path(nodes, sources, targets)
+        plan = plan_for(path, options, sparsity)
+        return plan, evaluate(plan, path)
+    what, values = compiled_for(nodes, sources, targets, options, sparsity)
+    return what.plan, what(values)
+
+
+def _has_array(x: Any) -> bool:
+    return isinstance(x, EagerTensor) or (isinstance(x, Variable) and not isinstance(x, Symbol))
+
+
+def _kept(what: Compiled, path: Path, structure: Structure) -> Kept:
+    """The compiled plan with the path's numbers turned into those of the recording."""
+    number: Callable[[int], int] = lambda slot: structure.slots[id(path.values[slot])]  # noqa: E731
+    used = {number(slot): array for slot, array in what.used.items()}
+    return Kept(what, [number(slot) for slot in what.arguments], used)
+
+
+def _nothing(value: Any) -> None:
+    """What is known of contents, if they are not to be looked at."""
+
+
+def _same(a: Any, b: np.ndarray) -> bool:
+    return a is b or bool(np.array_equal(a, b))

@@ -1,0 +1,103 @@
+"""What a Jacobian is handed out as: dense, as a SciPy matrix, or as a linear operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from engine.composite import Composite
+from engine.errors import InvalidArgumentError
+from engine.jacobian.layout import Scattered
+from engine.jacobian.plan import MODES, Options
+from engine.ops.selection import pick_op, place_op
+
+FORMATS = ("dense", "csr", "csc", "coo", "operator")
+
+
+class SparseJacobian(Composite):
+    """A Jacobian block of a graph in sparse form. A session returns it as a `scipy.sparse` array.
+
+    Parameters
+    ----------
+    values : value, shape (nnz,)
+        The entries, row by row. They are ordinary values: they can be fetched, fed on, and differentiated.
+    indices, indptr : array of int
+        As in `scipy.sparse.csr_array`.
+    shape : tuple of int
+        Number of elements of the target and of the source.
+    format : "csr", "csc" or "coo"
+    """
+
+    def __init__(self, values: Any, indices: Any, indptr: Any, shape: tuple[int, int], format: str) -> None:
+        self.values = values
+        self.indices = indices
+        self.indptr = indptr
+        self.shape = shape
+        self.format = format
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries that can be different from zero."""
+        return len(self.indices)
+
+    def diagonal(self) -> Any:
+        """The entries on the diagonal, as a value."""
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        there = np.flatnonzero(rows == self.indices)
+        entries = pick_op(self.values, there, size=self.nnz, distinct=True)
+        return place_op(entries, rows[there], size=min(self.shape), distinct=True)
+
+    def components(self) -> list[Any]:
+        """The values."""
+        return [self.values]
+
+    def rebuilt(self, components: Sequence[Any]) -> Any:
+        """The `scipy.sparse` array with these values."""
+        matrix = sparse.csr_array((components[0], self.indices, self.indptr), shape=self.shape)
+        return matrix.asformat(self.format)
+
+    def __repr__(self) -> str:
+        return f"<SparseJacobian {self.shape[0]} x {self.shape[1]}, {self.nnz} entries, {self.format}>"
+
+
+def sparse_block(block: Any, values: Any, shape: tuple[int, int], format: str, dtype: Any) -> SparseJacobian:
+    """A block of a plan for sparse results, with its values; one that is zero has none."""
+    if block is None:
+        nothing = np.zeros(0, np.int32)
+        return SparseJacobian(np.zeros(0, dtype), nothing, np.zeros(shape[0] + 1, np.int32), shape, format)
+    assert isinstance(block, Scattered)
+    return SparseJacobian(values, block.indices, block.indptr, shape, format)
+
+
+def options_for(name: str, mode: Any, format: Any, max_bytes: Any, symmetric: bool = False) -> Options:
+    """The caller's arguments as `Options`, or a ValueError."""
+    if mode not in MODES:
+        raise InvalidArgumentError(f"{name}: argument `mode` must be one of {', '.join(MODES)}; got {mode!r}")
+    if format not in FORMATS:
+        raise InvalidArgumentError(f"{name}: argument `format` must be one of {', '.join(FORMATS)}; got {format!r}")
+    if max_bytes is not None and not (isinstance(max_bytes, (int, np.integer)) and max_bytes > 0):
+        raise InvalidArgumentError(
+            f"{name}: argument `max_bytes` must be a positive number of bytes; got {max_bytes!r}"
+        )
+    return Options(mode, format in ("csr", "csc", "coo"), None if max_bytes is None else int(max_bytes), symmetric)
+
+
+def pattern_given(name: str, sparsity: Any, shape: tuple[int, int]) -> Any:
+    """A sparsity pattern of the caller's as a CSR matrix of bools; None if it is to be found."""
+    if sparsity is None or (isinstance(sparsity, str) and sparsity == "detect"):
+        return None
+    if isinstance(sparsity, str):
+        raise InvalidArgumentError(f"{name}: argument `sparsity` must be None, 'detect' or a matrix; got {sparsity!r}")
+    matrix = sparse.csr_array(sparsity)
+    if matrix.shape != shape:
+        raise InvalidArgumentError(
+            f"{name}: argument `sparsity` must have the shape (elements of the target, elements of the source) = "
+            f"{shape}; got {matrix.shape}"
+        )
+    matrix = sparse.csr_array(matrix.astype(bool))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix

@@ -1,0 +1,136 @@
+"""Second derivatives and row-wise Jacobians, made of the same parts.
+
+A Hessian is the Jacobian of a gradient. The gradient is one reverse walk with symbols; its nodes extend the path, and
+the extended path is planned like any other, with sweeps that go forward (forward over reverse). What is symmetric stays
+symmetric to the bit: entries below the diagonal are used for both places.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.batching import Batched, batch_level, unbatch
+from engine.forward import forward
+from engine.jacobian.compiled import Compiled, Mirror, numbered
+from engine.jacobian.cost import forward_time, reverse_time
+from engine.jacobian.evaluate import evaluate
+from engine.jacobian.path import Path
+from engine.jacobian.plan import Options, Plan, plan_for
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.shape import reshape, transpose
+from engine.reverse import reverse
+from engine.tape import paused
+from engine.trace import placeholder
+from engine.value import dtype_of
+
+
+def compiled_hessian(path: Path, options: Options, sparsity: Any) -> Compiled:
+    """The program for the blocks of the Hessian of the sum of all targets, with the values on the path as arguments."""
+    mirror = Mirror(path)
+    with paused():
+        _, _, second = _gradient(mirror)
+        plan = plan_for(second, options, sparsity)
+        blocks = evaluate(plan, second)
+    program, arguments = mirror.lowered([b for row in blocks for b in row if b is not None])
+    used = {
+        mirror.slots[id(second.values[slot])]: array
+        for slot, array in plan.used.items()
+        if id(second.values[slot]) in mirror.slots
+    }
+    return Compiled(plan, program, arguments, numbered(blocks), used)
+
+
+def _gradient(mirror: Mirror) -> tuple[list[Any], list[Any], Path]:
+    """The sources, the gradients of the sum of all targets, and the path to them."""
+    inner, first = mirror.path, len(mirror.trace.nodes)
+    sources = [inner.values[slot] for slot in inner.sources]
+    seeds = [(inner.values[slot], ones_like(inner.values[slot])) for slot in dict.fromkeys(inner.targets)]
+    found = [
+        mirror.trace.operand(zeros_like(s) if g is None else g)
+        for g, s in zip(reverse(inner.nodes, seeds, sources), sources, strict=True)
+    ]
+    made = [node for node in mirror.trace.nodes[first:] if node.op is not placeholder]
+    return sources, found, Path([*inner.nodes, *made], sources, found, known=mirror.contents)
+
+
+def compiled_product(path: Path, options: Options, sparsity: Any) -> Compiled:
+    """The program for the Hessian of the sum of all targets times vectors, which are its further arguments.
+
+    ``results[0]`` are the products, one per source.
+    """
+    mirror = Mirror(path)
+    with paused():
+        sources, found, second = _gradient(mirror)
+        vectors = [mirror.trace.placeholder(s.aval) for s in sources]
+        products = forward(second.nodes, list(zip(sources, vectors, strict=True)), found)
+        wanted = [zeros_like(s) if p is None else p for p, s in zip(products, sources, strict=True)]
+    program, arguments = mirror.lowered(wanted, vectors)
+    return Compiled(_no_plan(path, options), program, arguments, [list(range(len(wanted)))])
+
+
+def compiled_push(path: Path, options: Options, sparsity: Any) -> Compiled:
+    """The program for the Jacobian of one target times a vector, the further argument."""
+    return _compiled_walk(path, options, "forward")
+
+
+def compiled_pull(path: Path, options: Options, sparsity: Any) -> Compiled:
+    """The program for a vector, the further argument, times the Jacobian of one target."""
+    return _compiled_walk(path, options, "reverse")
+
+
+def _compiled_walk(path: Path, options: Options, direction: str) -> Compiled:
+    mirror = Mirror(path)
+    (target,), (source,) = ([mirror.path.values[slot] for slot in side] for side in (path.targets, path.sources))
+    start, end = (source, target) if direction == "forward" else (target, source)
+    vector = mirror.trace.placeholder(start.aval)
+    with paused():
+        walk = forward if direction == "forward" else reverse
+        (found,) = walk(mirror.path.nodes, [(start, vector)], [end])
+        wanted = zeros_like(end) if found is None else found
+    program, arguments = mirror.lowered([wanted], [vector])
+    return Compiled(_no_plan(path, options), program, arguments, [[0]])
+
+
+def rowwise(path: Path, mode: str) -> Any:
+    """The Jacobian of each row of the target with respect to the same row of the source, shape (rows, m, n).
+
+    Rows must be independent. Then one seed serves an element of all rows at once, and min(m, n) seeds do.
+    """
+    (target,), (source,) = ([path.values[slot] for slot in side] for side in (path.targets, path.sources))
+    shape, source_shape = path.shape(path.targets[0]), path.shape(path.sources[0])
+    m, n = (int(np.prod(s[1:], dtype=np.int64)) for s in (shape, source_shape))
+    times = {
+        "reverse": sum(reverse_time(node, m) for node in path.nodes),
+        "forward": sum(forward_time(node, n) for node in path.nodes),
+    }
+    direction = min(times, key=lambda d: times[d]) if mode == "auto" else mode
+    start, end, count, size = (target, shape, m, n) if direction == "reverse" else (source, source_shape, n, m)
+    seeds = np.zeros((count, *end), dtype_of(start).numpy).reshape(count, end[0], count)
+    seeds[np.arange(count), :, np.arange(count)] = 1
+    with batch_level() as level:
+        seed = Batched(seeds.reshape(count, *end), level)
+        if direction == "reverse":
+            (found,) = reverse(path.nodes, [(target, seed)], [source])
+        else:
+            (found,) = forward(path.nodes, [(source, seed)], [target])
+        if found is None:
+            return None
+        stacked = reshape(unbatch(found, level, count), (count, shape[0], size))
+    return transpose(stacked, (1, 0, 2) if direction == "reverse" else (1, 2, 0))
+
+
+def compiled_rowwise(path: Path, options: Options, sparsity: Any) -> Compiled:
+    """The program for `rowwise`, with the values on the path as arguments."""
+    mirror = Mirror(path)
+    with paused():
+        found = rowwise(mirror.path, options.mode)
+    if found is None:
+        return Compiled(_no_plan(path, options), mirror.lowered([])[0], [], [[None]])
+    program, arguments = mirror.lowered([found])
+    return Compiled(_no_plan(path, options), program, arguments, [[0]])
+
+
+def _no_plan(path: Path, options: Options) -> Plan:
+    return Plan(options, [], [], [[None]], tuple(range(len(path.nodes))), [[(0, 0)]], {})

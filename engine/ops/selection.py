@@ -1,0 +1,72 @@
+"""Numbers picked from a flat array and placed into one, at positions that are known to be right.
+
+The planner of Jacobians works positions out once; nothing needs to be checked when they are used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval
+from engine.batching import materialize
+from engine.kinds import linear
+from engine.op import Op
+from engine.ops.gather import add_at
+from engine.ops.shape import reshape
+from engine.sparsity import MOVES, collected
+
+
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    data = inputs[0] if flags[0] else materialize(inputs[0], size)
+    if not flags[1]:
+        # both work on the last axis
+        return op(data, inputs[1], **params)
+    one_after_the_other = inputs[1] + np.arange(size)[:, None] * params["size"]
+    whole = {**params, "size": size * params["size"]}
+    return reshape(op(reshape(data, (-1,)), reshape(one_after_the_other, (-1,)), **whole), (size, -1))
+
+
+def _pick_kernel(x: Any, positions: Any, *, size: int, distinct: bool) -> Any:
+    return x[positions] if x.ndim == 1 else x[..., positions]
+
+
+def _place_kernel(values: Any, positions: Any, *, size: int, distinct: bool) -> Any:
+    shape = (*values.shape[:-1], size)
+    if not distinct:
+        columns = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)
+        return np.ascontiguousarray(add_at(size, positions, columns).T).reshape(shape)
+    out = np.zeros(shape, values.dtype)
+    out[..., positions] = values
+    return out
+
+
+def _pick_abstract(x: Aval, positions: Aval, *, size: int, distinct: bool) -> Aval:
+    return Aval(None if x.shape is None or positions.shape is None else x.shape[:-1] + positions.shape, x.dtype)
+
+
+def _place_abstract(values: Aval, positions: Aval, *, size: int, distinct: bool) -> Aval:
+    return Aval(None if values.shape is None else (*values.shape[:-1], size), values.dtype)
+
+
+pick_op = linear(
+    "pick_op",
+    _pick_kernel,
+    lambda ct, x, positions, **params: place_op(ct, positions, **params),
+    _pick_abstract,
+    _batch,
+    args=("x", "positions"),
+    sparsity=MOVES,
+    doc="The elements at `positions` of a vector of `size` elements; `distinct`: none is picked twice.",
+)
+place_op = linear(
+    "place_op",
+    _place_kernel,
+    lambda ct, values, positions, **params: pick_op(ct, positions, **params),
+    _place_abstract,
+    _batch,
+    args=("values", "positions"),
+    sparsity=collected(lambda out, values, positions, **_: out[..., positions]),
+    doc="A vector of `size` zeros with `values` added at `positions`; `distinct`: no position occurs twice.",
+)

@@ -1,0 +1,390 @@
+"""Jacobians, Hessians and products with them, as new tensors of the graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import nest
+from engine.aval import format_shape
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.forward import forward
+from engine.indexed_slices import IndexedSlices
+from engine.jacobian.bound import bound
+from engine.jacobian.evaluate import evaluate
+from engine.jacobian.path import Path
+from engine.jacobian.plan import Options, Plan, plan_for
+from engine.jacobian.results import SparseJacobian, options_for, pattern_given, sparse_block
+from engine.jacobian.rows import coupling
+from engine.jacobian.second import rowwise
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.shape import reshape
+from engine.symbolic import ancestors, as_list
+from engine.symbolic import gradients as symbolic_gradients
+from engine.unconnected import UnconnectedGradients, as_policy
+from engine.value import Value, as_array, dtype_of, known_shape
+from engine.variable import tracked_value
+from graph_api.gradients import gradients, graph_of
+from graph_api.variable import Variable
+
+
+def jacobian(
+    ys: Any,
+    xs: Any,
+    name: str = "jacobian",
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+    *,
+    mode: str = "auto",
+    sparsity: Any = None,
+    max_bytes: int | None = None,
+    format: str = "dense",
+) -> Any:
+    """The derivative of every element of `ys` with respect to every element of each of `xs`, as new tensors.
+
+    The way there is planned (`engine.jacobian`): forward or reverse, rows or columns that share a sweep, cuts at
+    bottlenecks.
+
+    Parameters
+    ----------
+    ys : tensor, or structure of tensors
+        Of known shapes. A structure gives a structure of Jacobians.
+    xs : tensor, variable, or structure of these
+        Of known shapes.
+    name : str
+        Scope of the new operations.
+    stop_gradients : tensor or list of tensors, optional
+        Tensors to treat as constants.
+    unconnected_gradients : UnconnectedGradients or str
+        ``"none"`` or ``"zero"``: what to return for an x that a y does not depend on.
+    mode : "auto", "forward" or "reverse"
+        In which direction to sweep.
+    sparsity : matrix, "detect" or None
+        Where the Jacobian may be different from zero, with a row per element of `ys` and a column per element of `xs`.
+        By default, and with ``"detect"``, this is found from the structure of the graph. A pattern that misses an entry
+        is found out when the result is fetched, and raises.
+    max_bytes : int, optional
+        Limit for the memory of result and sweeps: seeds are swept in chunks.
+    format : "dense", "csr", "csc" or "coo"
+        ``"dense"``: a tensor. Otherwise a `SparseJacobian`, for which a session returns a `scipy.sparse` array of shape
+        (elements of the y, elements of the x).
+
+    Returns
+    -------
+    structure like `xs` (for each y)
+        Dense ones of shape ``y.shape + x.shape``.
+
+    Raises
+    ------
+    ValueError
+        If a shape is not known.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32, [2])
+    ...     print(sess.run(tf.jacobian(tf.stack([x[0] * x[1], x[1]]), x), {x: [3.0, 5.0]}))
+    [[5. 3.]
+     [0. 1.]]
+    """
+    policy = as_policy(unconnected_gradients)
+    options = options_for("jacobian", mode, format, max_bytes)
+    ys = nest.map_structure(lambda y: y.as_value() if isinstance(y, IndexedSlices) else y, ys)
+    with graph_of(nest.flatten(ys), "ys").name_scope(name):
+        targets, sources = _ends(ys, xs, "jacobian")
+        path = _path(targets, sources, stop_gradients)
+        plan = plan_for(path, options, _pattern("jacobian", sparsity, targets, sources))
+        found = _finished(plan, path, targets, sources, format, policy)
+    return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, row) for row in found])
+
+
+def jacobian_plan(
+    ys: Any,
+    xs: Any,
+    *,
+    mode: str = "auto",
+    sparsity: Any = None,
+    max_bytes: int | None = None,
+    format: str = "dense",
+) -> Any:
+    """The plan by which `jacobian` with the same arguments goes.
+
+    Returns
+    -------
+    JacobianPlan
+        Print it to see direction, colours, cuts and costs; call it with arrays for `xs` to evaluate the Jacobian
+        without a session. It can be pickled.
+    """
+    options = options_for("jacobian_plan", mode, format, max_bytes)
+    targets, sources = _ends(ys, xs, "jacobian_plan")
+    path = _path(targets, sources, None)
+    return bound(plan_for(path, options, _pattern("jacobian_plan", sparsity, targets, sources)), path, format)
+
+
+def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = "auto") -> Any:
+    """The Jacobian of each row of `y` with respect to the same row of `x`, as a new tensor.
+
+    Parameters
+    ----------
+    y, x : tensor
+        Of known shapes ``(b, ...)`` with the same b. Row i of `y` may depend on row i of `x` only; this must follow from
+        the structure of the graph.
+    name : str
+        Scope of the new operations.
+    mode : "auto", "forward" or "reverse"
+        In which direction to sweep.
+
+    Returns
+    -------
+    tensor
+        Of shape ``(b,) + y.shape[1:] + x.shape[1:]``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        (a ValueError) if rows are coupled; the message names the op that couples them.
+    """
+    options_for("batch_jacobian", mode, "dense", None)
+    with graph_of([y], "y").name_scope(name):
+        (target,), (source,) = _ends([y], [x], "batch_jacobian")
+        shape, source_shape = known_shape(target, "batch_jacobian"), known_shape(source, "batch_jacobian")
+        if not shape or not source_shape or shape[0] != source_shape[0]:
+            raise ShapeError(
+                f"batch_jacobian: the first dimensions of y {format_shape(shape)} and x {format_shape(source_shape)} "
+                f"must match"
+            )
+        path = _path([target], [source], None)
+        _require_rows_independent(path, target, source)
+        found = rowwise(path, mode)
+        full = shape + source_shape[1:]
+        zeros = np.zeros(full, dtype_of(source).numpy)
+        return _in_graph(zeros if found is None else reshape(found, full), target)
+
+
+def hessian(
+    y: Any, xs: Any, name: str = "hessian", *, mode: str = "auto", max_bytes: Any = None, format: str = "dense"
+) -> Any:
+    """The second derivatives of ``sum(y)``: all blocks, symmetric to the bit.
+
+    Parameters
+    ----------
+    y : tensor
+    xs : tensor, variable, or structure of these
+        Of known shapes.
+    name : str
+        Scope of the new operations.
+    mode, max_bytes, format
+        As in `jacobian`.
+
+    Returns
+    -------
+    structure like `xs` of structures like `xs`
+        Block (i, j) of shape ``xs[i].shape + xs[j].shape``.
+    """
+    options = options_for("hessian", "forward" if mode == "auto" else mode, format, max_bytes, symmetric=True)
+    with graph_of([y], "y").name_scope(name):
+        _, sources = _ends([y], xs, "hessian")
+        plan, path = _hessian_plan([y], sources, options)
+        found = _finished(plan, path, sources, sources, format, UnconnectedGradients.ZERO)
+    return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in found])
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+) -> list[Any]:
+    """Second derivatives of ``sum(ys)`` with respect to each of `xs` (the diagonal blocks).
+
+    Parameters
+    ----------
+    ys : tensor or list of tensors
+    xs : tensor, variable, or list of these
+        Of known shapes.
+    name, colocate_gradients_with_ops, gate_gradients, aggregation_method
+        As in `gradients`.
+
+    Returns
+    -------
+    list
+        One tensor per x, of shape ``x.shape + x.shape``; None for an x that no y depends on.
+    """
+    options = options_for("hessians", "forward", "dense", None, symmetric=True)
+    with graph_of(ys, "ys").name_scope(name):
+        first = gradients(ys, xs, aggregation_method=aggregation_method)
+        found: list[Any] = []
+        for g, x in zip(first, as_list(xs), strict=True):
+            if g is None:
+                found.append(None)
+                continue
+            _, (source,) = _ends([], [x], "hessians")
+            plan, path = _hessian_plan(as_list(ys), [source], options)
+            found.append(_finished(plan, path, [source], [source], "dense", UnconnectedGradients.ZERO)[0][0])
+        return found
+
+
+def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Any:
+    """The diagonal of the Hessian of ``sum(y)``, in the shapes of `xs`.
+
+    Parameters
+    ----------
+    y : tensor
+    xs : tensor, variable, or structure of these
+    name : str
+        Scope of the new operations.
+    """
+    options = options_for("hessian_diag", "forward", "csr", None, symmetric=True)
+    found = []
+    with graph_of([y], "y").name_scope(name):
+        for x in nest.flatten(xs):
+            _, (source,) = _ends([], [x], "hessian_diag")
+            plan, path = _hessian_plan([y], [source], options)
+            ((matrix,),) = _finished(plan, path, [source], [source], "csr", UnconnectedGradients.ZERO)
+            found.append(reshape(matrix.diagonal(), known_shape(source, "hessian_diag")))
+    return nest.pack_sequence_as(xs, [_in_graph(d, y) for d in found])
+
+
+def jvp(ys: Any, xs: Any, tangents: Any, name: str = "jvp") -> Any:
+    """The derivatives of `ys` along `tangents`: one forward walk, as new tensors.
+
+    Parameters
+    ----------
+    ys : tensor or structure of tensors
+    xs : tensor, variable, or structure of these
+    tangents : structure like `xs`
+        Of their shapes and dtypes; None for an x that is held fixed.
+    name : str
+        Scope of the new operations.
+    """
+    with graph_of(nest.flatten(ys), "ys").name_scope(name):
+        targets, sources = _ends(ys, xs, "jvp")
+        seeds = zip(sources, _vectors("jvp", "tangents", tangents, sources), strict=True)
+        nodes = _path(targets, sources, None).nodes
+        found = forward(nodes, [(x, t) for x, t in seeds if t is not None], targets)
+        results = [_in_graph(zeros_like(y) if t is None else t, y) for y, t in zip(targets, found, strict=True)]
+    return nest.pack_sequence_as(ys, results)
+
+
+def vjp(ys: Any, xs: Any, cotangents: Any, name: str = "vjp") -> Any:
+    """The products of `cotangents` with the Jacobians: `gradients` with ``grad_ys``, in the structure of `xs`."""
+    found = gradients(nest.flatten(ys), nest.flatten(xs), nest.flatten(cotangents), name, unconnected_gradients="zero")
+    return nest.pack_sequence_as(xs, found)
+
+
+def hvp(y: Any, xs: Any, vectors: Any, name: str = "hvp") -> Any:
+    """The product of the Hessian of ``sum(y)`` with `vectors`, forward over reverse, without the matrix.
+
+    Parameters
+    ----------
+    y : tensor
+    xs : tensor, variable, or structure of these
+    vectors : structure like `xs`
+    name : str
+        Scope of the new operations.
+    """
+    with graph_of([y], "y").name_scope(name):
+        first = symbolic_gradients([y], nest.flatten(xs), [ones_like(y)], unconnected_gradients="zero")
+        first = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
+        found = jvp(first, nest.flatten(xs), nest.flatten(vectors))
+    return nest.pack_sequence_as(xs, found)
+
+
+# ---- the parts -------------------------------------------------------------------------------------------------------
+
+
+def _require_rows_independent(path: Path, target: Any, source: Any) -> None:
+    """Raise unless each row of the target depends on the same row of the source only, by structure."""
+    node = coupling(path.nodes, source, target, path.contents)
+    if node is not None:
+        raise InvalidArgumentError(
+            f"batch_jacobian: the rows of y are not independent: the op `{node.op.name}` couples the "
+            f"{known_shape(source, 'batch_jacobian')[0]} rows of x. Use jacobian for the full derivative"
+        )
+
+
+def _ends(ys: Any, xs: Any, name: str) -> tuple[list[Any], list[Any]]:
+    """Targets and sources as symbols."""
+    targets = [y.read_value() if isinstance(y, Variable) else y for y in nest.flatten(ys)]
+    sources = nest.flatten(xs)
+    for role, side in (("ys", targets), ("xs", sources)):
+        for x in side:
+            graph_of([x], role)
+    return targets, [tracked_value(x) for x in sources]
+
+
+def _path(targets: Sequence[Any], sources: Sequence[Any], stop_gradients: Any) -> Path:
+    stop = [] if stop_gradients is None else [tracked_value(s) for s in as_list(stop_gradients)]
+    usable = [[x for x in side if dtype_of(x).is_differentiable] for side in (sources, targets)]
+    return Path(ancestors(targets), usable[0], usable[1], stop)
+
+
+def _hessian_plan(ys: Sequence[Any], sources: Sequence[Any], options: Options) -> tuple[Plan, Path]:
+    first = symbolic_gradients(list(ys), list(sources), unconnected_gradients="zero")
+    dense = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
+    path = Path(ancestors(dense), sources, dense)
+    return plan_for(path, options), path
+
+
+def _pattern(name: str, sparsity: Any, targets: Sequence[Any], sources: Sequence[Any]) -> Any:
+    if sparsity is None or isinstance(sparsity, str):
+        return pattern_given(name, sparsity, (0, 0))
+    if len(targets) != 1 or len(sources) != 1:
+        raise InvalidArgumentError(
+            f"{name}: a `sparsity` pattern needs one y and one x; got {len(targets)} and {len(sources)}"
+        )
+    sizes = [math.prod(known_shape(x, name)) for x in (targets[0], sources[0])]
+    return pattern_given(name, sparsity, (sizes[0], sizes[1]))
+
+
+def _finished(
+    plan: Plan, path: Path, targets: Sequence[Any], sources: Sequence[Any], format: str, policy: UnconnectedGradients
+) -> list[list[Any]]:
+    """The blocks as the caller gets them."""
+    blocks = evaluate(plan, path)
+    place: Callable[[Any, list[int]], int] = lambda x, slots: slots.index(path.slots[id(x)])  # noqa: E731
+    found: list[list[Any]] = []
+    for i, y in enumerate(targets):
+        found.append([])
+        for j, x in enumerate(sources):
+            values = block = None
+            if dtype_of(y).is_differentiable and dtype_of(x).is_differentiable:
+                row, column = (
+                    (i, j) if len(blocks) == len(targets) else (place(y, path.targets), place(x, path.sources))
+                )
+                values, block = blocks[row][column], plan.blocks[row][column]
+            found[-1].append(_block(values, block, y, x, format, policy))
+    return found
+
+
+def _block(values: Any, block: Any, y: Any, x: Any, format: str, policy: UnconnectedGradients) -> Any:
+    shape, source_shape = known_shape(y, "jacobian"), known_shape(x, "jacobian")
+    if values is None and policy is UnconnectedGradients.NONE:
+        return None
+    if format == "dense":
+        full = shape + source_shape
+        return _in_graph(np.zeros(full, dtype_of(x).numpy) if values is None else reshape(values, full), y)
+    sizes = math.prod(shape), math.prod(source_shape)
+    found: SparseJacobian = sparse_block(block, values, sizes, format, dtype_of(x).numpy)
+    found.values = _in_graph(found.values, y)
+    return found
+
+
+def _in_graph(x: Any, y: Any) -> Any:
+    return y.trace.operand(x)
+
+
+def _vectors(name: str, argument: str, given: Any, sources: Sequence[Any]) -> list[Any]:
+    vectors = nest.flatten(given)
+    if len(vectors) != len(sources):
+        raise InvalidArgumentError(f"{name}: expected {len(sources)} {argument}, one per x; got {len(vectors)}")
+    return [
+        v if v is None or isinstance(v, Value) else as_array(v, dtype_of(x), f"{name}: {argument}")
+        for v, x in zip(vectors, sources, strict=True)
+    ]
