@@ -185,8 +185,12 @@ class ModeComparison:
         else:
             said.append(f"Building the graph pays from {self.break_even:,} calls on.")
         if ratio >= 1.1:
-            each = (self.later("tape") - self.later("graph")) / max(1, self.ops)
-            said.append(f"The tape looks after its {self.ops:,} ops one by one: {duration(each)} more for each.")
+            more = self.later("tape") - self.later("graph")
+            running = min(more, max(0.0, self.later("tape", FUNCTION) - self.later("graph", FUNCTION)))
+            said.append(
+                f"Of the {duration(more)} that the tape takes longer, {duration(running)} go into running the function "
+                f"op by op ({self.ops:,} of them), the rest into recording and differentiating them again at each call."
+            )
         return said
 
     def __str__(self) -> str:

@@ -131,8 +131,8 @@ def _per_op(row: _Row) -> str:
         return duration(r.median / LENGTH if r else None)
 
     sentence = (
-        f"Most of it is the price of handling one op at a time: per op of a {CHAIN} and its gradient, our tape takes "
-        f"{one(row.tape)} and our graph {one(row.graph)}"
+        f"What handling an op costs beside its arithmetic shows in a {CHAIN}: for each, with its gradient, our tape "
+        f"takes {one(row.tape)} and our graph {one(row.graph)}"
     )
     if row.their_tape and row.their_graph:
         sentence += f"; TensorFlow's take {one(row.their_tape)} and {one(row.their_graph)}"

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the benchmarks; 0 if all of them gave right results."""
     return measure_suite(
-        options.json, options.amount, options.expression, options.passes, options.seconds, options.paths
+        options.json, options.amount, options.expression, options.passes, options.seconds, paths=options.paths
     )
 
 
@@ -46,9 +46,26 @@ def measure_suite(
     expression: str = "",
     passes: int | None = None,
     seconds: float | None = None,
+    minutes: float | None = None,
     paths: list[Path] | None = None,
 ) -> int:
     """Measure, write `file`, and say what failed and what was left out.
+
+    Parameters
+    ----------
+    file : Path
+    amount : str
+        ``"quick"`` or ``"full"``, which also says what the next three are by default.
+    passes : int, optional
+        How often to go through each group.
+    seconds : float, optional
+        Time to spend on each benchmark, in all passes together.
+    minutes : float, optional
+        Time for everything: while the run is late, groups are content with one pass.
+    expression : str
+        Only benchmarks that match, as in ``pytest -k``.
+    paths : list of Path, optional
+        Files of benchmarks; by default all of ours.
 
     Returns
     -------
@@ -70,7 +87,7 @@ def measure_suite(
     arguments += ["--full"] if amount == "full" else []
     arguments += ["-k", expression] if expression else []
     progress = Progress(sys.stderr)
-    rounds = InterleavedRounds(passes, 60 * MINUTES[amount])
+    rounds = InterleavedRounds(passes, 60 * (minutes or MINUTES[amount]))
     code = pytest.main(arguments, plugins=[progress, rounds])
     _say_what_is_missing(progress)
     if not file.exists():
