@@ -19,10 +19,37 @@ import numpy as np
 
 import engine.operators  # noqa: F401  (values get their operators)
 from engine.nest import flatten
-from engine.ops import decompose, einsum, extrema, linalg, losses, matrix_functions, nn, reduce, scan, solve, stats
+from engine.ops import (
+    conv,
+    decompose,
+    einsum,
+    extrema,
+    gather,
+    joining,
+    linalg,
+    losses,
+    matrix_functions,
+    nn,
+    pool,
+    rearrange,
+    reduce,
+    scan,
+    scatter,
+    segment,
+    slicing,
+    solve,
+    sorting,
+    stats,
+)
+from engine.ops.compare import less
+from engine.ops.control import cond_op
+from engine.ops.scan_loop import scan_op
+from engine.ops.trig import cos, sin
+from engine.ops.while_loop import while_op
 from engine.reverse import reverse
 from engine.transform import recorded
 from tests.op_table import ROWS
+from tests.rows.control import sub_trace
 
 SIZE = 100_000
 LIMIT = 4.0
@@ -61,6 +88,9 @@ def problems() -> Iterator[Problem]:
     yield from elementwise()
     yield from reductions()
     yield from linear_algebra()
+    yield from indices()
+    yield from images()
+    yield from control_flow()
 
 
 def elementwise() -> Iterator[Problem]:
@@ -131,6 +161,64 @@ def linear_algebra() -> Iterator[Problem]:
     yield Problem("qr", decompose.qr, [a])
     yield Problem("pinv", matrix_functions.pinv, [a])
     yield Problem("expm", matrix_functions.expm, [a / 4])
+
+
+def indices() -> Iterator[Problem]:
+    """Entries taken, placed and summed by index; data moved about."""
+    rng = np.random.default_rng(0)
+    x, rows = rng.standard_normal((1000, 100)), rng.integers(0, 1000, 1000)
+    vectors, flat = np.stack([rows, rng.integers(0, 100, 1000)], -1), rng.standard_normal(SIZE)
+    ids = rng.integers(0, 50, SIZE)
+    yield Problem("gather", lambda x: gather.gather(x, rows), [x])
+    yield Problem("gather_nd", lambda x: scatter.gather_nd(x, vectors), [x])
+    yield Problem("gather_nd, rows", lambda x: scatter.gather_nd(x, rows[:, None]), [x])
+    yield Problem("scatter_nd", lambda x: scatter.scatter_nd(rows[:, None], x, [1000, 100]), [x])
+    yield Problem(
+        "tensor_scatter_nd_update", lambda x, u: scatter.tensor_scatter_nd_update(x, rows[:, None], u), [x, x]
+    )
+    yield Problem("tensor_scatter_nd_max", lambda x, u: scatter.tensor_scatter_nd_max(x, rows[:, None], u), [x, x + 1])
+    yield Problem("unsorted_segment_sum", lambda x: segment.unsorted_segment_sum(x, ids, 50), [flat])
+    yield Problem("unsorted_segment_max", lambda x: segment.unsorted_segment_max(x, ids, 50), [flat])
+    yield Problem("unsorted_segment_prod", lambda x: segment.unsorted_segment_prod(x, ids, 50), [flat])
+    yield Problem("boolean_mask", lambda x: slicing.boolean_mask(x, ids > 20), [flat])
+    yield Problem("sort", sorting.sort, [x])
+    yield Problem("top_k", lambda x: sorting.top_k(x, 10)[0], [x])
+    yield Problem("concat", lambda x, y: joining.concat([x, y], 0), [x, x])
+    yield Problem("stack", lambda x, y: joining.stack([x, y], 1), [x, x])
+    yield Problem("tile", lambda x: rearrange.tile(x, [2, 3]), [x])
+    yield Problem("pad", lambda x: rearrange.pad(x, [[1, 2], [3, 0]]), [x])
+    yield Problem("roll", lambda x: rearrange.roll(x, 3, 0), [x])
+
+
+def images() -> Iterator[Problem]:
+    """Convolutions and pools."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((8, 28, 28, 16))
+    yield Problem("conv2d", lambda x, w: conv.conv2d(x, w, 1, "SAME"), [x, rng.standard_normal((3, 3, 16, 16))])
+    yield Problem(
+        "conv2d, strides", lambda x, w: conv.conv2d(x, w, 2, "SAME"), [x, rng.standard_normal((3, 3, 16, 16))]
+    )
+    yield Problem(
+        "depthwise_conv2d",
+        lambda x, w: conv.depthwise_conv2d(x, w, (1, 1, 1, 1), "SAME"),
+        [x, rng.standard_normal((3, 3, 16, 1))],
+    )
+    yield Problem("max_pool", lambda x: pool.max_pool(x, 2, 2, "SAME"), [x])
+    yield Problem("avg_pool", lambda x: pool.avg_pool(x, 2, 2, "SAME"), [x])
+
+
+def control_flow() -> Iterator[Problem]:
+    """A branch, and loops of ten steps, on vectors of 100,000 elements."""
+    rng = np.random.default_rng(0)
+    x, rows = rng.standard_normal(SIZE), rng.standard_normal((10, SIZE))
+    one = [sub_trace(f, x) for f in (lambda a: [sin(a) * a], lambda a: [cos(a)])]
+    yield Problem("cond", lambda x: cond_op(np.bool_(True), x, true=one[0], false=one[1])[0], [x])
+    body = sub_trace(lambda h, r: [sin(h) + r], x, rows, rows=[1])
+    yield Problem("scan", lambda h, r: scan_op(h, r, body=body, carries=1, sequences=1)[0], [x, rows])
+    few, start = np.int32(10), np.int32(0)
+    goes_on = sub_trace(lambda i, a, n: [less(i, n)], start, x, few)
+    step = sub_trace(lambda i, a, n: [i + 1, sin(a) * a], start, x, few)
+    yield Problem("while", lambda x: while_op(start, x, few, cond=goes_on, body=step, count=2)[1], [x])
 
 
 # ---- measuring -------------------------------------------------------------------------------------------------------

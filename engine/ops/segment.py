@@ -148,7 +148,9 @@ def _folding(name: str, ufunc: Any, empty: Callable[[Any], Any]) -> Callable[...
         leading, row = data.shape[:lead], data.shape[ids.ndim :]
         values = data.reshape(len(flat), math.prod(row))
         out = np.full((math.prod(leading) * count, math.prod(row)), empty(data.dtype), data.dtype)
-        order = np.argsort(flat, kind="stable")
+        # NumPy sorts 16-bit integers several times faster than longer ones
+        keys = np.maximum(flat, -1).astype(np.int16) if len(out) <= np.iinfo(np.int16).max else flat
+        order = np.argsort(keys, kind="stable")
         order = order[np.searchsorted(flat, 0, sorter=order) :]
         if len(order):
             ordered = flat[order]
