@@ -25,6 +25,7 @@ WITHOUT_ROW = {
     "assign_variable": "has its effect in a session",
     "identity_product": "is made by lowering only; tests/test_program_passes.py",
     "blocks": "is made by lowering only; tests/test_program_passes.py",
+    "vector_product": "is made by lowering only; tests/test_program_passes.py",
     "diagonal_product": "is made by lowering only; tests/test_program_passes.py",
 }
 """Ops that cannot have a row, and why."""

@@ -12,6 +12,7 @@ import pytest
 from engine.batching import Batched, batch_level, unbatch
 from engine.dtypes import float32
 from engine.eager import EagerTensor
+from engine.errors import ShapeError
 from engine.forward import forward
 from engine.nest import flatten
 from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
@@ -206,6 +207,30 @@ def test_a_stack_of_vectors_times_a_matrix_is_one_product() -> None:
     columns = lowered(lambda w, b: linalg.matmul(w, b), [w, numbers(5, 3, 1)])
     assert names(columns) == ["reshape_to", "matmul_op", "reshape_to"]
     assert columns.report["specialize"] == 1
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_products_of_matrices_and_vectors(dtype: str) -> None:
+    x, y, w = (numbers(*s).astype(dtype) for s in [(3,), (4,), (3, 4)])
+
+    def f(x: Any, y: Any, w: Any) -> Any:
+        row, column = shape.expand_dims(x, 0), shape.expand_dims(y, 1)
+        rows = [linalg.matmul(row, w), linalg.matmul(column, w, transpose_a=True, transpose_b=True)]
+        return [shape.reshape(r, (-1,)) for r in rows] + [linalg.matvec(w, y), linalg.matvec(w, x, transpose_a=True)]
+
+    program, plain = lowered(f, [x, y, w]), lowered(f, [x, y, w], ALWAYS)
+    assert names(program) == ["vector_product"] * 2 and program.report["cse"] == 3
+    assert_same_bits(program(x, y, w), plain(x, y, w))
+    for step in (2, -1):
+        strided = [np.repeat(a, abs(step))[::step] for a in (x, y)]
+        assert_same_bits(program(*strided, np.asfortranarray(w)), plain(*strided, np.asfortranarray(w)))
+
+
+def test_a_column_times_a_row_is_no_sum() -> None:
+    columns, rows = numbers(3, 1), numbers(5, 1, 4)
+    assert_same_bits([linalg.matmul(columns, rows)], [columns * rows])
+    with pytest.raises(ShapeError, match="inner dimensions must agree"):
+        linalg.matmul(EagerTensor(columns), EagerTensor(numbers(5, 2, 4)))
 
 
 def test_reshapes_in_a_row_are_one() -> None:

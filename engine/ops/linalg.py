@@ -55,6 +55,9 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
         return _fold_rows(a, b)
     if a.ndim == 2 and (transpose_b or b.shape[-1] == 1):
         return _fold_rows(b.mT, a.T).mT
+    if a.shape[-1] == b.shape[-2] == 1:
+        # a column times a row; NumPy would loop over the stack
+        return np.multiply(a, b)
     return np.matmul(a, b)
 
 
@@ -66,13 +69,13 @@ def _fold_rows(a: Any, b: Any) -> Any:
     return _two_matrices(a.reshape(math.prod(batch) * n, k), b).reshape(*batch, n, b.shape[1])
 
 
-_FEW = 1 << 13
+FEW = 1 << 13
 """Up to so many elements in the result `dot` is quicker than `matmul`. It makes the same BLAS calls with less ado, but
 sets the result to zero first."""
 
 
 def _two_matrices(a: Any, b: Any) -> Any:
-    return a.dot(b) if a.shape[0] * b.shape[1] <= _FEW else np.matmul(a, b)
+    return a.dot(b) if a.shape[0] * b.shape[1] <= FEW else np.matmul(a, b)
 
 
 def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b: bool = False) -> Aval:
@@ -117,7 +120,7 @@ def _matmul_inline(avals: Any, params: dict[str, Any]) -> str | None:
     if len(a.shape) != 2 or len(b.shape) != 2:
         return None
     first, second = ("{0}.T" if params["transpose_a"] else "{0}"), ("{1}.T" if params["transpose_b"] else "{1}")
-    few = (_matmul_abstract(a, b, **params).size or 0) <= _FEW
+    few = (_matmul_abstract(a, b, **params).size or 0) <= FEW
     return f"{first}.dot({second})" if few else f"np.matmul({first}, {second})"
 
 

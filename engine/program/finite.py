@@ -14,6 +14,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from engine.aval import Aval
 from engine.op import Op
 from engine.ops.arithmetic import add, multiply, negative, subtract
@@ -21,7 +23,7 @@ from engine.ops.linalg import matmul_op
 from engine.ops.reduce import reduce_sum_op
 from engine.ops.shape import matrix_transpose_op, transpose_op
 from engine.program.instruction import Instruction
-from engine.program.kernels import diagonal_product, identity_product
+from engine.program.kernels import diagonal_product, identity_product, vector_product
 from engine.structural import broadcast_like_op, conj_op, reshape_to, scale, sum_to_like_op
 
 _ALL = frozenset({0, 1})
@@ -35,6 +37,7 @@ HANDS_ON: dict[Op, Collection[int]] = {
     matmul_op: _ALL,
     diagonal_product: _ALL,
     identity_product: _ALL,
+    vector_product: _ALL,
     reshape_to: _ALL,
     transpose_op: _ALL,
     matrix_transpose_op: _ALL,
@@ -70,9 +73,8 @@ class Plain:
 
 def check(x: Any) -> None:
     """Raise NotFinite unless all is finite; a false alarm by overflow only costs time."""
-    flat = x if x.ndim == 1 else x.ravel("K")
-    # one dot product tells
-    if not cmath.isfinite(flat.dot(flat)):
+    # one sum tells (a dot product would wake BLAS's threads, and overflow sooner)
+    if not cmath.isfinite(np.add.reduce(x, axis=None)):
         raise NotFinite
 
 

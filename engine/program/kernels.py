@@ -19,7 +19,13 @@ def _no_batch(op: Op, *_: Any) -> Any:
 
 
 def instruction_op(
-    name: str, module: str, kernel: Callable[..., Any], abstract: Callable[..., Any], doc: str, multi: bool = False
+    name: str,
+    module: str,
+    kernel: Callable[..., Any],
+    abstract: Callable[..., Any],
+    doc: str,
+    multi: bool = False,
+    inline: Any = None,
 ) -> Op:
     """An op that exists in programs only."""
     return Op(
@@ -34,6 +40,7 @@ def instruction_op(
         batch=_no_batch,
         kind="nondifferentiable",
         multi=multi,
+        inline=inline,
         doc=doc,
     )
 
@@ -65,4 +72,18 @@ diagonal_product = instruction_op(
     _diagonal_product_kernel,
     _matrix_abstract,
     "A matrix (transposed) times a diagonal matrix, of which a row or column of its rank is given.",
+)
+
+
+def _vector_abstract(x: Aval, matrix: Aval, *, transpose: bool) -> Aval:
+    return Aval(None if matrix.shape is None else (matrix.shape[0 if transpose else 1],), x.dtype)
+
+
+vector_product = instruction_op(
+    "vector_product",
+    __name__,
+    lambda x, matrix, *, transpose: x.dot(matrix.T if transpose else matrix),
+    _vector_abstract,
+    "A vector times a matrix (transposed): what the product of a row and a matrix is but for its shape.",
+    inline=lambda avals, params: "{0}.dot({1}.T)" if params["transpose"] else "{0}.dot({1})",
 )

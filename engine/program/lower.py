@@ -8,6 +8,7 @@ way it applies the passes, each of which looks at one node at a time and is bit-
 - ``specialize``: a node becomes simpler ops where these shapes allow it (a stack of vectors times one matrix is one
   product of two matrices).
 - ``facts``: what is known of contents is used: a product with ones or with the identity matrix is the other operand.
+- ``vectors``: a product of a matrix and a row or column is one of a matrix and a vector (`engine.program.vectors`).
 - ``fold``: a node whose operands are all constants is computed now.
 - ``cse``: a node equal to an earlier one (same op, operands and parameters) is that one. Stateful ops are left alone.
 - ``parts``: a variable that is assigned its own value with some entries replaced is given these entries, not a copy.
@@ -40,12 +41,25 @@ from engine.program.finite import plain
 from engine.program.instruction import Instruction
 from engine.program.program import Program, located
 from engine.program.slots import Slot, Slots
+from engine.program.vectors import by_vector
 from engine.structural import reshape_to
 from engine.trace import constant
 from engine.value import as_array
 from engine.variable import assign_variable, read_variable, variable_handle
 
-ALL_PASSES = ("simplify", "specialize", "facts", "fold", "cse", "parts", "prune", "blocks", "finite", "inline")
+ALL_PASSES = (
+    "simplify",
+    "specialize",
+    "facts",
+    "vectors",
+    "fold",
+    "cse",
+    "parts",
+    "prune",
+    "blocks",
+    "finite",
+    "inline",
+)
 FOLD_LIMIT = 1 << 20
 """Constants larger than this many bytes are not folded, but computed each time the program runs."""
 
@@ -184,15 +198,15 @@ class Lowering(Slots):
         if op.stateful or op.multi or not all(a.is_static for a in avals):
             return None
         slots = [Slot(self, s) for s in inputs]
-        if "specialize" in self.passes and op.specialize is not None:
-            found = op.specialize(*slots, **params)
+        attempts: dict[str, Callable[[], Any]] = {
+            "specialize": lambda: op.specialize(*slots, **params) if op.specialize is not None else None,
+            "facts": lambda: rewritten(op, slots, params),
+            "vectors": lambda: by_vector(op, slots, params),
+        }
+        for name, attempt in attempts.items():
+            found = attempt() if name in self.passes else None
             if found is not None:
-                self.count("specialize")
-                return (found.index,)
-        if "facts" in self.passes:
-            found = rewritten(op, slots, params)
-            if found is not None:
-                self.count("facts")
+                self.count(name)
                 return (found.index,)
         return None
 

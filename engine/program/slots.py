@@ -18,6 +18,7 @@ class Slots:
 
     avals: dict[int, Aval]
     facts: dict[int, Any]
+    unshaped: dict[int, int]
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The slot of an op applied to slots and arrays (a tuple of slots if it has several results)."""
@@ -49,6 +50,11 @@ class Slot(Value):
     def fact(self) -> Any:
         """What is known of the contents (`engine.program.facts`), or None."""
         return self.lowering.facts.get(self.index)
+
+    @property
+    def unshaped(self) -> Slot:
+        """What it is a reshape of, with the same elements in the same places in memory, or itself."""
+        return Slot(self.lowering, self.lowering.unshaped.get(self.index, self.index))
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         return self.lowering.apply(op, inputs, params)
