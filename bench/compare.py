@@ -1,8 +1,12 @@
 """``python -m bench compare A.json B.json``: what became slower or faster from one run to the other.
 
 A benchmark counts as slower only if the bootstrap interval of the ratio of medians (`bench.bootstrap`) lies so far
-above 1 that even its lower bound exceeds the smallest effect worth a word (10 % unless told otherwise). Two processes
-with the same code differ by some percent from memory layout alone, and no number of rounds shows that.
+above 1 that even its lower bound exceeds the smallest effect worth a word (10 % unless told otherwise), and its fastest
+round became slower by as much. Two processes with the same code differ by some percent from memory layout alone, and
+no number of rounds shows that; other programs on the machine make rounds slower, but seldom all of them.
+
+If the process did not have a processor all the time, somebody else did. A time is then known to lie between the share
+in which it did (``cpu_share``, see `bench.rounds`) and the whole, and the interval is widened accordingly.
 
 If the runs come from different machines, ratios are divided by how much slower the second machine is, as far as the
 calibrations tell (`bench.calibrate`): by the geometric mean of their ratios, while the interval is widened to cover
@@ -73,7 +77,7 @@ class Comparison:
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing in common"
         lines = [
             f"{len(self.changes)} benchmarks in both runs: {said}.",
-            f"“Slower”, “faster”: the 95 % bootstrap interval of the ratio of medians is beyond {self.effect:.0%}.",
+            f"“Slower”, “faster”: by over {self.effect:.0%} in all of the 95 % bootstrap interval, and in the best round.",
             self.machines.words,
         ]
         peers = sum(c.verdict == SLOWER and not c.after.ours for c in self.changes)
@@ -121,9 +125,13 @@ def _change(before: Result, after: Result, machines: Machines, effect: float) ->
     if min(sum(map(len, r.blocks)) for r in (before, after)) < LEAST:
         ratio = after.median / before.median / machines.middle
         return Change(before, after, Interval(ratio, math.nan, math.nan), UNSURE)
+    # the least and the most that the ratio can be, whatever other programs and the machines did to it
+    least, most = (after.fact("cpu_share") or 1) / machines.high, 1 / machines.low / (before.fact("cpu_share") or 1)
     raw = ratio_interval(before.blocks, after.blocks)
-    interval = Interval(raw.ratio / machines.middle, raw.low / machines.high, raw.high / machines.low)
-    verdict = SLOWER if interval.low > 1 + effect else FASTER if interval.high < 1 / (1 + effect) else SAME
+    interval = Interval(raw.ratio / machines.middle, raw.low * least, raw.high * most)
+    fastest = min(map(min, after.blocks)) / min(map(min, before.blocks))
+    low, high = min(interval.low, fastest * least), max(interval.high, fastest * most)
+    verdict = SLOWER if low > 1 + effect else FASTER if high < 1 / (1 + effect) else SAME
     return Change(before, after, interval, verdict)
 
 

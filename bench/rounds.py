@@ -1,15 +1,17 @@
 """How ``python -m bench run`` runs the suite: pytest plugins for interleaved rounds and for showing what is going on.
 
-pytest-benchmark times one benchmark after the other; on a shared machine two libraries are then compared at two
-different times. `InterleavedRounds` runs every benchmark of a group in several passes, in turn, and merges the passes
-into one entry of the JSON file; how long the passes are is kept in ``extra_info["blocks"]``, for `bench.bootstrap`.
+pytest-benchmark times one benchmark after the other, each at one time only. On a shared machine that is slow for a
+while, this makes some benchmarks slow and not others. `InterleavedRounds` goes through the suite in several passes,
+those that are to be compared next to each other, and merges the passes into one entry of the JSON file. For
+`bench.compare` it keeps how long the passes are (``extra_info["blocks"]``), and which share of the time the process had
+a processor at all (``extra_info["cpu_share"]``): where that is less than 1, other programs were in the way.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, TextIO
 
 import pytest
@@ -22,21 +24,23 @@ _MARK = re.compile(r"-pass\d+of\d+|pass\d+of\d+-?")
 
 
 class InterleavedRounds:
-    """Runs the benchmarks of a group in turn, `passes` times, and keeps one entry for each.
+    """Runs the benchmarks `passes` times, those of a group in turn, and keeps one entry for each.
 
     Parameters
     ----------
     passes : int
     seconds : float
-        When the run should be over. While it is behind its pace, a group is content with its first pass.
+        After this time further passes are left out; the first is always complete.
+    threads : int, optional
+        With how many threads the libraries run, to be kept with the results.
     """
 
-    def __init__(self, passes: int, seconds: float = float("inf")) -> None:
+    def __init__(self, passes: int, seconds: float = float("inf"), threads: int | None = None) -> None:
         self.passes = passes
+        self.threads = threads
         self.seconds = seconds
         self.calibration: dict[str, float] = {}
         self._start = time.perf_counter()
-        self._share: dict[str, float] = {}
 
     @pytest.hookimpl(trylast=True)
     def pytest_generate_tests(self, metafunc: Any) -> None:
@@ -48,7 +52,7 @@ class InterleavedRounds:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
-        """Leave out what is no benchmark; put each group's passes one after the other."""
+        """Leave out what is no benchmark; order by pass, then by group."""
         benchmarks = [item for item in items if "benchmark" in getattr(item, "fixturenames", ())]
         others = [item for item in items if "benchmark" not in getattr(item, "fixturenames", ())]
         if others:
@@ -56,20 +60,28 @@ class InterleavedRounds:
         first: dict[str, int] = {}
         for item in benchmarks:
             first.setdefault(_group(item), len(first))
-        items[:] = sorted(benchmarks, key=lambda item: (first[_group(item)], _pass(item)))
-        self._share = {item.nodeid: i / len(items) for i, item in enumerate(items)}
+        items[:] = sorted(benchmarks, key=lambda item: (_pass(item), first[_group(item)]))
         self.calibration = calibrate()
         self._start = time.perf_counter()
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        """Skip a further pass while the run is late."""
-        gone = (time.perf_counter() - self._start) / self.seconds
-        if _pass(item) and gone > self._share[item.nodeid]:
-            pytest.skip("the run is late: one pass must do")
+        """Skip a further pass when the time is over."""
+        if _pass(item) and time.perf_counter() - self._start > self.seconds:
+            pytest.skip("the time is over: fewer passes must do")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
+        """Keep how much of the time the process had a processor."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = yield
+        share = (time.process_time() - cpu) / (time.perf_counter() - wall)
+        item.funcargs["benchmark"].extra_info["cpu_share"] = min(1.0, round(share, 3))
+        return result
 
     def pytest_benchmark_update_machine_info(self, machine_info: dict[str, Any]) -> None:
-        """Keep how fast the machine is."""
+        """Keep how fast the machine is, with how many threads."""
         machine_info["calibration"] = self.calibration
+        machine_info["threads"] = self.threads
 
     def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
         """Merge the passes."""
@@ -90,9 +102,11 @@ def merged(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The entries of a JSON file with the passes of each benchmark made one entry."""
     kept: dict[str, dict[str, Any]] = {}
     data: dict[str, list[list[float]]] = {}
+    shares: dict[str, float] = {}
     for entry in entries:
         name = _without_pass(entry["fullname"])
         data.setdefault(name, []).append(entry["stats"]["data"])
+        shares[name] = min(shares.get(name, 1.0), entry["extra_info"].get("cpu_share", 1.0))
         if name not in kept:
             params = {k: v for k, v in (entry["params"] or {}).items() if k != PASS} or None
             param = _without_pass(entry["param"] or "").strip("[]") or None
@@ -105,7 +119,7 @@ def merged(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             }
     for name, entry in kept.items():
         blocks = data[name]
-        entry["extra_info"] = {**entry["extra_info"], "blocks": [len(b) for b in blocks]}
+        entry["extra_info"] = {**entry["extra_info"], "blocks": [len(b) for b in blocks], "cpu_share": shares[name]}
         entry["stats"] = {**statistics_of([s for b in blocks for s in b]), "iterations": entry["stats"]["iterations"]}
     return list(kept.values())
 

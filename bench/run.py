@@ -30,13 +30,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", dest="expression", default="", help="only benchmarks that match, as in pytest -k")
     parser.add_argument("--passes", type=int, help="how often to go through each group (default: 2 quick, 3 full)")
     parser.add_argument("--seconds", type=float, help="time to spend on each benchmark (default: 0.3 quick, 1 full)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of NumPy and of the peers (default: 1)")
     parser.add_argument("paths", nargs="*", type=Path, help="files of benchmarks (default: all of bench/)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the benchmarks; 0 if all of them gave right results."""
     return measure_suite(
-        options.json, options.amount, options.expression, options.passes, options.seconds, paths=options.paths
+        options.json,
+        options.amount,
+        options.expression,
+        options.passes,
+        options.seconds,
+        threads=options.threads,
+        paths=options.paths,
     )
 
 
@@ -47,6 +54,7 @@ def measure_suite(
     passes: int | None = None,
     seconds: float | None = None,
     minutes: float | None = None,
+    threads: int = 1,
     paths: list[Path] | None = None,
 ) -> int:
     """Measure, write `file`, and say what failed and what was left out.
@@ -61,7 +69,10 @@ def measure_suite(
     seconds : float, optional
         Time to spend on each benchmark, in all passes together.
     minutes : float, optional
-        Time for everything: while the run is late, groups are content with one pass.
+        Time for everything: when it is over, passes after the first are left out.
+    threads : int
+        Of NumPy's BLAS, and of the peers if they were not imported before. One by default: most of the problems are too
+        small for two, and on a shared machine threads that wait for each other make times differ by a factor of 100.
     expression : str
         Only benchmarks that match, as in ``pytest -k``.
     paths : list of Path, optional
@@ -73,6 +84,7 @@ def measure_suite(
         0 if every benchmark gave the right result, else 1.
     """
     import pytest
+    from threadpoolctl import threadpool_limits
 
     passes = passes or PASSES[amount]
     seconds = SECONDS[amount] if seconds is None else seconds
@@ -87,14 +99,24 @@ def measure_suite(
     arguments += ["--full"] if amount == "full" else []
     arguments += ["-k", expression] if expression else []
     progress = Progress(sys.stderr)
-    rounds = InterleavedRounds(passes, 60 * (minutes or MINUTES[amount]))
-    code = pytest.main(arguments, plugins=[progress, rounds])
+    rounds = InterleavedRounds(passes, 60 * (minutes or MINUTES[amount]), threads)
+    for name, value in _settings(threads).items():
+        os.environ.setdefault(name, value)
+    with threadpool_limits(threads):
+        code = pytest.main(arguments, plugins=[progress, rounds])
     _say_what_is_missing(progress)
     if not file.exists():
         print("Nothing was measured.", file=sys.stderr)
         return 1
     print(f"Written: {file}")
     return 1 if progress.failures or code not in (0, 5) else 0
+
+
+def _settings(threads: int) -> dict[str, str]:
+    """What tells the peers how many threads to use."""
+    counts = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+    xla = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} if threads == 1 else {}
+    return {**dict.fromkeys(counts, str(threads)), **xla}
 
 
 def _root(paths: list[Path]) -> Path:

@@ -19,10 +19,10 @@ from bench.text import as_markdown, duration
 
 TITLE = "What Jacobians cost in graph mode and in tape mode"
 PART_COLOURS = (SKY, ORANGE, "#BBBBBB", "#F0E442", GREEN, PURPLE)
-HOW = """Times are medians; lines through dots and “middle half” show between which times half of the rounds lie. The
-benchmarks of a group were run in turn, in several passes, so that whatever slows the machine for a while slows all of
-them. “First call” holds everything that is done once: building, planning, lowering. A peer stands with its fastest
-way. J / f is the time of the Jacobian by that of the function."""
+HOW = """Times are medians; lines through dots and “middle half” show between which times half of the rounds lie. What
+is compared was run one after the other, in several passes, so that what slows the machine for a while slows all of it.
+“First call” holds everything that is done once: building, planning, lowering. A peer stands with its fastest way. J / f
+is the time of the Jacobian by that of the function."""
 STAGES = """The first call of our modes, cut into what it does, at the largest size of each problem. The number beside a
 bar is its whole time."""
 ROOFLINE = """Which share of what this machine can do our later calls get: flops beside the rate at which NumPy

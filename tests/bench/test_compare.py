@@ -61,6 +61,24 @@ def test_noise_is_no_change(tmp_path: Path) -> None:
     assert verdicts(tmp_path, rounds(1.0, spread=0.6, seed=1), rounds(1.15, spread=0.6, seed=2)) == [SAME]
 
 
+def test_other_programs_that_slow_most_rounds_are_no_change(tmp_path: Path) -> None:
+    assert verdicts(tmp_path, rounds(1.0), [*rounds(3.0), 1.01]) == [SAME]
+
+
+def test_time_without_a_processor_is_no_change(tmp_path: Path) -> None:
+    def once(median: float, share: float) -> Path:
+        return made_at(tmp_path, entry("test_it", rounds(median), cpu_share=share))
+
+    for factor, share, expected in ((1.8, 0.5, SAME), (2.5, 0.5, SLOWER), (1.8, 1.0, SLOWER)):
+        pair = read(once(1.0, 1.0)), read(once(factor, share))
+        assert [c.verdict for c in compare.compare(*pair).changes] == [expected]
+        assert [c.verdict for c in compare.compare(*pair[::-1]).changes] == [FASTER if expected == SLOWER else SAME]
+
+
+def made_at(tmp_path: Path, one: Any) -> Path:
+    return write(tmp_path / "one.json", [one])
+
+
 def test_two_rounds_say_nothing(tmp_path: Path) -> None:
     assert verdicts(tmp_path, [1.0, 1.0], [9.0, 9.0]) == [UNSURE]
 

@@ -26,13 +26,13 @@ def test_passes_become_one_entry() -> None:
     entries = [
         entry("test_it[a-pass1of2]", [1.0, 2.0], params={"library": "a", "bench_pass": 0}, size="3"),
         entry("test_it[b-pass1of2]", [5.0]),
-        entry("test_it[a-pass2of2]", [3.0, 4.0, 5.0], params={"library": "a", "bench_pass": 1}, size="3"),
+        entry("test_it[a-pass2of2]", [3.0, 4.0, 5.0], params={"library": "a", "bench_pass": 1}, cpu_share=0.5),
         entry("test_it[b-pass2of2]", [7.0]),
     ]
     a, b = merged(entries)
     assert a["name"] == "test_it[a]" and a["fullname"].endswith("::test_it[a]") and a["params"] == {"library": "a"}
     assert a["stats"]["data"] == [1.0, 2.0, 3.0, 4.0, 5.0] and a["stats"]["median"] == 3.0
-    assert a["extra_info"] == {"size": "3", "blocks": [2, 3]}
+    assert a["extra_info"] == {"size": "3", "blocks": [2, 3], "cpu_share": 0.5}
     assert b["stats"]["data"] == [5.0, 7.0] and b["params"] is None
 
 
@@ -84,12 +84,11 @@ def test_progress_says_what_runs_and_what_is_left(out: io.StringIO, live: bool) 
     assert shown.count("\n") == (0 if live else 3)
 
 
-def test_a_late_run_is_content_with_one_pass() -> None:
+def test_when_the_time_is_over_one_pass_must_do() -> None:
     rounds = InterleavedRounds(2, seconds=1e-9)
-    rounds._share = {"a": 0.5}
-    with pytest.raises(pytest.skip.Exception, match="late"):
-        rounds.pytest_runtest_setup(SimpleNamespace(nodeid="a", callspec=SimpleNamespace(params={"bench_pass": 1})))
-    rounds.pytest_runtest_setup(SimpleNamespace(nodeid="a", callspec=SimpleNamespace(params={"bench_pass": 0})))
+    with pytest.raises(pytest.skip.Exception, match="the time is over"):
+        rounds.pytest_runtest_setup(SimpleNamespace(callspec=SimpleNamespace(params={"bench_pass": 1})))
+    rounds.pytest_runtest_setup(SimpleNamespace(callspec=SimpleNamespace(params={"bench_pass": 0})))
 
 
 # ---- a real run ------------------------------------------------------------------------------------------------------
@@ -128,6 +127,7 @@ def test_a_run_writes_what_it_measured(measured: tuple[subprocess.CompletedProce
     run = read(out)
     sums = [r for r in run.results if r.problem == "sum"]
     assert [r.size for r in sums] == ["10", "20"] and all(len(r.blocks) == 2 for r in sums)
+    assert all(0 < r.extra["cpu_share"] <= 1 for r in sums)
     assert set(run.calibration) == {
         *("copy_bytes_per_s", "gemm_float64_flops_per_s", "gemm_float32_flops_per_s", "call_seconds"),
     }
