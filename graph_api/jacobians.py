@@ -185,7 +185,7 @@ def hessian(
     structure like `xs` of structures like `xs`
         Block (i, j) of shape ``xs[i].shape + xs[j].shape``.
     """
-    options = options_for("hessian", "forward" if mode == "auto" else mode, format, max_bytes, symmetric=True)
+    options = options_for("hessian", mode, format, max_bytes, symmetric=True)
     with graph_of([y], "y").name_scope(name):
         _, sources = _ends([y], xs, "hessian")
         plan, path = _hessian_plan([y], sources, options)
@@ -216,7 +216,7 @@ def hessians(
     list
         One tensor per x, of shape ``x.shape + x.shape``; None for an x that no y depends on.
     """
-    options = options_for("hessians", "forward", "dense", None, symmetric=True)
+    options = options_for("hessians", "auto", "dense", None, symmetric=True)
     with graph_of(ys, "ys").name_scope(name):
         first = gradients(ys, xs, aggregation_method=aggregation_method)
         found: list[Any] = []
@@ -240,7 +240,7 @@ def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Any:
     name : str
         Scope of the new operations.
     """
-    options = options_for("hessian_diag", "forward", "csr", None, symmetric=True)
+    options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
     found = []
     with graph_of([y], "y").name_scope(name):
         for x in nest.flatten(xs):

@@ -71,7 +71,10 @@ class Chain:
 
 
 def find_cuts(path: Path, nodes: Sequence[Node], sources: Sequence[int], target: int) -> list[tuple[int, int]]:
-    """The values between that everything goes through: number and position (how many nodes come before it)."""
+    """The values between that everything goes through: number and position (how many nodes come before it).
+
+    Complex ones are left out: a matrix of gradients there is not one to multiply with.
+    """
     last = {target: len(nodes)}
     for i, node in enumerate(nodes):
         for x in node.inputs:
@@ -86,7 +89,9 @@ def find_cuts(path: Path, nodes: Sequence[Node], sources: Sequence[int], target:
                 open_until[slot] = last[slot]
         open_until = {slot: end for slot, end in open_until.items() if end > i}
         if len(open_until) == 1 and target not in open_until:
-            cuts.append((next(iter(open_until)), i + 1))
+            (slot,) = open_until
+            if not path.values[slot].dtype.is_complex:
+                cuts.append((slot, i + 1))
     return cuts
 
 

@@ -6,7 +6,7 @@ and can be differentiated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from engine.jacobian.plan import Plan
 from engine.jacobian.sweeps import Pass
 from engine.jacobian.symmetric import Mirrored, Transposed
 from engine.op import Node
-from engine.ops.compare import where
+from engine.ops.compare import cast, where
 from engine.ops.creation import ones_like
 from engine.ops.filling import one_hot
 from engine.ops.joining import concat
@@ -45,8 +45,11 @@ def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
         Matrices of shape (target's size, source's size); for a `Scattered` block of a plan for sparse results the
         numbers alone, in CSR order. None for a block that is zero.
     """
-    nodes = [path.nodes[k] for k in plan.kept]
-    results = [_swept(one, chunk, path, nodes) for one, chunk in zip(plan.passes, plan.chunks, strict=True)]
+    return placed(plan, path, [joined(parts(plan, path, number)) for number in range(len(plan.passes))])
+
+
+def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The blocks, from what each pass gives for each of the values it reads."""
     dtypes = [dtype_of(path.values[slot]).numpy for slot in path.sources]
     return [
         [
@@ -62,28 +65,39 @@ def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
 # ---- sweeps ----------------------------------------------------------------------------------------------------------
 
 
-def _swept(one: Pass, chunk: int, path: Path, nodes: Sequence[Node]) -> list[Any]:
-    """Per value read, its results: matrices of shape (seeds, the value's size)."""
+def parts(plan: Plan, path: Path, number: int) -> Iterator[list[Any]]:
+    """The chunks of pass `number`, one after the other.
+
+    Each is a list with a matrix of shape (seeds of the chunk, the value's size) per value read, of the sources' dtypes.
+    """
+    one, nodes = plan.passes[number], [path.nodes[k] for k in plan.kept]
     if one.count == 0:
-        return []
+        return
     if one.chain is not None:
-        return _chained(one.chain, one, path, nodes)
+        yield _chained(one.chain, one, path, nodes)
+        return
+    for found in _plainly(one, plan.chunks[number], path, nodes):
+        yield (found if one.direction == "reverse" else [cast(m, dtype_of(path.values[one.group.slot])) for m in found])
+
+
+def _plainly(one: Pass, chunk: int, path: Path, nodes: Sequence[Node]) -> Iterator[list[Any]]:
+    """The chunks of a pass without products over cuts. What a forward walk finds has the dtype of its end."""
     reads = [path.values[slot] for slot in one.reads]
     start = path.values[one.group.slot]
     walk = _walk(one.direction, nodes, start, reads)
     if one.count == 1 and one.group.index is None:
         # one seed of ones needs no batch
         found = walk(ones_like(start))
-        return [
-            reshape(_filled(g, x), (1, path.size(slot))) for g, x, slot in zip(found, reads, one.reads, strict=True)
-        ]
-    parts = []
+        yield [reshape(_filled(g, x), (1, path.size(slot))) for g, x, slot in zip(found, reads, one.reads, strict=True)]
+        return
     for first in range(0, one.count, chunk):
         count = min(chunk, one.count - first)
-        parts.append(_batched(walk, _seeds(one, path, first, count), count, path, one.reads))
-    if len(parts) == 1:
-        return parts[0]
-    return [concat(list(same), 0) for same in zip(*parts, strict=True)]
+        yield _batched(walk, _seeds(one, path, first, count), count, path, one.reads)
+
+
+def joined(chunks: Iterable[Sequence[Any]]) -> list[Any]:
+    """Chunks put together: matrices of shape (seeds, the value's size)."""
+    return [same[0] if len(same) == 1 else concat(list(same), 0) for same in zip(*chunks, strict=True)]
 
 
 def _walk(direction: str, nodes: Sequence[Node], start: Any, ends: Sequence[Any]) -> Callable[[Any], list[Any]]:
@@ -136,11 +150,11 @@ def _chained(chain: Chain, one: Pass, path: Path, nodes: Sequence[Node]) -> list
     points = [one.reads, *[(cut,) for cut in chain.cuts], (one.group.slot,)]
 
     def matrices(step: Step) -> list[tuple[Any, bool]]:
-        """Per value at the lower point a matrix, and whether it is transposed."""
+        """Per value at the lower point a matrix of its dtype, and whether it is transposed."""
         if isinstance(step, Product):
             ((left, flipped),) = matrices(step.left)
             return [
-                (matmul(left, right, transpose_a=flipped, transpose_b=other), False)
+                (matmul(cast(left, dtype_of(right)), right, transpose_a=flipped, transpose_b=other), False)
                 for right, other in matrices(step.right)
             ]
         low, high = points[step.low], points[step.high]
@@ -164,14 +178,16 @@ def _chained(chain: Chain, one: Pass, path: Path, nodes: Sequence[Node]) -> list
             found = []
             for slot in low:
                 walk = _walk("forward", nodes, path.values[slot], [path.values[high]])
-                found += _batched(walk, _identity(path, slot), path.size(slot), path, [high])
+                (pushed,) = _batched(walk, _identity(path, slot), path.size(slot), path, [high])
+                found.append(cast(pushed, dtype_of(path.values[slot])))
             return found
         walk = _walk("forward", nodes, path.values[low[0]], [path.values[high]])
         found = []
         for matrix, flipped in matrices(step.seeds):
-            columns = matrix if flipped else transpose(matrix)
+            columns = cast(matrix if flipped else transpose(matrix), dtype_of(path.values[low[0]]))
             count = columns.shape[0]
-            found += _batched(walk, reshape(columns, (count, *path.shape(low[0]))), count, path, [high])
+            (pushed,) = _batched(walk, reshape(columns, (count, *path.shape(low[0]))), count, path, [high])
+            found.append(cast(pushed, dtype_of(matrix)))
         return found
 
     return [transpose(m) if flipped else m for m, flipped in matrices(chain.step)]
@@ -185,7 +201,7 @@ def _identity(path: Path, slot: int) -> np.ndarray:
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _block(block: Any, results: list[list[Any]], shape: tuple[int, int], values_only: bool) -> Any:
+def _block(block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int], values_only: bool) -> Any:
     if block is None:
         return None
     if isinstance(block, Whole):
@@ -206,12 +222,12 @@ def _block(block: Any, results: list[list[Any]], shape: tuple[int, int], values_
     return reshape(place_op(values, flat, size=shape[0] * shape[1], distinct=True), shape)
 
 
-def _whole(block: Whole, results: list[list[Any]]) -> Any:
+def _whole(block: Whole, results: Sequence[Sequence[Any]]) -> Any:
     found = results[block.result.number][block.result.read]
     return transpose(found) if block.forward else found
 
 
-def _entries(block: Scattered, results: list[list[Any]]) -> Any:
+def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
     """The numbers of a scattered block, in CSR order."""
     flat = [reshape(results[r.number][r.read], (-1,)) for r in block.results]
     joined = flat[0] if len(flat) == 1 else concat(flat, 0)

@@ -214,7 +214,7 @@ class TapeDerivatives:
         array([[8., 8.],
                [8., 2.]], dtype=float32)
         """
-        options = options_for("hessian", "forward" if mode == "auto" else mode, format, max_bytes, symmetric=True)
+        options = options_for("hessian", mode, format, max_bytes, symmetric=True)
         targets, flat = self._start(target, sources)
         found = self._hessian(targets, flat, options, format)
         self._finish()
@@ -222,7 +222,7 @@ class TapeDerivatives:
 
     def hessian_diag(self, target: Any, sources: Any) -> Any:
         """The diagonal of the Hessian of the sum of `target`'s elements, in the shapes of the sources."""
-        options = options_for("hessian_diag", "forward", "csr", None, symmetric=True)
+        options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
         targets, flat = self._start(target, sources)
         found = []
         for source in flat:

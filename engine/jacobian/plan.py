@@ -8,6 +8,7 @@ memory at once. Plans are cached by the structure of the path.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from engine.errors import InvalidArgumentError
 from engine.jacobian.cost import flops
 from engine.jacobian.ends import Part, peel_sources, peel_targets, whole_ends
 from engine.jacobian.layout import Block, Layout, Scattered
@@ -91,6 +93,18 @@ class Plan:
         """Number of seeds over all sweeps."""
         return sum(p.count for p in self.passes)
 
+    def in_chunks(self, count: int) -> Plan:
+        """The same plan with its seeds in at least `count` chunks of about equal size, if there are so many seeds.
+
+        Passes that multiply over cuts, and those of one seed, stay whole. Numbers are the same for any chunking, to
+        rounding where a contraction is split; for one and the same chunking they are the same to the bit, wherever the
+        chunks are evaluated.
+        """
+        free = sum(p.count for p in self.passes if p.chain is None)
+        most = max(1, -(-free // max(count, 1)))
+        chunks = [c if p.chain else min(c, most) for p, c in zip(self.passes, self.chunks, strict=True)]
+        return dataclasses.replace(self, chunks=chunks)
+
     def __str__(self) -> str:
         """The plan in words, one sweep a line."""
         lines = [f"Jacobian of {len(self.blocks)} target(s), {len(self.blocks[0]) if self.blocks else 0} source(s)"]
@@ -141,13 +155,15 @@ class _Candidate:
 
 
 def _made(path: Path, options: Options, sparsity: Any) -> Plan:
-    candidates = _candidates(path, options, sparsity)
+    complex_ends = any(path.values[slot].dtype.is_complex for slot in (*path.sources, *path.targets))
+    mode = _mode(options, complex_ends)
+    candidates = _candidates(path, mode, sparsity)
     best = min(candidates, key=lambda c: c.time)
     layout = Layout(path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.passes)
     m, n = range(len(path.targets)), range(len(path.sources))
     blocks: list[list[Any]] = [[layout.block(i, j, options.values_only) for j in n] for i in m]
     shapes = [[(path.size(t), path.size(s)) for s in path.sources] for t in path.targets]
-    if options.symmetric:
+    if options.symmetric and not complex_ends:
         blocks = symmetrised(blocks, shapes)
     left = {id(node) for node in best.nodes}
     chunks, peak = _chunks(path, best, options, blocks, shapes)
@@ -162,22 +178,38 @@ def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     return Plan(options, best.passes, chunks, blocks, kept, shapes, dict(path.used), facts)
 
 
+def _mode(options: Options, complex_ends: bool) -> str:
+    """In which direction to sweep.
+
+    A row is a gradient. Where source or target is complex, that is not the row of a matrix that a forward walk
+    multiplies with. A Hessian is cheapest forward over reverse.
+    """
+    if not complex_ends:
+        return "forward" if options.symmetric and options.mode == "auto" else options.mode
+    if options.mode == "forward":
+        raise InvalidArgumentError(
+            "jacobian: argument `mode` must be auto or reverse where a target or source is complex, since a row is the "
+            "gradient of an element of the target; got 'forward'"
+        )
+    return "reverse"
+
+
 # ---- candidates ------------------------------------------------------------------------------------------------------
 
 
-def _candidates(path: Path, options: Options, sparsity: Any) -> list[_Candidate]:
+def _candidates(path: Path, mode: str, sparsity: Any) -> list[_Candidate]:
     rows, columns = whole_ends(path)
     if sparsity is not None:
-        return [_candidate(path, path.nodes, rows, columns, options.mode, "pattern given", sparsity)]
-    found = [_candidate(path, path.nodes, rows, columns, options.mode, "as it is")]
+        return [_candidate(path, path.nodes, rows, columns, mode, "pattern given", sparsity)]
+    found = [_candidate(path, path.nodes, rows, columns, mode, "as it is")]
     peeled = peel_targets(path)
     if _differs(peeled, rows):
-        found.append(_candidate(path, path.nodes, peeled, columns, options.mode, "targets peeled"))
+        found.append(_candidate(path, path.nodes, peeled, columns, mode, "targets peeled"))
         rows = peeled
     columns_behind, nodes = peel_sources(path, rows)
     if len(nodes) < len(path.nodes):
-        found.append(_candidate(path, nodes, rows, columns_behind, options.mode, "sources peeled"))
-    if options.mode == "auto":
+        found.append(_candidate(path, nodes, rows, columns_behind, mode, "sources peeled"))
+    if mode == "auto":
         best = min(found, key=lambda c: c.time)
         apart = _set_apart(path, best)
         if apart is not None:

@@ -205,6 +205,8 @@ class Cover:
         near = {id(n) for n in self._near_nodes("reverse", self._number(self.targets, target.slot))}
         nodes = [n for n in self.nodes if id(n) in near]
         directions = ("reverse", "forward") if mode == "auto" else (mode,)
+        if any(self.path.values[s].dtype.is_complex for s in (target.slot, *sources)):
+            return one
         chain = plan_chain(self.path, nodes, sources, target.slot, self.path.size(target.slot), directions)
         if chain.time >= one.time or (isinstance(chain.step, Sweep) and chain.step.seeds is None):
             return one

@@ -1,0 +1,61 @@
+"""One function's Jacobian in both front ends, and row by row by gradients, to hold it against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import graph_api
+import tape_api
+
+Function = Callable[..., Any]
+"""``fn(tf, *tensors)``: a tensor, with either front end for `tf`."""
+
+
+def on_tape(fn: Function, *values: Any, method: str = "jacobian", **options: Any) -> Any:
+    """What a tape's method gives for a function of constants: a list with an entry per value."""
+    tensors = [tape_api.constant(v) for v in values]
+    with tape_api.GradientTape() as tape:
+        tape.watch(tensors)
+        y = fn(tape_api, *tensors)
+    return getattr(tape, method)(y, tensors, **options)
+
+
+def in_graph(fn: Function, *values: Any, method: str = "jacobian", **options: Any) -> Any:
+    """What a session gives for a function of placeholders: a list with an entry per value; None where there is none."""
+    tf = graph_api
+    with tf.Graph().as_default():
+        xs = [tf.placeholder(np.asarray(v).dtype, np.shape(v)) for v in values]
+        found = getattr(tf, method)(fn(tf, *xs), xs, **options)
+        with tf.Session() as session:
+            fed = dict(zip(xs, values, strict=True))
+            return tape_api.nest.map_structure(lambda x: None if x is None else session.run(x, fed), found)
+
+
+def row_by_row(fn: Function, *values: Any) -> list[np.ndarray]:
+    """A matrix per value, of shape (elements of the target, elements of the value): each row is one gradient."""
+    tensors = [tape_api.constant(v) for v in values]
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(tensors)
+        y = fn(tape_api, *tensors)
+        elements = tape_api.unstack(tape_api.reshape(y, [-1])) if np.size(y) else []
+    rows = [[tape.gradient(e, x, unconnected_gradients="zero") for x in tensors] for e in elements]
+    return [
+        np.stack([np.reshape(row[j].numpy(), -1) for row in rows]) if rows else np.zeros((0, np.size(v)))
+        for j, v in enumerate(values)
+    ]
+
+
+def matrix(found: Any, like: np.ndarray) -> np.ndarray:
+    """A block as a matrix: zeros for None, dense for sparse."""
+    if found is None:
+        return np.zeros_like(like)
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found).reshape(like.shape)
+
+
+def points(*shapes: Sequence[int], seed: int = 0) -> list[np.ndarray]:
+    """Arrays of numbers between 0.5 and 1.5."""
+    rng = np.random.default_rng(seed)
+    return [rng.uniform(0.5, 1.5, shape) for shape in shapes]
