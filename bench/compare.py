@@ -77,7 +77,7 @@ class Comparison:
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing in common"
         lines = [
             f"{len(self.changes)} benchmarks in both runs: {said}.",
-            f"“Slower”, “faster”: by over {self.effect:.0%} in all of the 95 % bootstrap interval, and in the best round.",
+            f"“Slower”, “faster”: over {self.effect:.0%} in all of the 95 % bootstrap interval and in the best round.",
             self.machines.words,
         ]
         peers = sum(c.verdict == SLOWER and not c.after.ours for c in self.changes)

@@ -15,7 +15,7 @@ from bench.calibrate import described
 from bench.plots import Curve, Dot, dots, scaling, shares, styles
 from bench.results import OURS, Result, Run, axis, chosen, modes, problems, read, sizes
 from bench.svg import GREEN, ORANGE, PURPLE, SKY, Style
-from bench.text import as_markdown, duration
+from bench.text import as_markdown, duration, filled
 
 TITLE = "What Jacobians cost in graph mode and in tape mode"
 PART_COLOURS = (SKY, ORANGE, "#BBBBBB", "#F0E442", GREEN, PURPLE)
@@ -90,7 +90,7 @@ def sections(measured: Run) -> list[str]:
     body = [page.verdict(sentence) for sentence in tables.verdicts(results)]
     body.append(f"<p>{HOW}</p>")
     if rows := tables.summary(results):
-        body += ["<h2>All problems</h2>", overview(results, looks), page.wide(page.table(tables.SUMMARY, rows))]
+        body += ["<h2>All problems</h2>", overview(results, looks), page.wide(_table(tables.SUMMARY, rows))]
     body += [part for name, found in _suite(results).items() for part in problem_section(name, found, looks)]
     body += _stages_section(results)
     body += _roof_section(results, measured.calibration, looks)
@@ -100,6 +100,11 @@ def sections(measured: Run) -> list[str]:
         head = ("the machine", "its ceiling")
         body += ["<h2>The machine</h2>", page.table(head, described(measured.calibration))]
     return body
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    shown = filled([head, *rows])
+    return page.table(shown[0], shown[1:])
 
 
 def _suite(results: Sequence[Result]) -> dict[str, list[Result]]:
@@ -134,7 +139,7 @@ def problem_section(name: str, results: Sequence[Result], looks: dict[str, Style
     for one in sizes(results):
         found = [r for r in results if r.size == one]
         body.append(
-            page.details(f"Numbers at size {one}" if one else "Numbers", page.table(tables.WAYS, tables.ways(found)))
+            page.details(f"Numbers at size {one}" if one else "Numbers", _table(tables.WAYS, tables.ways(found)))
         )
     return body
 
@@ -209,9 +214,9 @@ def as_text_page(measured: Run) -> str:
         ("Beside the Jacobians", tables.OTHERS, tables.other_rows(results)),
     ):
         if rows:
-            parts += [f"## {title}", as_markdown([head, *rows])]
+            parts += [f"## {title}", as_markdown(filled([head, *rows]))]
     for problem, size, found in tables.cases(results):
-        parts += [f"## {problem} {size}".rstrip(), as_markdown([tables.WAYS, *tables.ways(found)])]
+        parts += [f"## {problem} {size}".rstrip(), as_markdown(filled([tables.WAYS, *tables.ways(found)]))]
     if measured.calibration:
         parts += ["## The machine", as_markdown([("what", "ceiling"), *described(measured.calibration)], words=1)]
     return "\n\n".join(parts) + "\n"

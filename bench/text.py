@@ -37,6 +37,12 @@ def _with_unit(value: float | None, units: Sequence[tuple[float, str]], last: tu
     return f"{readable(value / scale)} {unit}"
 
 
+def filled(rows: Sequence[Sequence[str]], words: int = 2) -> list[list[str]]:
+    """A table without the columns that say nothing; the first row is the head, the first `words` columns stay."""
+    kept = [i for i in range(len(rows[0])) if i < words or any(row[i] != DASH for row in rows[1:])]
+    return [[row[i] for i in kept] for row in rows]
+
+
 def as_text(rows: Sequence[Sequence[str]], words: int = 2) -> str:
     """A table for a terminal; the first row is the head, the first `words` columns are words, the others numbers."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]

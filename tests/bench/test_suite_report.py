@@ -16,7 +16,7 @@ from bench.measure import measure, write_json
 from bench.plots import Curve, Dot, dots, scaling, shares, short, styles
 from bench.results import Run, axis, chosen, first_call, modes, problems, read, sizes
 from bench.svg import MARKERS, Style, Svg, log_scale
-from bench.text import amount, as_markdown, duration, times
+from bench.text import amount, as_markdown, duration, filled, times
 from tests.bench import made
 
 
@@ -136,6 +136,10 @@ def test_the_csv_holds_every_result(run: Run) -> None:
 )
 def test_numbers_have_units(shown: str, expected: str) -> None:
     assert shown == expected
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    assert filled([("a", "b", "c", "d"), ("–", "–", "–", "1")]) == [["a", "b", "d"], ["–", "–", "1"]]
 
 
 def test_markdown_escapes_bars() -> None:
