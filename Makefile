@@ -10,11 +10,13 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 VENV_PEERS ?= .venv-peers
+VENV_ORACLES ?= .venv-oracles
 # `make test LINT=` leaves the linters out
 LINT ?= lint
 
 BIN := $(VENV)/bin
 PEERS_BIN := $(VENV_PEERS)/bin
+ORACLES_BIN := $(VENV_ORACLES)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
@@ -42,8 +44,8 @@ bench: $(VENV_PEERS)/.for-peers
 	$(PEERS_BIN)/python -m bench run --full --json report/bench.json
 	$(PEERS_BIN)/python -m bench report report/bench.json
 
-peers: $(VENV_PEERS)/.for-peers
-	$(PEERS_BIN)/python -m pytest -q -m peer tests
+peers: $(VENV_ORACLES)/.for-oracles
+	$(ORACLES_BIN)/python -m pytest -q -m peer tests
 
 $(VENV)/.for-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python $(PIP) -e '.[test,lint,report]'
@@ -57,7 +59,11 @@ $(VENV_PEERS)/.for-peers: pyproject.toml | $(PEERS_BIN)/python
 	$(PEERS_BIN)/python $(PIP) -e '.[test,report,peers]'
 	touch $@
 
-$(BIN)/python $(PEERS_BIN)/python:
+$(VENV_ORACLES)/.for-oracles: pyproject.toml | $(ORACLES_BIN)/python
+	$(ORACLES_BIN)/python $(PIP) -e '.[test,report,oracles]'
+	touch $@
+
+$(BIN)/python $(PEERS_BIN)/python $(ORACLES_BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'No Python >= 3.11 found; say where it is: make PYTHON=/path/to/python3' >&2; exit 1; }
 	$(PYTHON) -m venv $(@:/bin/python=) || { rm -rf $(@:/bin/python=); exit 1; }
 

@@ -20,8 +20,9 @@ from engine.op import Node
 from engine.program import Program, lower
 from engine.program.lower import needed_nodes
 from engine.tape import paused
-from engine.trace import Trace, constant_value
+from engine.trace import Symbol, Trace, constant_value
 from engine.value import Value, aval_of
+from engine.variable import read_variable
 
 
 class JacobianPlan:
@@ -135,10 +136,21 @@ def bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
 
 def _known(trace: Trace, x: Any) -> Any:
     """A value beside the path as a constant."""
-    array = x._array if isinstance(x, EagerTensor) else constant_value(x) if isinstance(x, Value) else x
+    array = x._array if isinstance(x, EagerTensor) else _computed(x) if isinstance(x, Symbol) else x
+    if isinstance(array, Value):
+        array = constant_value(array)
     if array is None:
         raise InvalidArgumentError(
             f"jacobian_plan: the plan is a function of its sources, but the path also takes {x!r}, whose value is not "
             f"known; give it as a source, or make it a constant"
         )
-    return trace.operand(np.asarray(array) if not isinstance(array, tuple) else array)
+    return trace.operand(array if isinstance(array, tuple) else np.asarray(array))
+
+
+def _computed(x: Symbol) -> np.ndarray | None:
+    """The value of a symbol that follows from constants alone, or None."""
+    nodes = needed_nodes(x.trace.nodes, [x], (), lambda node: ())
+    if any(node.op.stateful or node.op is read_variable for node in nodes):
+        return None
+    program, _, _ = lower(nodes, [], [x])
+    return np.asarray(program()[0])
