@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import nest
-from engine.aval import format_shape
+from engine.aval import compatible, format_shape
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.forward import forward
 from engine.indexed_slices import IndexedSlices
@@ -17,7 +18,7 @@ from engine.jacobian.bound import bound
 from engine.jacobian.evaluate import evaluate
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
-from engine.jacobian.results import SparseJacobian, options_for, pattern_given, sparse_block
+from engine.jacobian.results import SparseJacobian, options_for, pattern_given, require_differentiable, sparse_block
 from engine.jacobian.rows import coupling
 from engine.jacobian.second import rowwise
 from engine.ops.creation import ones_like, zeros_like
@@ -25,7 +26,7 @@ from engine.ops.shape import reshape
 from engine.symbolic import ancestors, as_list
 from engine.symbolic import gradients as symbolic_gradients
 from engine.unconnected import UnconnectedGradients, as_policy
-from engine.value import Value, as_array, dtype_of, known_shape
+from engine.value import Value, as_array, aval_of, dtype_of, known_shape, shape_of
 from engine.variable import tracked_value
 from graph_api.gradients import gradients, graph_of
 from graph_api.variable import Variable
@@ -121,6 +122,7 @@ def jacobian_plan(
     """
     options = options_for("jacobian_plan", mode, format, max_bytes)
     targets, sources = _ends(ys, xs, "jacobian_plan")
+    require_differentiable("jacobian_plan", [*targets, *sources])
     path = _path(targets, sources, None)
     return bound(plan_for(path, options, _pattern("jacobian_plan", sparsity, targets, sources)), path, format)
 
@@ -159,7 +161,7 @@ def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = 
             )
         path = _path([target], [source], None)
         _require_rows_independent(path, target, source)
-        found = rowwise(path, mode)
+        found = rowwise(path, mode) if path.sources and path.targets else None
         full = shape + source_shape[1:]
         zeros = np.zeros(full, dtype_of(source).numpy)
         return _in_graph(zeros if found is None else reshape(found, full), target)
@@ -188,6 +190,7 @@ def hessian(
     options = options_for("hessian", mode, format, max_bytes, symmetric=True)
     with graph_of([y], "y").name_scope(name):
         _, sources = _ends([y], xs, "hessian")
+        require_differentiable("hessian", sources)
         plan, path = _hessian_plan([y], sources, options)
         found = _finished(plan, path, sources, sources, format, UnconnectedGradients.ZERO)
     return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in found])
@@ -245,6 +248,7 @@ def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Any:
     with graph_of([y], "y").name_scope(name):
         for x in nest.flatten(xs):
             _, (source,) = _ends([], [x], "hessian_diag")
+            require_differentiable("hessian_diag", [source])
             plan, path = _hessian_plan([y], [source], options)
             ((matrix,),) = _finished(plan, path, [source], [source], "csr", UnconnectedGradients.ZERO)
             found.append(reshape(matrix.diagonal(), known_shape(source, "hessian_diag")))
@@ -292,7 +296,8 @@ def hvp(y: Any, xs: Any, vectors: Any, name: str = "hvp") -> Any:
     with graph_of([y], "y").name_scope(name):
         first = symbolic_gradients([y], nest.flatten(xs), [ones_like(y)], unconnected_gradients="zero")
         first = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
-        found = jvp(first, nest.flatten(xs), nest.flatten(vectors))
+        _, sources = _ends([], xs, "hvp")
+        found = jvp(first, sources, _vectors("hvp", "vectors", vectors, sources))
     return nest.pack_sequence_as(xs, found)
 
 
@@ -348,19 +353,20 @@ def _finished(
 ) -> list[list[Any]]:
     """The blocks as the caller gets them."""
     blocks = evaluate(plan, path)
-    place: Callable[[Any, list[int]], int] = lambda x, slots: slots.index(path.slots[id(x)])  # noqa: E731
     found: list[list[Any]] = []
-    for i, y in enumerate(targets):
+    for y, row in zip(targets, _numbered(targets), strict=True):
         found.append([])
-        for j, x in enumerate(sources):
-            values = block = None
-            if dtype_of(y).is_differentiable and dtype_of(x).is_differentiable:
-                row, column = (
-                    (i, j) if len(blocks) == len(targets) else (place(y, path.targets), place(x, path.sources))
-                )
-                values, block = blocks[row][column], plan.blocks[row][column]
+        for x, column in zip(sources, _numbered(sources), strict=True):
+            known = row is not None and column is not None
+            values, block = (blocks[row][column], plan.blocks[row][column]) if known else (None, None)
             found[-1].append(_block(values, block, y, x, format, policy))
     return found
+
+
+def _numbered(side: Sequence[Any]) -> list[int | None]:
+    """Which of those that can be differentiated each is."""
+    number = itertools.count()
+    return [next(number) if dtype_of(x).is_differentiable else None for x in side]
 
 
 def _block(values: Any, block: Any, y: Any, x: Any, format: str, policy: UnconnectedGradients) -> Any:
@@ -384,7 +390,13 @@ def _vectors(name: str, argument: str, given: Any, sources: Sequence[Any]) -> li
     vectors = nest.flatten(given)
     if len(vectors) != len(sources):
         raise InvalidArgumentError(f"{name}: expected {len(sources)} {argument}, one per x; got {len(vectors)}")
-    return [
-        v if v is None or isinstance(v, Value) else as_array(v, dtype_of(x), f"{name}: {argument}")
-        for v, x in zip(vectors, sources, strict=True)
-    ]
+    found = []
+    for k, (v, x) in enumerate(zip(vectors, sources, strict=True)):
+        if v is not None and not isinstance(v, Value):
+            v = as_array(v, dtype_of(x), f"{name}: {argument}")
+        if v is not None and (dtype_of(v) is not dtype_of(x) or not compatible(shape_of(v), shape_of(x))):
+            raise InvalidArgumentError(
+                f"{name}: {argument}[{k}] must be {aval_of(x)} like its x; got {aval_of(v)}"
+            )
+        found.append(v)
+    return found

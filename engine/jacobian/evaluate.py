@@ -15,6 +15,7 @@ import engine.operators  # noqa: F401  (rules use Python's operators on values)
 from engine.batching import Batched, batch_level, unbatch
 from engine.forward import forward
 from engine.jacobian.chain import Chain, Product, Step
+from engine.jacobian.given import checked_block
 from engine.jacobian.layout import Scattered, Stacked, Whole
 from engine.jacobian.path import Path, between
 from engine.jacobian.plan import Plan
@@ -51,15 +52,21 @@ def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
 def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The blocks, from what each pass gives for each of the values it reads."""
     dtypes = [dtype_of(path.values[slot]).numpy for slot in path.sources]
-    return [
+    blocks = [
         [
             np.zeros(shape if not plan.options.values_only else 0, dtype)
             if block is not None and 0 in shape
-            else _block(block, results, shape, plan.options.values_only)
+            else None
+            if block is None
+            # a mirrored block comes from the derivatives with respect to another source
+            else cast(_block(block, results, shape, plan.options.values_only), dtype)
             for block, shape, dtype in zip(row, shapes, dtypes, strict=True)
         ]
         for row, shapes in zip(plan.blocks, plan.shapes, strict=True)
     ]
+    if plan.given is not None and blocks and blocks[0]:
+        return [[checked_block(plan, path, blocks[0][0])]]
+    return blocks
 
 
 # ---- sweeps ----------------------------------------------------------------------------------------------------------
@@ -77,7 +84,8 @@ def parts(plan: Plan, path: Path, number: int) -> Iterator[list[Any]]:
         yield _chained(one.chain, one, path, nodes)
         return
     for found in _plainly(one, plan.chunks[number], path, nodes):
-        yield (found if one.direction == "reverse" else [cast(m, dtype_of(path.values[one.group.slot])) for m in found])
+        forward = one.direction == "forward"
+        yield [cast(m, dtype_of(path.values[one.group.slot])) for m in found] if forward else found
 
 
 def _plainly(one: Pass, chunk: int, path: Path, nodes: Sequence[Node]) -> Iterator[list[Any]]:
@@ -202,8 +210,6 @@ def _identity(path: Path, slot: int) -> np.ndarray:
 
 
 def _block(block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int], values_only: bool) -> Any:
-    if block is None:
-        return None
     if isinstance(block, Whole):
         return _whole(block, results)
     if isinstance(block, Transposed):

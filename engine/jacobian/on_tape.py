@@ -19,7 +19,7 @@ from engine.jacobian.operator import JacobianOperator
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, plan_for
 from engine.jacobian.recorded import blocks_of, compiled_for
-from engine.jacobian.results import options_for, pattern_given, sparse_block
+from engine.jacobian.results import options_for, pattern_given, require_differentiable, sparse_block
 from engine.jacobian.second import (
     compiled_hessian,
     compiled_product,
@@ -88,7 +88,8 @@ class TapeDerivatives:
             ``"dense"``: a tensor. Sparse formats: a `scipy.sparse` array of shape (elements of the target, elements of
             the source). ``"operator"``: a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix.
         executor : concurrent.futures.Executor, optional
-            Where to evaluate blocks of seeds.
+            Where to sweep, a chunk of seeds at a time: processes, threads, Dask's ``client.get_executor()``. A plan in
+            one chunk is split into two per worker. The same chunks give the same bits as in one process.
 
         Returns
         -------
@@ -119,7 +120,7 @@ class TapeDerivatives:
         if format == "operator":
             found = self._operators(targets, flat)
         else:
-            pattern = _pattern(sparsity, targets, flat)
+            pattern = _pattern("jacobian", sparsity, targets, flat)
             found = self._blocks(targets, flat, options, pattern, format, policy, executor)
         self._finish()
         return nest.pack_sequence_as(target, [nest.pack_sequence_as(sources, row) for row in found])
@@ -158,7 +159,7 @@ class TapeDerivatives:
         """
         as_policy(unconnected_gradients)
         options = options_for("batch_jacobian", mode, "dense", None)
-        (one,), _ = self._start([target], [source])
+        (one,), (source,) = self._start([target], [source])
         shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
         if not shape or not source_shape or shape[0] != source_shape[0]:
             raise ShapeError(
@@ -303,8 +304,9 @@ class TapeDerivatives:
         """
         options = options_for("jacobian_plan", mode, format, max_bytes)
         targets, flat = self._start(target, sources)
+        require_differentiable("jacobian_plan", [*targets, *flat])
         path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets)
-        found = bound(plan_for(path, options, _pattern(sparsity, targets, flat)), path, format)
+        found = bound(plan_for(path, options, _pattern("jacobian_plan", sparsity, targets, flat)), path, format)
         self._finish()
         return found
 
@@ -333,7 +335,7 @@ class TapeDerivatives:
         rows = [i for i, t in enumerate(targets) if self._usable(t)]
         columns = [j for j, s in enumerate(wanted) if self._usable(s)]
         plan, found = blocks_of(
-            self._tape.nodes, [wanted[j] for j in columns], [targets[i] for i in rows], options, pattern
+            self._tape.nodes, [wanted[j] for j in columns], [targets[i] for i in rows], options, pattern, executor
         )
         results: list[list[Any]] = []
         for i, t in enumerate(targets):
@@ -354,7 +356,9 @@ class TapeDerivatives:
             )
         for s in wanted:
             if not self._usable(s):
-                raise InvalidArgumentError(f"hessian: the source {s!r} is not watched, or not of a floating dtype")
+                raise InvalidArgumentError(
+                    f"hessian: the source {s!r} is not watched, or not of a floating or complex dtype"
+                )
         what, values = self._compiled(targets, wanted, options, compiled_hessian)
         return [
             [
@@ -373,15 +377,15 @@ class TapeDerivatives:
         return JacobianOperator(walks[0], walks[1], ends[0], ends[1])
 
 
-def _pattern(sparsity: Any, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
+def _pattern(name: str, sparsity: Any, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
     if sparsity is None or isinstance(sparsity, str):
-        return pattern_given("jacobian", sparsity, (0, 0))
+        return pattern_given(name, sparsity, (0, 0))
     if len(targets) != 1 or len(flat) != 1:
         raise InvalidArgumentError(
-            f"jacobian: a `sparsity` pattern needs one target and one source; got {len(targets)} and {len(flat)}"
+            f"{name}: a `sparsity` pattern needs one target and one source; got {len(targets)} and {len(flat)}"
         )
-    sizes = [math.prod(known_shape(x, "jacobian")) for x in (targets[0], flat[0])]
-    return pattern_given("jacobian", sparsity, (sizes[0], sizes[1]))
+    sizes = [math.prod(known_shape(x, name)) for x in (targets[0], flat[0])]
+    return pattern_given(name, sparsity, (sizes[0], sizes[1]))
 
 
 def _like(flat: Sequence[Any], given: Any, name: str, argument: str) -> list[Any]:

@@ -77,6 +77,8 @@ class Plan:
         Number to contents of the index values that the plan holds for.
     facts : dict
         What it costs, for printing.
+    given : sparse.csr_array, or None
+        The caller's pattern, if it was made with one.
     """
 
     options: Options
@@ -87,6 +89,7 @@ class Plan:
     shapes: list[list[tuple[int, int]]]
     used: dict[int, np.ndarray]
     facts: dict[str, Any] = field(default_factory=dict)
+    given: Any = None
 
     @property
     def seeds(self) -> int:
@@ -175,7 +178,7 @@ def _made(path: Path, options: Options, sparsity: Any) -> Plan:
         "predicted seconds": best.time,
     }
     kept = tuple([k for k, node in enumerate(path.nodes) if id(node) in left])
-    return Plan(options, best.passes, chunks, blocks, kept, shapes, dict(path.used), facts)
+    return Plan(options, best.passes, chunks, blocks, kept, shapes, dict(path.used), facts, sparsity)
 
 
 def _mode(options: Options, complex_ends: bool) -> str:
@@ -199,7 +202,7 @@ def _mode(options: Options, complex_ends: bool) -> str:
 
 def _candidates(path: Path, mode: str, sparsity: Any) -> list[_Candidate]:
     rows, columns = whole_ends(path)
-    if sparsity is not None:
+    if sparsity is not None and any(t in path.live for t in path.targets):
         return [_candidate(path, path.nodes, rows, columns, mode, "pattern given", sparsity)]
     found = [_candidate(path, path.nodes, rows, columns, mode, "as it is")]
     peeled = peel_targets(path)
@@ -269,7 +272,7 @@ def _set_apart(path: Path, best: _Candidate) -> _Candidate | None:
     Partial separability of this kind goes back to Coleman and Verma, "The efficient computation of sparse Jacobian
     matrices using automatic differentiation" (1998).
     """
-    if not best.targets or any(p.is_dense for row in best.patterns for p in row):
+    if not best.targets or not best.sources or any(p.is_dense for row in best.patterns for p in row):
         return None
     row_split = [
         _full(path, g, np.asarray(sum(_counts(p, 1) for p in row)))

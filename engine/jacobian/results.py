@@ -13,6 +13,7 @@ from engine.errors import InvalidArgumentError
 from engine.jacobian.layout import Scattered
 from engine.jacobian.plan import MODES, Options
 from engine.ops.selection import pick_op, place_op
+from engine.value import dtype_of
 
 FORMATS = ("dense", "csr", "csc", "coo", "operator")
 
@@ -67,7 +68,7 @@ def sparse_block(block: Any, values: Any, shape: tuple[int, int], format: str, d
     """A block of a plan for sparse results, with its values; one that is zero has none."""
     if block is None:
         nothing = np.zeros(0, np.int32)
-        return SparseJacobian(np.zeros(0, dtype), nothing, np.zeros(shape[0] + 1, np.int32), shape, format)
+        return SparseJacobian(np.zeros(0, dtype) if values is None else values, nothing, np.zeros(shape[0] + 1, np.int32), shape, format)
     assert isinstance(block, Scattered)
     return SparseJacobian(values, block.indices, block.indptr, shape, format)
 
@@ -78,11 +79,22 @@ def options_for(name: str, mode: Any, format: Any, max_bytes: Any, symmetric: bo
         raise InvalidArgumentError(f"{name}: argument `mode` must be one of {', '.join(MODES)}; got {mode!r}")
     if format not in FORMATS:
         raise InvalidArgumentError(f"{name}: argument `format` must be one of {', '.join(FORMATS)}; got {format!r}")
-    if max_bytes is not None and not (isinstance(max_bytes, (int, np.integer)) and max_bytes > 0):
+    if max_bytes is not None and not (_is_integer(max_bytes) and max_bytes > 0):
         raise InvalidArgumentError(
             f"{name}: argument `max_bytes` must be a positive number of bytes; got {max_bytes!r}"
         )
     return Options(mode, format in ("csr", "csc", "coo"), None if max_bytes is None else int(max_bytes), symmetric)
+
+
+def _is_integer(x: Any) -> bool:
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+
+
+def require_differentiable(name: str, ends: Sequence[Any]) -> None:
+    """Raise unless all targets and sources are of a floating or complex dtype."""
+    for x in ends:
+        if not dtype_of(x).is_differentiable:
+            raise InvalidArgumentError(f"{name}: targets and sources must have a floating or complex dtype; got {x!r}")
 
 
 def pattern_given(name: str, sparsity: Any, shape: tuple[int, int]) -> Any:
@@ -91,13 +103,14 @@ def pattern_given(name: str, sparsity: Any, shape: tuple[int, int]) -> Any:
         return None
     if isinstance(sparsity, str):
         raise InvalidArgumentError(f"{name}: argument `sparsity` must be None, 'detect' or a matrix; got {sparsity!r}")
-    matrix = sparse.csr_array(sparsity)
-    if matrix.shape != shape:
+    if not sparse.issparse(sparsity):
+        sparsity = np.atleast_2d(np.asarray(sparsity))
+    if sparsity.shape != shape:
         raise InvalidArgumentError(
             f"{name}: argument `sparsity` must have the shape (elements of the target, elements of the source) = "
-            f"{shape}; got {matrix.shape}"
+            f"{shape}; got {sparsity.shape}"
         )
-    matrix = sparse.csr_array(matrix.astype(bool))
+    matrix = sparse.csr_array(sparsity).astype(bool)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix

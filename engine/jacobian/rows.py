@@ -49,7 +49,7 @@ def coupling(nodes: Sequence[Node], source: Any, target: Any, contents: Contents
 
 def _spreads(pattern: Pattern, shape: Any, rows: int) -> bool:
     """Whether elements depend on other rows than their own (also if they have none)."""
-    if pattern.is_zero:
+    if pattern.is_zero or rows == 0:
         return False
     if pattern.form != "map" or shape[:1] != (rows,):
         return rows > 1

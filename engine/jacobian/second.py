@@ -18,6 +18,7 @@ from engine.jacobian.cost import forward_time, reverse_time
 from engine.jacobian.evaluate import evaluate
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
+from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
@@ -106,6 +107,9 @@ def rowwise(path: Path, mode: str) -> Any:
         "forward": sum(forward_time(node, n) for node in path.nodes),
     }
     direction = min(times, key=lambda d: times[d]) if mode == "auto" else mode
+    if target.dtype.is_complex or source.dtype.is_complex:
+        # a row is a gradient
+        direction = "reverse"
     start, end, count, size = (target, shape, m, n) if direction == "reverse" else (source, source_shape, n, m)
     seeds = np.zeros((count, *end), dtype_of(start).numpy).reshape(count, end[0], count)
     seeds[np.arange(count), :, np.arange(count)] = 1
@@ -117,7 +121,7 @@ def rowwise(path: Path, mode: str) -> Any:
             (found,) = forward(path.nodes, [(source, seed)], [target])
         if found is None:
             return None
-        stacked = reshape(unbatch(found, level, count), (count, shape[0], size))
+        stacked = cast(reshape(unbatch(found, level, count), (count, shape[0], size)), source.dtype)
     return transpose(stacked, (1, 0, 2) if direction == "reverse" else (1, 2, 0))
 
 
