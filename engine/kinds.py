@@ -356,6 +356,7 @@ def general(
     multi: bool = False,
     stateful: bool = False,
     simplify: Any = None,
+    expand: Any = None,
     sparsity: Any = None,
     doc: str = "",
 ) -> Op:
@@ -374,6 +375,7 @@ def general(
         multi=multi,
         stateful=stateful,
         simplify=simplify,
+        expand=expand,
         sparsity=sparsity,
         doc=doc,
     )

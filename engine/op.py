@@ -76,6 +76,8 @@ class Op:
     specialize : callable, optional
         ``specialize(*inputs, **params) -> value or None``: the same result, to the bit, by simpler ops, once shapes are
         known; None where there is nothing simpler.
+    expand : callable, optional
+        ``expand(avals, params) -> sub-trace or None``: what the op stands for, once shapes are known.
     inline : callable, optional
         ``inline(avals, params) -> str or None``: what the kernel does as a Python expression of the operands ``{0}``,
         ``{1}``..., once shapes are known; None where the kernel must be called.
@@ -98,6 +100,7 @@ class Op:
     rows: Callable[..., Any] | None = None
     simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
     specialize: Callable[..., Any] | None = None
+    expand: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None
     inline: Callable[[Sequence[Aval], dict[str, Any]], str | None] | None = None
     doc: str = ""
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)

@@ -25,9 +25,10 @@ from engine.errors import InvalidArgumentError
 from engine.forward import forward
 from engine.jacobian.rows import coupling, culprit
 from engine.op import Node
+from engine.ops.checked import checked_op
 from engine.tape import paused
-from engine.trace import constant_value
-from engine.value import dtype_of, known_shape, shape_of
+from engine.trace import Trace, constant_value
+from engine.value import Value, aval_of, dtype_of, known_shape, shape_of
 
 
 def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> None:
@@ -44,22 +45,73 @@ def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> N
         return
     if coupling(nodes, source, target, constant_value) is None:
         return
-    outside = _outside(rows)
+    with paused():
+        values, tangents = _pushed(nodes, target, source)
+    if values:
+        RowsCheck(nodes, values, rows)(*tangents)
+
+
+def checked_rows(x: Any, nodes: Sequence[Node], target: Any, source: Any) -> Any:
+    """`x`, for a graph to hand on only if each row of `target` depends on the same row of `source` only.
+
+    Where structure tells, nothing is left to be checked; else the numbers decide whenever `x` is computed.
+    """
+    rows = known_shape(source, "batch_jacobian")[0]
+    if rows < 2 or coupling(nodes, source, target, constant_value) is None:
+        return x
+    values, tangents = _pushed(nodes, target, source)
+    return checked_op(x, *tangents, check=RowsCheck(nodes, values, rows)) if values else x
+
+
+class RowsCheck:
+    """Raises if tangents of `values`, the target being the last one, have left their rows. It can be pickled.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+    values : sequence of Value
+        Those that tangents are given of.
+    rows : int
+    """
+
+    def __init__(self, nodes: Sequence[Node], values: Sequence[Any], rows: int) -> None:
+        trace, of = Trace(), {}
+        for x in [x for node in nodes for x in (*node.inputs, *node.outputs)]:
+            if id(x) not in of:
+                of[id(x)] = trace.placeholder(aval_of(x if isinstance(x, Value) else np.asarray(x)))
+        self.nodes = [
+            Node(n.op, tuple([of[id(x)] for x in n.inputs]), {}, tuple([of[id(o)] for o in n.outputs])) for n in nodes
+        ]
+        self.values = [of[id(x)] for x in values]
+        self.rows = rows
+
+    def __call__(self, *tangents: Any) -> None:
+        """Check the tangents."""
+        outside = _outside(self.rows)
+        if not _spreads(tangents[-1], outside):
+            return
+        reached = {id(value): t for value, t in zip(self.values, tangents, strict=True)}
+        node = culprit(self.nodes, self.rows, reached, lambda value: _spreads(reached.get(id(value)), outside))
+        raise InvalidArgumentError(
+            f"batch_jacobian: the rows of the target are not independent: {_describe(node)} couples the {self.rows} "
+            f"rows of the source. Use jacobian for the full derivative"
+        )
+
+
+def _pushed(nodes: Sequence[Node], target: Any, source: Any) -> tuple[list[Any], list[Any]]:
+    """The values that depend on `source`, the target being the last one, and their tangents; nothing if it does not."""
+    shape = known_shape(source, "batch_jacobian")
+    outside = _outside(shape[0])
     random = np.random.default_rng(0).uniform(0.5, 1.5, shape)
     inside = ~outside.reshape(outside.shape + (1,) * (len(shape) - 1))
     tangent = np.where(inside, random, 0.0).astype(dtype_of(source).numpy)
-    values = [out for node in nodes for out in node.outputs]
-    with paused(), batch_level() as level:
-        found = forward(nodes, [(source, Batched(tangent, level))], [*values, target])
+    values = [out for node in nodes for out in node.outputs if out is not target] + [target]
+    with batch_level() as level:
+        found = forward(nodes, [(source, Batched(tangent, level))], values)
         tangents = [None if t is None else unbatch(t, level, len(outside)) for t in found]
-    if not _spreads(tangents[-1], outside):
-        return
-    reached = {id(value): t for value, t in zip(values, tangents[:-1], strict=True) if t is not None}
-    node = culprit(nodes, rows, reached, lambda value: _spreads(reached.get(id(value)), outside))
-    raise InvalidArgumentError(
-        f"batch_jacobian: the rows of the target are not independent: {_describe(node)} couples the {rows} rows of "
-        f"the source. Use jacobian for the full derivative"
-    )
+    if tangents[-1] is None:
+        return [], []
+    return [v for v, t in zip(values, tangents, strict=True) if t is not None], [t for t in tangents if t is not None]
 
 
 def _outside(rows: int) -> np.ndarray:

@@ -9,6 +9,7 @@ memory at once. Plans are cached by the structure of the path.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -125,7 +126,7 @@ class Plan:
 
 def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
     """The plan for a path: one made before for an equal path, or a new one."""
-    key = None if path.key is None or sparsity is not None else (path.key, options)
+    key = None if path.key is None else (path.key, options, fingerprint(sparsity))
     for plan in _plans.get(key, ()) if key is not None else ():
         if path.holds(plan.used):
             counters["reused"] += 1
@@ -137,6 +138,13 @@ def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
             _plans.pop(next(iter(_plans)))
         _plans.setdefault(key, []).append(plan)
     return plan
+
+
+def fingerprint(pattern: Any) -> Any:
+    """What tells a pattern of the caller's, in CSR form, from others; None for None."""
+    if pattern is None:
+        return None
+    return pattern.shape, hashlib.sha256(pattern.indptr.tobytes() + pattern.indices.tobytes()).digest()
 
 
 @dataclass(eq=False)

@@ -1,0 +1,142 @@
+"""A sparsity pattern of the caller's is not taken on trust: a probing product finds entries that it misses.
+
+Sweeps share seeds where the pattern says that they may. If it misses an entry, that number is lost, or ends up in
+another entry's place, and nothing shows it. So the Jacobian is multiplied with random vectors twice: by a walk, which
+knows of no pattern, and with the entries that were found. Where the two differ, an entry is missing.
+
+One vector would do to see it (a difference is zero with probability zero). With three, the differences in a row, seen
+as a vector, point along the column of the three vectors that belongs to the missing entry, and so give its name.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from engine.batching import Batched, batch_level, unbatch
+from engine.errors import InvalidArgumentError
+from engine.forward import forward
+from engine.jacobian.path import Path
+from engine.jacobian.plan import Plan
+from engine.ops.checked import checked_op
+from engine.ops.compare import cast
+from engine.ops.shape import reshape
+from engine.reverse import reverse
+from engine.value import dtype_of
+
+_PROBES = 3
+_MOST = 32
+"""Rows with a difference that are looked at for the name of an entry."""
+
+
+def checked_block(plan: Plan, path: Path, block: Any) -> Any:
+    """The block of the only target and source, as a value that raises if the pattern given for it misses an entry.
+
+    Parameters
+    ----------
+    plan : Plan
+        Made with a pattern.
+    path : Path
+    block : value, or None
+        A matrix, or the entries of the pattern in CSR order; None if the pattern is empty.
+    """
+    if 0 in plan.given.shape:
+        return block
+    (target,), (source,) = ([path.values[slot] for slot in side] for side in (path.targets, path.sources))
+    # a row is a gradient, which of complex numbers is not what a forward walk multiplies with
+    direction = "reverse" if dtype_of(target).is_complex or dtype_of(source).is_complex else "forward"
+    start, end = (target, source) if direction == "reverse" else (source, target)
+    shape = path.shape(path.slots[id(start)])
+    seeds = _probes(math.prod(shape)).reshape(_PROBES, *shape).astype(dtype_of(start).numpy)
+    with batch_level() as level:
+        walk = reverse if direction == "reverse" else forward
+        (found,) = walk(path.nodes, [(start, Batched(seeds, level))], [end])
+        if found is None:
+            return block
+        products = cast(reshape(unbatch(found, level, _PROBES), (_PROBES, -1)), dtype_of(source))
+    if block is None:
+        block = np.zeros(0 if plan.options.values_only else plan.given.shape, dtype_of(source).numpy)
+    colors = next((p.colors for p in plan.passes if p.direction == direction), None)
+    return checked_op(block, block, products, check=PatternCheck(plan.given, colors, direction == "reverse"))
+
+
+def _probes(size: int) -> np.ndarray:
+    return np.random.default_rng(0).uniform(0.5, 1.5, (_PROBES, size))
+
+
+@dataclass(frozen=True, eq=False)
+class PatternCheck:
+    """Raises if products with random vectors are not those of the entries found.
+
+    Attributes
+    ----------
+    pattern : sparse.csr_array
+        The pattern given.
+    colors : array of int, or None
+        Which columns (if `backwards`, rows) shared a seed.
+    backwards : bool
+        Whether the vectors are multiplied with from the left.
+    """
+
+    pattern: Any
+    colors: np.ndarray | None
+    backwards: bool
+
+    def __call__(self, block: Any, products: Any) -> None:
+        """Check a matrix, or the entries in CSR order, against the products."""
+        pattern = self.pattern
+        rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+        entries = block[rows, pattern.indices] if block.ndim == 2 else block
+        wide = np.result_type(entries.dtype, np.float32)
+        matrix = sparse.csr_array((entries.astype(wide), pattern.indices, pattern.indptr), shape=pattern.shape)
+        probed = sparse.csr_array(matrix.T.tocsr()) if self.backwards else matrix
+        probes = _probes(probed.shape[1]).astype(products.dtype).astype(wide)
+        expected = (probed @ probes.T).T
+        wrong = np.asarray(products, wide) - expected
+        size = abs(probed) @ probes[0] + np.abs(expected[0]) + np.abs(products[0])
+        # rounding: relative to the row, and a little relative to the largest, since rows may cancel
+        eps = np.finfo(products.dtype).eps
+        allowed = eps ** (2 / 3) * size + 32 * eps * np.max(size, initial=0, where=np.isfinite(size))
+        bad = np.flatnonzero(np.abs(wrong).max(axis=0) > allowed)
+        if len(bad):
+            self._complain(probed, probes, wrong[:, bad], bad, allowed[bad])
+
+    def _complain(self, probed: Any, probes: Any, wrong: Any, bad: np.ndarray, allowed: np.ndarray) -> None:
+        """Name an entry that explains the differences in its row alone; else the row."""
+        best: tuple[float, int, int] | None = None
+        for k in range(min(len(bad), _MOST)):
+            column, misfit = self._candidate(probed, probes, wrong[:, k], int(bad[k]))
+            within = 16 * allowed[k] / np.linalg.norm(wrong[:, k])
+            if misfit <= within and (best is None or misfit < best[0]):
+                best = misfit, int(bad[k]), column
+        if best is None:
+            what = f"entries in {'column' if self.backwards else 'row'} {bad[0]}"
+        else:
+            what = f"the entry {best[:0:-1] if self.backwards else best[1:]}"
+        more = f" (so many rows do not fit: {len(bad)})" if len(bad) > 1 else ""
+        raise InvalidArgumentError(
+            f"jacobian: the pattern given as argument `sparsity` misses {what}, where the derivative is not zero{more}. "
+            f"Rows are elements of the target, columns those of the source, in C order"
+        )
+
+    def _candidate(self, probed: Any, probes: Any, wrong: np.ndarray, row: int) -> tuple[int, float]:
+        """The column outside the pattern that explains a row's differences best, and the sine of the angle left."""
+        there = probed.indices[probed.indptr[row] : probed.indptr[row + 1]]
+        directions = probes
+        if self.colors is not None:
+            # what is missing was added to the entry whose seed it shares
+            shared = np.full(int(self.colors.max()) + 1, -1)
+            shared[self.colors[there]] = there
+            place = shared[self.colors]
+            directions = probes - np.where(place >= 0, probes[:, place], 0)
+        lengths = np.linalg.norm(directions, axis=0) * np.linalg.norm(wrong)
+        cosine = np.abs(wrong.conj() @ directions) / np.where(lengths > 0, lengths, 1)
+        cosine[there] = 0
+        column = int(np.argmax(cosine))
+        along = directions[:, column] / np.linalg.norm(directions[:, column])
+        rest = wrong - along * (along @ wrong)
+        return column, float(np.linalg.norm(rest) / np.linalg.norm(wrong))
