@@ -152,6 +152,8 @@ class Lowering(Slots):
         if op is constant:
             return (self.constant_slot(params["value"]),)
         avals = [self.avals[s] for s in inputs]
+        if op.expand is not None and (inner := op.expand(avals, params)) is not None:
+            return self.spliced(inner, inputs)
         if "simplify" in self.passes and op.simplify is not None:
             same = op.simplify(avals, params)
             if same is not None and (kept := self.reshaped(op, inputs[same], avals, params)) is not None:
@@ -169,6 +171,14 @@ class Lowering(Slots):
         if key is not None:
             self.seen[key] = outputs
         return outputs
+
+    def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        """The output slots of the sub-trace that an op stands for."""
+        of = dict(zip(map(id, inner.parameters), inputs, strict=True))
+        for node in inner.nodes:
+            slots = self.emit(node.op, tuple([of[id(x)] for x in node.inputs]), node.params)
+            of.update(zip(map(id, node.outputs), slots, strict=True))
+        return tuple([of[id(result)] for result in inner.results])
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """What replaces a node is written in ops on slots."""
