@@ -16,6 +16,7 @@ from engine.forward import forward
 from engine.indexed_slices import IndexedSlices
 from engine.jacobian.bound import bound
 from engine.jacobian.evaluate import evaluate
+from engine.jacobian.parallel import spread_blocks
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
 from engine.jacobian.results import SparseJacobian, options_for, pattern_given, require_differentiable, sparse_block
@@ -43,6 +44,7 @@ def jacobian(
     sparsity: Any = None,
     max_bytes: int | None = None,
     format: str = "dense",
+    executor: Any = None,
 ) -> Any:
     """The derivative of every element of `ys` with respect to every element of each of `xs`, as new tensors.
 
@@ -72,6 +74,10 @@ def jacobian(
     format : "dense", "csr", "csc" or "coo"
         ``"dense"``: a tensor. Otherwise a `SparseJacobian`, for which a session returns a `scipy.sparse` array of shape
         (elements of the y, elements of the x).
+    executor : concurrent.futures.Executor, optional
+        Where to sweep when the result is fetched, a chunk of seeds at a time: processes, threads, Dask's
+        ``client.get_executor()``. A plan in one chunk is split into two per worker. The same chunks give the same bits
+        as in one process. The result cannot be differentiated again.
 
     Returns
     -------
@@ -99,7 +105,7 @@ def jacobian(
         targets, sources = _ends(ys, xs, "jacobian")
         path = _path(targets, sources, stop_gradients)
         plan = plan_for(path, options, _pattern("jacobian", sparsity, targets, sources))
-        found = _finished(plan, path, targets, sources, format, policy)
+        found = _finished(plan, path, targets, sources, format, policy, executor)
     return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, row) for row in found])
 
 
@@ -349,10 +355,16 @@ def _pattern(name: str, sparsity: Any, targets: Sequence[Any], sources: Sequence
 
 
 def _finished(
-    plan: Plan, path: Path, targets: Sequence[Any], sources: Sequence[Any], format: str, policy: UnconnectedGradients
+    plan: Plan,
+    path: Path,
+    targets: Sequence[Any],
+    sources: Sequence[Any],
+    format: str,
+    policy: UnconnectedGradients,
+    executor: Any = None,
 ) -> list[list[Any]]:
     """The blocks as the caller gets them."""
-    blocks = evaluate(plan, path)
+    blocks = evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
     found: list[list[Any]] = []
     for y, row in zip(targets, _numbered(targets), strict=True):
         found.append([])

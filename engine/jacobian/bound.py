@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from engine.eager import EagerTensor
 from engine.errors import InvalidArgumentError
 from engine.jacobian.compiled import numbered
 from engine.jacobian.evaluate import evaluate
+from engine.jacobian.parallel import Spread, SpreadOver, spread, spread_over
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Plan
 from engine.jacobian.results import sparse_block
@@ -44,23 +47,28 @@ class JacobianPlan:
         plan: Plan,
         program: Program,
         results: list[list[int | None]],
-        ends: tuple[list[Aval], list[Aval]],
+        path: Path,
         format: str,
     ) -> None:
         self.plan = plan
         self.program = program
         self.measured: float | None = None
         self._results = results
-        self._targets, self._sources = ends
+        self._path: Path | None = path
+        self._targets, self._sources = ([path.values[s].aval for s in side] for side in (path.targets, path.sources))
         self._format = format
+        self._spread: dict[SpreadOver, tuple[Program, Spread]] = {}
 
-    def __call__(self, *sources: Any) -> Any:
+    def __call__(self, *sources: Any, executor: Executor | None = None) -> Any:
         """The Jacobian at `sources`.
 
         Parameters
         ----------
         *sources : array
             One per source, of its shape and dtype.
+        executor : concurrent.futures.Executor, optional
+            Where to sweep, a chunk of seeds at a time. A plan in one chunk (see `in_chunks`) is split into two per
+            worker.
 
         Returns
         -------
@@ -72,7 +80,7 @@ class JacobianPlan:
             raise InvalidArgumentError(f"JacobianPlan: expected {len(self._sources)} sources, got {len(sources)}")
         arrays = [_checked(k, x, aval) for k, (x, aval) in enumerate(zip(sources, self._sources, strict=True))]
         start = time.perf_counter()
-        found = self.program(*arrays)
+        found = self.program(*arrays) if executor is None else self._elsewhere(arrays, executor)
         seconds = time.perf_counter() - start
         self.measured = seconds if self.measured is None else min(self.measured, seconds)
         blocks = [
@@ -80,6 +88,47 @@ class JacobianPlan:
             for i, row in enumerate(self._results)
         ]
         return blocks[0][0] if len(blocks) == 1 == len(blocks[0]) else blocks
+
+    def in_chunks(self, count: int) -> JacobianPlan:
+        """The same with its seeds in at least `count` chunks: see `Plan.in_chunks`."""
+        return _bound(self.plan.in_chunks(count), self._known_path(), self._format)
+
+    def _elsewhere(self, arrays: Sequence[Any], executor: Executor) -> Sequence[Any]:
+        """What the program gives, by an executor."""
+        over = spread_over(executor)
+        if over not in self._spread:
+            path = self._known_path()
+            what = spread(over.split(self.plan), path)
+            sources = [path.values[slot] for slot in path.sources]
+            forward = _lowered(sources, [path.values[slot] for slot in what.arguments])
+            self._spread[over] = forward, what
+        forward, what = self._spread[over]
+        return what.outcome(forward(*arrays), executor)
+
+    def _known_path(self) -> Path:
+        if self._path is None:
+            raise InvalidArgumentError(
+                "JacobianPlan: it was pickled, but the function holds something that cannot be (a custom gradient); so "
+                "its chunks are not known here"
+            )
+        return self._path
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**self.__dict__, "_spread": {}}
+        if self._path is not None:
+            path = self._path
+            ends = [[path.values[slot] for slot in side] for side in (path.sources, path.targets)]
+            try:
+                # the trace first: from there on each thing is met before what refers to it
+                state["_path"] = pickle.dumps((ends[0][0].trace if ends[0] else None, path.nodes, *ends))
+            except (pickle.PicklingError, AttributeError, TypeError):
+                state["_path"] = None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if state["_path"] is not None:
+            self._path = Path(*pickle.loads(state["_path"])[1:])
 
     def _finished(self, values: Any, i: int, j: int) -> Any:
         target, source = self._targets[i], self._sources[j]
@@ -125,13 +174,26 @@ def bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
             made = trace.apply(node.op, inputs, node.params)
             of.update(zip(map(id, node.outputs), made if node.op.multi else (made,), strict=True))
             nodes += trace.nodes[first:]
-        ends = [[of[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
-        blocks = evaluate(plan, Path(nodes, ends[0], ends[1]))
-    wanted = [trace.operand(b) for row in blocks for b in row if b is not None]
-    steps = needed_nodes(trace.nodes, wanted, {id(s) for s in ends[0]}, lambda node: ())
-    program, _, _ = lower(steps, [(s, s.aval) for s in ends[0]], wanted)
-    avals = [[aval_of(path.values[slot]) for slot in side] for side in (path.targets, path.sources)]
-    return JacobianPlan(plan, program, numbered(blocks), (avals[0], avals[1]), format)
+    ends = [[of[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
+    return _bound(plan, Path(nodes, ends[0], ends[1]), format)
+
+
+def _bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
+    """The same for a path in a trace of its own."""
+    sources = [path.values[slot] for slot in path.sources]
+    with paused():
+        blocks = evaluate(plan, path)
+    program = _lowered(sources, [b for row in blocks for b in row if b is not None])
+    return JacobianPlan(plan, program, numbered(blocks), path, format)
+
+
+def _lowered(sources: Sequence[Any], wanted: Sequence[Any]) -> Program:
+    """The program from sources of a trace to something computed from them."""
+    trace = sources[0].trace
+    wanted = [trace.operand(w) for w in wanted]
+    steps = needed_nodes(trace.nodes, wanted, {id(s) for s in sources}, lambda node: ())
+    program, _, _ = lower(steps, [(s, s.aval) for s in sources], wanted)
+    return program
 
 
 def _known(trace: Trace, x: Any) -> Any:

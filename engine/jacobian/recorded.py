@@ -15,8 +15,9 @@ import numpy as np
 from engine.eager import EagerTensor
 from engine.jacobian.compiled import Compiled, compiled_jacobian
 from engine.jacobian.evaluate import evaluate
+from engine.jacobian.parallel import spread_blocks, spread_over
 from engine.jacobian.path import Path
-from engine.jacobian.plan import Options, Plan, plan_for
+from engine.jacobian.plan import Options, Plan, fingerprint, plan_for
 from engine.op import Node
 from engine.replay import Structure, array_of
 from engine.tape import active
@@ -69,8 +70,8 @@ def compiled_for(
         structure = Structure(nodes)
         slots = structure.slots
         ends = tuple([slots.get(id(t)) for t in targets]), tuple([slots.get(id(s)) for s in sources])
-        known = sparsity is None and None not in ends[0] and None not in ends[1]
-        key = (structure.key, ends, options, make) if known else None
+        known = None not in ends[0] and None not in ends[1]
+        key = (structure.key, ends, options, make, fingerprint(sparsity)) if known else None
     except (AttributeError, TypeError):
         # something in it must be asked anew each time
         key = None
@@ -91,15 +92,21 @@ def compiled_for(
 
 
 def blocks_of(
-    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], options: Options, sparsity: Any = None
+    nodes: Sequence[Node],
+    sources: Sequence[Any],
+    targets: Sequence[Any],
+    options: Options,
+    sparsity: Any = None,
+    executor: Any = None,
 ) -> tuple[Plan, list[list[Any]]]:
     """The plan and the blocks for a recording: arrays, or values if somebody records or the recording is a graph's."""
+    make: Callable[..., Compiled] = compiled_jacobian if executor is None else spread_over(executor)
     if active.tapes or not all(_has_array(x) for x in (*sources, *targets)):
         path = Path(nodes, sources, targets)
         plan = plan_for(path, options, sparsity)
-        return plan, evaluate(plan, path)
-    what, values = compiled_for(nodes, sources, targets, options, sparsity)
-    return what.plan, what(values)
+        return plan, evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
+    what, values = compiled_for(nodes, sources, targets, options, sparsity, make)
+    return what.plan, what(values) if executor is None else what(values, executor)
 
 
 def _has_array(x: Any) -> bool:
