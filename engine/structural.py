@@ -186,14 +186,21 @@ def reshape_like(x: Any, ref: Any, **lead: int) -> Any:
 # ---- scale: a cotangent times a partial derivative -------------------------------------------------------------------
 
 
+def has_nan(x: Any) -> bool:
+    """Whether there is a NaN in an array that is not empty. A complex one may give a false alarm."""
+    flat = x if x.ndim == 1 else x.ravel("K")
+    if x.dtype.kind == "c":
+        return not cmath.isfinite(flat.dot(flat))
+    # the quickest reduction that no NaN gets lost in, and BLAS would start threads for it
+    largest = np.maximum.reduce(flat)
+    return bool(largest != largest)
+
+
 def _scale_kernel(ct: Any, partial: Any) -> Any:
     out = np.multiply(ct, partial)
-    flat = out if out.ndim == 1 else out.ravel("K")
-    # One dot product tells whether all is finite (a false alarm by overflow only costs the slower path).
-    norm = flat.dot(flat)
-    if math.isfinite(norm) if out.dtype.kind != "c" else cmath.isfinite(norm):
-        return out
-    return np.where(np.isnan(out) & np.equal(ct, 0), np.zeros((), out.dtype), out)
+    if out.size and has_nan(out):
+        return np.where(np.isnan(out) & np.equal(ct, 0), np.zeros((), out.dtype), out)
+    return out
 
 
 def _scale_abstract(ct: Aval, partial: Aval) -> Aval:

@@ -57,7 +57,7 @@ class Chain:
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         """The results for arrays of the inputs' shapes."""
         in_blocks = [self.avals[s].size == self.size for s in self.inputs]
-        if not all(a.flags.c_contiguous for a, full in zip(arrays, in_blocks, strict=True) if full):
+        if not all(_in_order(a) for a, full in zip(arrays, in_blocks, strict=True) if full):
             # the results shall lie in memory as their operands do
             return self._one_by_one(arrays)
         flat = [a.reshape(-1 if full else ()) for a, full in zip(arrays, in_blocks, strict=True)]
@@ -135,6 +135,14 @@ class Chain:
     def __repr__(self) -> str:
         steps = [f"v{i.outputs[0]} = {i.op.name}({', '.join(f'v{s}' for s in i.inputs)})" for i in self.instructions]
         return f"[{'; '.join(steps)}]"
+
+
+def _in_order(array: Any) -> bool:
+    """Whether an array lies in memory in C order, be it with gaps: an elementwise result of it has none."""
+    if array.flags.c_contiguous:
+        return True
+    steps = [step for step, size in zip(array.strides, array.shape, strict=True) if size > 1]
+    return min(steps) > 0 and steps == sorted(steps, reverse=True)
 
 
 def _statement(i: int, instruction: Instruction, places: dict[int, str], trusted: Plain | None) -> str:

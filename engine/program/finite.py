@@ -1,20 +1,17 @@
 """Where a program may multiply without looking, because somebody looks later.
 
 `engine.structural.scale` multiplies a cotangent by a partial derivative, but a zero stays zero even if the partial is
-infinite or NaN there. So it looks at each of its results whether all is finite, which in small programs costs as much
-as multiplying. But what comes after it in a sweep hands NaN on: sums and products of a NaN are NaN. So it is enough to
-multiply plainly and to look once, at a result through which all of it must pass. If that is finite, no zero has met an
-infinity and the product was right to the bit. If not, the program is run again, with `scale` itself.
+infinite or NaN there. So it looks at each of its results for a NaN, which in small programs costs as much as
+multiplying. But what comes after it in a sweep hands NaN on: sums and products of a NaN are NaN. So it is enough to
+multiply plainly and to look once, at a result through which all of it must pass. If there is no NaN, no zero has met an
+infinity and the product was right to the bit. If there is one, the program is run again, with `scale` itself.
 """
 
 from __future__ import annotations
 
-import cmath
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from engine.aval import Aval
 from engine.op import Op
@@ -24,7 +21,7 @@ from engine.ops.reduce import reduce_sum_op
 from engine.ops.shape import matrix_transpose_op, transpose_op
 from engine.program.instruction import Instruction
 from engine.program.kernels import diagonal_product, identity_product, vector_product
-from engine.structural import broadcast_like_op, conj_op, reshape_to, scale, sum_to_like_op
+from engine.structural import broadcast_like_op, conj_op, has_nan, reshape_to, scale, sum_to_like_op
 
 _ALL = frozenset({0, 1})
 _FIRST = frozenset({0})
@@ -52,7 +49,7 @@ _VIEWS = {reshape_to, transpose_op, matrix_transpose_op}
 
 
 class NotFinite(Exception):
-    """Raised by `check` inside a program, and caught by it."""
+    """Raised by `check` inside a program, and caught by what runs it."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +69,8 @@ class Plain:
 
 
 def check(x: Any) -> None:
-    """Raise NotFinite unless all is finite; a false alarm by overflow only costs time."""
-    # one sum tells (a dot product would wake BLAS's threads, and overflow sooner)
-    if not cmath.isfinite(np.add.reduce(x, axis=None)):
+    """Raise NotFinite if there is a NaN (or, among complex numbers, an infinity)."""
+    if has_nan(x):
         raise NotFinite
 
 
@@ -101,7 +97,7 @@ def plain(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Plain:
                 smallest[i] = min(found)
             if any(user in watched for user in users.get(slot, ())):
                 watched.add(i)
-            if instruction.op is scale and avals[slot].dtype.numpy.itemsize >= 4:
+            if instruction.op is scale:
                 products.add(i)
                 if i not in watched:
                     checks.add(-smallest[i][1])

@@ -112,11 +112,11 @@ class Lowering(Slots):
     def visit(self, node: Node) -> None:
         """Lower one node."""
         if node.op is read_variable:
-            self.slots[id(node.outputs[0])] = self.state_of(node.inputs[0])
+            self.slots[id(node.outputs[0])] = self.slot_of(node.inputs[0])
         elif node.op is assign_variable:
             self.assign(node)
         else:
-            inputs = tuple([self.slots[id(x)] for x in node.inputs])
+            inputs = tuple([self.slot_of(x) for x in node.inputs])
             self.node = node
             try:
                 outputs = self.emit(node.op, inputs, node.params)
@@ -125,6 +125,14 @@ class Lowering(Slots):
             for symbol, slot in zip(node.outputs, outputs, strict=True):
                 # one that is given keeps the value it is given
                 self.slots.setdefault(id(symbol), slot)
+
+    def slot_of(self, x: Any) -> int:
+        """The slot of an operand: what a variable holds, for its handle.
+
+        The derivative of reading is reading. So something computed may be read, and the shape of a handle asked for.
+        """
+        slot = self.slots.get(id(x))
+        return self.state_of(x) if slot is None or x.node.op is variable_handle else slot
 
     def state_of(self, handle: Any) -> int:
         """The slot that holds the variable's value now."""

@@ -21,7 +21,7 @@ from engine.program.finite import NotFinite, Plain, check
 from engine.program.instruction import Instruction
 
 _RETRIES = 8
-"""After so many results that were not finite, a program no longer hopes for finite ones."""
+"""After so many runs that met a NaN, a program no longer hopes for runs without."""
 
 
 @dataclass(slots=True)
