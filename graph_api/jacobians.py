@@ -15,13 +15,13 @@ from engine.errors import InvalidArgumentError, ShapeError
 from engine.forward import forward
 from engine.indexed_slices import IndexedSlices
 from engine.jacobian.bound import bound
+from engine.jacobian.deferred import batch_jacobian as batch_jacobian_of
+from engine.jacobian.deferred import deferred_blocks, deferred_diagonal, deferred_rows, is_known
 from engine.jacobian.evaluate import evaluate
-from engine.jacobian.parallel import spread_blocks
+from engine.jacobian.parallel import check_executor, spread_blocks
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
 from engine.jacobian.results import SparseJacobian, options_for, pattern_given, require_differentiable, sparse_block
-from engine.jacobian.rows import coupling
-from engine.jacobian.second import rowwise
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.symbolic import ancestors, as_list
@@ -100,12 +100,12 @@ def jacobian(
     """
     policy = as_policy(unconnected_gradients)
     options = options_for("jacobian", mode, format, max_bytes)
+    check_executor(executor, format)
     ys = nest.map_structure(lambda y: y.as_value() if isinstance(y, IndexedSlices) else y, ys)
     with graph_of(nest.flatten(ys), "ys").name_scope(name):
         targets, sources = _ends(ys, xs, "jacobian")
         path = _path(targets, sources, stop_gradients)
-        plan = plan_for(path, options, _pattern("jacobian", sparsity, targets, sources))
-        found = _finished(plan, path, targets, sources, format, policy, executor)
+        found = _finished(path, options, sparsity, targets, sources, format, policy, executor)
     return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, row) for row in found])
 
 
@@ -159,18 +159,12 @@ def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = 
     options_for("batch_jacobian", mode, "dense", None)
     with graph_of([y], "y").name_scope(name):
         (target,), (source,) = _ends([y], [x], "batch_jacobian")
-        shape, source_shape = known_shape(target, "batch_jacobian"), known_shape(source, "batch_jacobian")
-        if not shape or not source_shape or shape[0] != source_shape[0]:
-            raise ShapeError(
-                f"batch_jacobian: the first dimensions of y {format_shape(shape)} and x {format_shape(source_shape)} "
-                f"must match"
-            )
         path = _path([target], [source], None)
-        _require_rows_independent(path, target, source)
-        found = rowwise(path, mode) if path.sources and path.targets else None
-        full = shape + source_shape[1:]
-        zeros = np.zeros(full, dtype_of(source).numpy)
-        return _in_graph(zeros if found is None else reshape(found, full), target)
+        if not path.sources or not path.targets:
+            full = known_shape(target, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
+            return _in_graph(np.zeros(full, dtype_of(source).numpy), target)
+        found = batch_jacobian_of(path, mode) if is_known(path) else deferred_rows(path, mode)
+        return _in_graph(found, target)
 
 
 def hessian(
@@ -197,8 +191,8 @@ def hessian(
     with graph_of([y], "y").name_scope(name):
         _, sources = _ends([y], xs, "hessian")
         require_differentiable("hessian", sources)
-        plan, path = _hessian_plan([y], sources, options)
-        found = _finished(plan, path, sources, sources, format, UnconnectedGradients.ZERO)
+        path = _hessian_path([y], sources)
+        found = _finished(path, options, None, sources, sources, format, UnconnectedGradients.ZERO)
     return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in found])
 
 
@@ -234,8 +228,9 @@ def hessians(
                 found.append(None)
                 continue
             _, (source,) = _ends([], [x], "hessians")
-            plan, path = _hessian_plan(as_list(ys), [source], options)
-            found.append(_finished(plan, path, [source], [source], "dense", UnconnectedGradients.ZERO)[0][0])
+            path = _hessian_path(as_list(ys), [source])
+            blocks = _finished(path, options, None, [source], [source], "dense", UnconnectedGradients.ZERO)
+            found.append(blocks[0][0])
         return found
 
 
@@ -255,8 +250,11 @@ def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Any:
         for x in nest.flatten(xs):
             _, (source,) = _ends([], [x], "hessian_diag")
             require_differentiable("hessian_diag", [source])
-            plan, path = _hessian_plan([y], [source], options)
-            ((matrix,),) = _finished(plan, path, [source], [source], "csr", UnconnectedGradients.ZERO)
+            path = _hessian_path([y], [source])
+            if not is_known(path):
+                found.append(deferred_diagonal(path, options))
+                continue
+            ((matrix,),) = _finished(path, options, None, [source], [source], "csr", UnconnectedGradients.ZERO)
             found.append(reshape(matrix.diagonal(), known_shape(source, "hessian_diag")))
     return nest.pack_sequence_as(xs, [_in_graph(d, y) for d in found])
 
@@ -310,16 +308,6 @@ def hvp(y: Any, xs: Any, vectors: Any, name: str = "hvp") -> Any:
 # ---- the parts -------------------------------------------------------------------------------------------------------
 
 
-def _require_rows_independent(path: Path, target: Any, source: Any) -> None:
-    """Raise unless each row of the target depends on the same row of the source only, by structure."""
-    node = coupling(path.nodes, source, target, path.contents)
-    if node is not None:
-        raise InvalidArgumentError(
-            f"batch_jacobian: the rows of y are not independent: the op `{node.op.name}` couples the "
-            f"{known_shape(source, 'batch_jacobian')[0]} rows of x. Use jacobian for the full derivative"
-        )
-
-
 def _ends(ys: Any, xs: Any, name: str) -> tuple[list[Any], list[Any]]:
     """Targets and sources as symbols."""
     targets = [y.read_value() if isinstance(y, Variable) else y for y in nest.flatten(ys)]
@@ -336,11 +324,11 @@ def _path(targets: Sequence[Any], sources: Sequence[Any], stop_gradients: Any) -
     return Path(ancestors(targets), usable[0], usable[1], stop)
 
 
-def _hessian_plan(ys: Sequence[Any], sources: Sequence[Any], options: Options) -> tuple[Plan, Path]:
+def _hessian_path(ys: Sequence[Any], sources: Sequence[Any]) -> Path:
+    """From the sources to the gradients of the sum of `ys`."""
     first = symbolic_gradients(list(ys), list(sources), unconnected_gradients="zero")
     dense = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
-    path = Path(ancestors(dense), sources, dense)
-    return plan_for(path, options), path
+    return Path(ancestors(dense), sources, dense)
 
 
 def _pattern(name: str, sparsity: Any, targets: Sequence[Any], sources: Sequence[Any]) -> Any:
@@ -355,8 +343,9 @@ def _pattern(name: str, sparsity: Any, targets: Sequence[Any], sources: Sequence
 
 
 def _finished(
-    plan: Plan,
     path: Path,
+    options: Options,
+    sparsity: Any,
     targets: Sequence[Any],
     sources: Sequence[Any],
     format: str,
@@ -364,6 +353,9 @@ def _finished(
     executor: Any = None,
 ) -> list[list[Any]]:
     """The blocks as the caller gets them."""
+    if not is_known(path):
+        return _late(path, options, sparsity, targets, sources, format, policy, executor)
+    plan = plan_for(path, options, _pattern("jacobian", sparsity, targets, sources))
     blocks = evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
     found: list[list[Any]] = []
     for y, row in zip(targets, _numbered(targets), strict=True):
@@ -372,6 +364,31 @@ def _finished(
             known = row is not None and column is not None
             values, block = (blocks[row][column], plan.blocks[row][column]) if known else (None, None)
             found[-1].append(_block(values, block, y, x, format, policy))
+    return found
+
+
+def _late(
+    path: Path,
+    options: Options,
+    sparsity: Any,
+    targets: Sequence[Any],
+    sources: Sequence[Any],
+    format: str,
+    policy: UnconnectedGradients,
+    executor: Any,
+) -> list[list[Any]]:
+    """The same where shapes are not known yet."""
+    if executor is not None or format == "operator":
+        raise InvalidArgumentError(
+            "jacobian: `executor` and the format 'operator' need known shapes; set them with set_shape"
+        )
+    if sparsity is not None and not isinstance(sparsity, str) and not len(path.targets) == len(path.sources) == 1:
+        _one_pair("jacobian", targets, sources)
+    blocks = deferred_blocks(path, options, sparsity, format, policy is UnconnectedGradients.ZERO)
+    found: list[list[Any]] = []
+    for y, row in zip(targets, _numbered(targets), strict=True):
+        known = [(x, None if row is None or k is None else blocks[row][k], k) for x, k in zip(sources, _numbered(sources), strict=True)]
+        found.append([b if row is not None and k is not None else _block(None, None, y, x, format, policy) for x, b, k in known])
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from engine.op import Node
+from engine.structural import scale
 from engine.value import aval_of
 
 CALL = 1.5e-6
@@ -28,12 +29,16 @@ def size_of(x: object) -> int:
 def flops(node: Node) -> float:
     """Floating point operations of one application."""
     out = sum(size_of(x) for x in node.outputs)
-    if node.op.kind == "multilinear" and len(node.inputs) == 2:
+    if _is_contraction(node):
         # (m, k) times (k, n): sizes mk, kn, mn have the product (mkn)**2
         return 2.0 * math.sqrt(float(out) * size_of(node.inputs[0]) * size_of(node.inputs[1]))
-    if node.op.kind == "elementwise":
+    if node.op.kind == "elementwise" or node.op is scale:
         return float(out)
     return float(max([out, *[size_of(x) for x in node.inputs]]))
+
+
+def _is_contraction(node: Node) -> bool:
+    return node.op.kind == "multilinear" and node.op is not scale and len(node.inputs) == 2
 
 
 def traffic(node: Node) -> int:
@@ -52,7 +57,7 @@ def forward_time(node: Node, seeds: int) -> float:
 
 
 def _per_seed(node: Node) -> float:
-    arithmetic = flops(node) * FLOP if node.op.kind == "multilinear" else 0.0
+    arithmetic = flops(node) * FLOP if _is_contraction(node) else 0.0
     return arithmetic + 0.5 * traffic(node) * ELEMENT
 
 

@@ -85,14 +85,15 @@ def peel_targets(path: Path) -> list[Part]:
 def peel_sources(path: Path, rows: Sequence[Part]) -> tuple[list[Part], list[Node]]:
     """The values that stand behind moves of the sources, and the nodes that are left.
 
-    A node is taken off if it only moves data, everything it takes is a source, and each of these goes through such
-    nodes alone. What `rows`, the targets' parts, stand for stays as it is.
+    A node is taken off if it only moves data, and everything it takes is a source. What it makes becomes a source
+    itself; those that it takes remain sources if others take them too, or if they are among `rows`, the targets' parts.
+    The derivative with respect to a source is then the sum over all that stands for it.
     """
     wanted = {part.slot for part in rows}
     columns = {slot: [Part(slot, j)] for j, slot in enumerate(path.sources)}
     nodes = path.nodes
     while True:
-        taken = _removable(path, nodes, set(columns), wanted)
+        taken = _removable(path, nodes, set(columns))
         if not taken:
             break
         nodes = [node for node in nodes if id(node) not in taken]
@@ -107,32 +108,16 @@ def peel_sources(path: Path, rows: Sequence[Part]) -> tuple[list[Part], list[Nod
     return [_simplified(path, part, False) for parts in columns.values() for part in parts], nodes
 
 
-def _removable(
-    path: Path, nodes: Sequence[Node], frontier: set[int], wanted: set[int]
-) -> dict[int, tuple[Node, list[Any]]]:
+def _removable(path: Path, nodes: Sequence[Node], frontier: set[int]) -> dict[int, tuple[Node, list[Any]]]:
     """The nodes to take off, by identity, each with the maps of its outputs."""
     live = frontier | {path.slots[id(out)] for node in nodes for out in node.outputs}
-    candidates: dict[int, tuple[Node, list[Any]]] = {}
-    consumers: dict[int, list[Node]] = {}
+    found: dict[int, tuple[Node, list[Any]]] = {}
     for node in nodes:
-        inputs = {path.slots[id(x)] for x in node.inputs} & live
-        for slot in inputs & frontier:
-            consumers.setdefault(slot, []).append(node)
-        if inputs <= frontier:
+        if node.op.moves and {path.slots[id(x)] for x in node.inputs} & live <= frontier:
             moved = [_moved(path, node, k) for k in range(len(node.outputs))]
             if None not in moved:
-                candidates[id(node)] = node, moved
-    free = frontier - wanted
-    while True:
-        free = {slot for slot in free if all(id(node) in candidates for node in consumers.get(slot, ()))}
-        kept = {
-            key: (node, moved)
-            for key, (node, moved) in candidates.items()
-            if {path.slots[id(x)] for x in node.inputs} & live <= free
-        }
-        if len(kept) == len(candidates):
-            return kept
-        candidates = kept
+                found[id(node)] = node, moved
+    return found
 
 
 def _moved(path: Path, node: Node, output: int) -> list[tuple[int, np.ndarray]] | None:

@@ -16,6 +16,7 @@ from engine.forward import forward
 from engine.jacobian.bound import bound
 from engine.jacobian.compiled import Compiled
 from engine.jacobian.operator import JacobianOperator
+from engine.jacobian.parallel import check_executor
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, plan_for
 from engine.jacobian.recorded import blocks_of, compiled_for
@@ -116,6 +117,7 @@ class TapeDerivatives:
         """
         policy = as_policy(unconnected_gradients)
         options = options_for("jacobian", mode, format, max_bytes)
+        check_executor(executor, format)
         targets, flat = self._start(target, sources)
         if format == "operator":
             found = self._operators(targets, flat)
