@@ -126,7 +126,8 @@ class Run:
         machine = cpu.get("brand_raw") or self.machine.get("machine") or "unknown machine"
         python = self.machine.get("python_version", "?")
         when = self.when[:16].replace("T", " ")
-        return f"commit {commit}, {when}, {machine}, {cpu.get('count', '?')} cores, Python {python}"
+        threads = f", threads: {self.machine['threads']}" if self.machine.get("threads") else ""
+        return f"commit {commit}, {when}, {machine}, {cpu.get('count', '?')} cores, Python {python}{threads}"
 
 
 def read(path: Path) -> Run:

@@ -112,6 +112,7 @@ def test_no_benchmark():
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    pytest.importorskip("threadpoolctl", reason="threadpoolctl is not installed")
     folder = tmp_path_factory.mktemp("run")
     (folder / "test_sums.py").write_text(BENCHMARKS)
     out = folder / "new" / "out.json"
@@ -140,6 +141,7 @@ def test_pytest_benchmark_reads_the_file(measured: tuple[subprocess.CompletedPro
 
 
 def test_only_what_matches_runs(tmp_path: Path) -> None:
+    pytest.importorskip("threadpoolctl", reason="threadpoolctl is not installed")
     (tmp_path / "test_sums.py").write_text(BENCHMARKS)
     out = tmp_path / "out.json"
     program = [sys.executable, "-m", "bench", "run", "--json", str(out), "--seconds", "0", "--passes", "1", "-k", "20"]
