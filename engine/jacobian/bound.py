@@ -15,7 +15,7 @@ from engine.eager import EagerTensor
 from engine.errors import InvalidArgumentError
 from engine.jacobian.compiled import numbered
 from engine.jacobian.evaluate import evaluate
-from engine.jacobian.parallel import Spread, SpreadOver, spread, spread_over
+from engine.jacobian.parallel import Spread, SpreadOver, check_executor, spread, spread_over
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Plan
 from engine.jacobian.results import sparse_block
@@ -78,6 +78,7 @@ class JacobianPlan:
         """
         if len(sources) != len(self._sources):
             raise InvalidArgumentError(f"JacobianPlan: expected {len(self._sources)} sources, got {len(sources)}")
+        check_executor(executor, self._format)
         arrays = [_checked(k, x, aval) for k, (x, aval) in enumerate(zip(sources, self._sources, strict=True))]
         start = time.perf_counter()
         found = self.program(*arrays) if executor is None else self._elsewhere(arrays, executor)
@@ -90,7 +91,7 @@ class JacobianPlan:
         return blocks[0][0] if len(blocks) == 1 == len(blocks[0]) else blocks
 
     def in_chunks(self, count: int) -> JacobianPlan:
-        """The same with its seeds in at least `count` chunks: see `Plan.in_chunks`."""
+        """The same with its seeds in about `count` chunks: see `Plan.in_chunks`."""
         return _bound(self.plan.in_chunks(count), self._known_path(), self._format)
 
     def _elsewhere(self, arrays: Sequence[Any], executor: Executor) -> Sequence[Any]:

@@ -157,7 +157,7 @@ class Spread(Compiled):
 
 @dataclass(frozen=True)
 class SpreadOver:
-    """Compiles a plan in at least so many chunks, each to be run by itself."""
+    """Compiles a plan in about so many chunks, each to be run by itself."""
 
     chunks: int
 
@@ -172,18 +172,22 @@ class SpreadOver:
         return plan.in_chunks(self.chunks)
 
 
-def spread_over(executor: Any) -> SpreadOver:
-    """How to compile for an executor: two chunks per worker.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is none.
-    """
+def check_executor(executor: Any, format: str) -> None:
+    """Raise InvalidArgumentError unless it is None or an executor, and there is something for it to do."""
+    if executor is None:
+        return
     if not callable(getattr(executor, "submit", None)):
         raise InvalidArgumentError(
             f"jacobian: argument `executor` must be a concurrent.futures.Executor; got {executor!r}"
         )
+    if format == "operator":
+        raise InvalidArgumentError(
+            "jacobian: argument `executor` must be None for format='operator', which sweeps nothing beforehand"
+        )
+
+
+def spread_over(executor: Any) -> SpreadOver:
+    """How to compile for an executor: two chunks per worker."""
     return SpreadOver(_PER_WORKER * _workers(executor))
 
 

@@ -98,11 +98,11 @@ class Plan:
         return sum(p.count for p in self.passes)
 
     def in_chunks(self, count: int) -> Plan:
-        """The same plan with its seeds in at least `count` chunks of about equal size, if there are so many seeds.
+        """The same plan with its seeds in about `count` chunks, or more if it has more already.
 
-        Passes that multiply over cuts, and those of one seed, stay whole. Numbers are the same for any chunking, to
-        rounding where a contraction is split; for one and the same chunking they are the same to the bit, wherever the
-        chunks are evaluated.
+        All chunks of a pass but the last have the same size. Passes that multiply over cuts stay whole. Numbers are the
+        same for any chunking, to rounding where a contraction is split; for one and the same chunking they are the same
+        to the bit, wherever the chunks are evaluated.
         """
         free = sum(p.count for p in self.passes if p.chain is None)
         most = max(1, -(-free // max(count, 1)))
