@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from engine import nest
-from engine.aval import compatible, format_shape
-from engine.errors import InvalidArgumentError, ShapeError
+from engine.aval import compatible
+from engine.errors import InvalidArgumentError
 from engine.forward import forward
 from engine.indexed_slices import IndexedSlices
 from engine.jacobian.bound import bound
 from engine.jacobian.deferred import batch_jacobian as batch_jacobian_of
 from engine.jacobian.deferred import deferred_blocks, deferred_diagonal, deferred_rows, is_known
 from engine.jacobian.evaluate import evaluate
+from engine.jacobian.operator import SymbolicOperator
 from engine.jacobian.parallel import check_executor, spread_blocks
 from engine.jacobian.path import Path
-from engine.jacobian.plan import Options, Plan, plan_for
+from engine.jacobian.plan import Options, plan_for
 from engine.jacobian.results import SparseJacobian, options_for, pattern_given, require_differentiable, sparse_block
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
@@ -49,14 +50,13 @@ def jacobian(
     """The derivative of every element of `ys` with respect to every element of each of `xs`, as new tensors.
 
     The way there is planned (`engine.jacobian`): forward or reverse, rows or columns that share a sweep, cuts at
-    bottlenecks.
+    bottlenecks. Where shapes are unknown, it is planned when they are known, once for each combination of shapes.
 
     Parameters
     ----------
     ys : tensor, or structure of tensors
-        Of known shapes. A structure gives a structure of Jacobians.
+        A structure gives a structure of Jacobians.
     xs : tensor, variable, or structure of these
-        Of known shapes.
     name : str
         Scope of the new operations.
     stop_gradients : tensor or list of tensors, optional
@@ -71,9 +71,10 @@ def jacobian(
         is found out when the result is fetched, and raises.
     max_bytes : int, optional
         Limit for the memory of result and sweeps: seeds are swept in chunks.
-    format : "dense", "csr", "csc" or "coo"
-        ``"dense"``: a tensor. Otherwise a `SparseJacobian`, for which a session returns a `scipy.sparse` array of shape
-        (elements of the y, elements of the x).
+    format : "dense", "csr", "csc", "coo" or "operator"
+        ``"dense"``: a tensor. Sparse formats: a `SparseJacobian`, for which a session returns a `scipy.sparse` array of
+        shape (elements of the y, elements of the x). ``"operator"``: a `SymbolicOperator`, for which a session returns
+        a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix; shapes must be known.
     executor : concurrent.futures.Executor, optional
         Where to sweep when the result is fetched, a chunk of seeds at a time: processes, threads, Dask's
         ``client.get_executor()``. A plan in one chunk is split into two per worker. The same chunks give the same bits
@@ -86,8 +87,8 @@ def jacobian(
 
     Raises
     ------
-    ValueError
-        If a shape is not known.
+    InvalidArgumentError
+        (a ValueError) when the result is fetched, if `sparsity` misses an entry; the message names it.
 
     Examples
     --------
@@ -104,8 +105,12 @@ def jacobian(
     ys = nest.map_structure(lambda y: y.as_value() if isinstance(y, IndexedSlices) else y, ys)
     with graph_of(nest.flatten(ys), "ys").name_scope(name):
         targets, sources = _ends(ys, xs, "jacobian")
-        path = _path(targets, sources, stop_gradients)
-        found = _finished(path, options, sparsity, targets, sources, format, policy, executor)
+        if format == "operator":
+            found = [[SymbolicOperator(_path([y], [x], stop_gradients)) for x in sources] for y in targets]
+        else:
+            path = _path(targets, sources, stop_gradients)
+            pattern = _pattern("jacobian", sparsity, targets, sources)
+            found = _finished(path, options, pattern, targets, sources, format, policy, executor)
     return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, row) for row in found])
 
 
@@ -139,8 +144,7 @@ def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = 
     Parameters
     ----------
     y, x : tensor
-        Of known shapes ``(b, ...)`` with the same b. Row i of `y` may depend on row i of `x` only; this must follow from
-        the structure of the graph.
+        Of shapes ``(b, ...)`` with the same b. Row i of `y` may depend on row i of `x` only; this is checked.
     name : str
         Scope of the new operations.
     mode : "auto", "forward" or "reverse"
@@ -154,7 +158,7 @@ def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = 
     Raises
     ------
     InvalidArgumentError
-        (a ValueError) if rows are coupled; the message names the op that couples them.
+        (a ValueError) when the result is fetched, if rows are coupled; the message names the op that couples them.
     """
     options_for("batch_jacobian", mode, "dense", None)
     with graph_of([y], "y").name_scope(name):
@@ -176,7 +180,6 @@ def hessian(
     ----------
     y : tensor
     xs : tensor, variable, or structure of these
-        Of known shapes.
     name : str
         Scope of the new operations.
     mode, max_bytes, format
@@ -210,7 +213,6 @@ def hessians(
     ----------
     ys : tensor or list of tensors
     xs : tensor, variable, or list of these
-        Of known shapes.
     name, colocate_gradients_with_ops, gate_gradients, aggregation_method
         As in `gradients`.
 
@@ -333,19 +335,19 @@ def _hessian_path(ys: Sequence[Any], sources: Sequence[Any]) -> Path:
 
 def _pattern(name: str, sparsity: Any, targets: Sequence[Any], sources: Sequence[Any]) -> Any:
     if sparsity is None or isinstance(sparsity, str):
-        return pattern_given(name, sparsity, (0, 0))
+        return pattern_given(name, sparsity, None)
     if len(targets) != 1 or len(sources) != 1:
         raise InvalidArgumentError(
             f"{name}: a `sparsity` pattern needs one y and one x; got {len(targets)} and {len(sources)}"
         )
-    sizes = [math.prod(known_shape(x, name)) for x in (targets[0], sources[0])]
-    return pattern_given(name, sparsity, (sizes[0], sizes[1]))
+    rows, columns = aval_of(targets[0]).size, aval_of(sources[0]).size
+    return pattern_given(name, sparsity, None if rows is None or columns is None else (rows, columns))
 
 
 def _finished(
     path: Path,
     options: Options,
-    sparsity: Any,
+    pattern: Any,
     targets: Sequence[Any],
     sources: Sequence[Any],
     format: str,
@@ -353,43 +355,28 @@ def _finished(
     executor: Any = None,
 ) -> list[list[Any]]:
     """The blocks as the caller gets them."""
-    if not is_known(path):
-        return _late(path, options, sparsity, targets, sources, format, policy, executor)
-    plan = plan_for(path, options, _pattern("jacobian", sparsity, targets, sources))
-    blocks = evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
-    found: list[list[Any]] = []
-    for y, row in zip(targets, _numbered(targets), strict=True):
-        found.append([])
-        for x, column in zip(sources, _numbered(sources), strict=True):
-            known = row is not None and column is not None
-            values, block = (blocks[row][column], plan.blocks[row][column]) if known else (None, None)
-            found[-1].append(_block(values, block, y, x, format, policy))
-    return found
-
-
-def _late(
-    path: Path,
-    options: Options,
-    sparsity: Any,
-    targets: Sequence[Any],
-    sources: Sequence[Any],
-    format: str,
-    policy: UnconnectedGradients,
-    executor: Any,
-) -> list[list[Any]]:
-    """The same where shapes are not known yet."""
-    if executor is not None or format == "operator":
-        raise InvalidArgumentError(
-            "jacobian: `executor` and the format 'operator' need known shapes; set them with set_shape"
-        )
-    if sparsity is not None and not isinstance(sparsity, str) and not len(path.targets) == len(path.sources) == 1:
-        _one_pair("jacobian", targets, sources)
-    blocks = deferred_blocks(path, options, sparsity, format, policy is UnconnectedGradients.ZERO)
-    found: list[list[Any]] = []
-    for y, row in zip(targets, _numbered(targets), strict=True):
-        known = [(x, None if row is None or k is None else blocks[row][k], k) for x, k in zip(sources, _numbered(sources), strict=True)]
-        found.append([b if row is not None and k is not None else _block(None, None, y, x, format, policy) for x, b, k in known])
-    return found
+    if is_known(path):
+        plan = plan_for(path, options, pattern)
+        found = evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
+        blocks = [
+            [
+                _block(values, block, path.values[y], path.values[x], format, policy)
+                for values, block, x in zip(*row, path.sources, strict=True)
+            ]
+            for y, *row in zip(path.targets, found, plan.blocks, strict=True)
+        ]
+    elif executor is None:
+        blocks = deferred_blocks(path, options, pattern, format, policy is UnconnectedGradients.ZERO)
+    else:
+        raise InvalidArgumentError("jacobian: argument `executor` needs known shapes; set them with set_shape")
+    columns = _numbered(sources)
+    return [
+        [
+            _block(None, None, y, x, format, policy) if i is None or j is None else blocks[i][j]
+            for x, j in zip(sources, columns, strict=True)
+        ]
+        for y, i in zip(targets, _numbered(targets), strict=True)
+    ]
 
 
 def _numbered(side: Sequence[Any]) -> list[int | None]:
@@ -399,9 +386,9 @@ def _numbered(side: Sequence[Any]) -> list[int | None]:
 
 
 def _block(values: Any, block: Any, y: Any, x: Any, format: str, policy: UnconnectedGradients) -> Any:
-    shape, source_shape = known_shape(y, "jacobian"), known_shape(x, "jacobian")
     if values is None and policy is UnconnectedGradients.NONE:
         return None
+    shape, source_shape = known_shape(y, "jacobian"), known_shape(x, "jacobian")
     if format == "dense":
         full = shape + source_shape
         return _in_graph(np.zeros(full, dtype_of(x).numpy) if values is None else reshape(values, full), y)
@@ -424,8 +411,6 @@ def _vectors(name: str, argument: str, given: Any, sources: Sequence[Any]) -> li
         if v is not None and not isinstance(v, Value):
             v = as_array(v, dtype_of(x), f"{name}: {argument}")
         if v is not None and (dtype_of(v) is not dtype_of(x) or not compatible(shape_of(v), shape_of(x))):
-            raise InvalidArgumentError(
-                f"{name}: {argument}[{k}] must be {aval_of(x)} like its x; got {aval_of(v)}"
-            )
+            raise InvalidArgumentError(f"{name}: {argument}[{k}] must be {aval_of(x)} like its x; got {aval_of(v)}")
         found.append(v)
     return found

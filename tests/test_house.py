@@ -81,6 +81,7 @@ ORDER = (
     "engine.jacobian.results",
     "engine.jacobian.bound",
     "engine.jacobian.second",
+    "engine.jacobian.deferred",
     "engine.jacobian.operator",
     "engine.jacobian.recorded",
     "engine.jacobian.on_tape",

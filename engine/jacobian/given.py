@@ -117,10 +117,10 @@ class PatternCheck:
             what = f"entries in {'column' if self.backwards else 'row'} {bad[0]}"
         else:
             what = f"the entry {best[:0:-1] if self.backwards else best[1:]}"
-        more = f" (so many rows do not fit: {len(bad)})" if len(bad) > 1 else ""
+        more = f" ({len(bad)} {'columns' if self.backwards else 'rows'} do not fit)" if len(bad) > 1 else ""
         raise InvalidArgumentError(
-            f"jacobian: the pattern given as argument `sparsity` misses {what}, where the derivative is not zero{more}. "
-            f"Rows are elements of the target, columns those of the source, in C order"
+            f"jacobian: the pattern given as argument `sparsity` misses {what}, where the derivative is not "
+            f"zero{more}. Rows are elements of the target, columns those of the source, in C order"
         )
 
     def _candidate(self, probed: Any, probes: Any, wrong: np.ndarray, row: int) -> tuple[int, float]:

@@ -68,7 +68,9 @@ def sparse_block(block: Any, values: Any, shape: tuple[int, int], format: str, d
     """A block of a plan for sparse results, with its values; one that is zero has none."""
     if block is None:
         nothing = np.zeros(0, np.int32)
-        return SparseJacobian(np.zeros(0, dtype) if values is None else values, nothing, np.zeros(shape[0] + 1, np.int32), shape, format)
+        return SparseJacobian(
+            np.zeros(0, dtype) if values is None else values, nothing, np.zeros(shape[0] + 1, np.int32), shape, format
+        )
     assert isinstance(block, Scattered)
     return SparseJacobian(values, block.indices, block.indptr, shape, format)
 
@@ -97,15 +99,18 @@ def require_differentiable(name: str, ends: Sequence[Any]) -> None:
             raise InvalidArgumentError(f"{name}: targets and sources must have a floating or complex dtype; got {x!r}")
 
 
-def pattern_given(name: str, sparsity: Any, shape: tuple[int, int]) -> Any:
-    """A sparsity pattern of the caller's as a CSR matrix of bools; None if it is to be found."""
+def pattern_given(name: str, sparsity: Any, shape: tuple[int, int] | None) -> Any:
+    """A sparsity pattern of the caller's as a CSR matrix of bools; None if it is to be found.
+
+    `shape` is the one it must have, or None if that is not known yet.
+    """
     if sparsity is None or (isinstance(sparsity, str) and sparsity == "detect"):
         return None
     if isinstance(sparsity, str):
         raise InvalidArgumentError(f"{name}: argument `sparsity` must be None, 'detect' or a matrix; got {sparsity!r}")
     if not sparse.issparse(sparsity):
         sparsity = np.atleast_2d(np.asarray(sparsity))
-    if sparsity.shape != shape:
+    if shape is not None and sparsity.shape != shape:
         raise InvalidArgumentError(
             f"{name}: argument `sparsity` must have the shape (elements of the target, elements of the source) = "
             f"{shape}; got {sparsity.shape}"

@@ -1,0 +1,27 @@
+"""Rows of `engine.ops.checked`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.ops.checked import checked_op
+from tests.row import Row, integers, real
+
+
+def _positive(*witnesses: Any) -> None:
+    """Every witness is a vector of numbers that are not negative."""
+    assert all(np.ndim(w) == 1 and (w >= 0).all() for w in witnesses)
+
+
+ROWS = (
+    Row(checked_op, (real(2, 3),), {"check": _positive}, oracle=lambda x, **_: x, label="alone"),
+    Row(
+        checked_op,
+        (real(2, 3), integers(4, high=3), integers(2, high=3)),
+        {"check": _positive},
+        dtypes=("float32", "float64", "complex128"),
+        oracle=lambda x, *_, **__: x,
+    ),
+)
