@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
 
 from engine import nest
 from engine.aval import format_shape
@@ -15,11 +18,12 @@ from engine.errors import InvalidArgumentError, ShapeError
 from engine.forward import forward
 from engine.jacobian.bound import bound
 from engine.jacobian.compiled import Compiled
-from engine.jacobian.operator import JacobianOperator
+from engine.jacobian.evaluate import evaluate
+from engine.jacobian.operator import JacobianOperator, SymbolicOperator
 from engine.jacobian.parallel import check_executor
 from engine.jacobian.path import Path
-from engine.jacobian.plan import Options, plan_for
-from engine.jacobian.recorded import blocks_of, compiled_for
+from engine.jacobian.plan import Options, Plan, plan_for
+from engine.jacobian.recorded import blocks_of, compiled_for, gives_arrays
 from engine.jacobian.results import options_for, pattern_given, require_differentiable, sparse_block
 from engine.jacobian.second import (
     compiled_hessian,
@@ -29,11 +33,14 @@ from engine.jacobian.second import (
     compiled_rowwise,
     rowwise,
 )
-from engine.ops.creation import zeros_like
+from engine.op import Node
+from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.replay import array_of
+from engine.reverse import reverse
 from engine.rows import check_rows_independent
-from engine.tape import Tape, active
+from engine.tape import Tape
+from engine.trace import Symbol
 from engine.unconnected import UnconnectedGradients, as_policy
 from engine.value import Value, dtype_of, known_shape
 from engine.variable import tracked_value
@@ -49,6 +56,19 @@ class TapeDerivatives:
 
     def _finish(self) -> None:
         raise NotImplementedError
+
+    @contextmanager
+    def _taking(self, target: Any, sources: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+        """Targets and sources as flat lists. Afterwards the tape is spent; after an error it is as it was."""
+        recording = self._tape.is_recording
+        targets, flat = self._start(target, sources)
+        try:
+            yield targets, flat
+        except BaseException:
+            if recording and not self._tape.is_recording:
+                self._tape.start()
+            raise
+        self._finish()
 
     def jacobian(
         self,
@@ -118,13 +138,12 @@ class TapeDerivatives:
         policy = as_policy(unconnected_gradients)
         options = options_for("jacobian", mode, format, max_bytes)
         check_executor(executor, format)
-        targets, flat = self._start(target, sources)
-        if format == "operator":
-            found = self._operators(targets, flat)
-        else:
-            pattern = _pattern("jacobian", sparsity, targets, flat)
-            found = self._blocks(targets, flat, options, pattern, format, policy, executor)
-        self._finish()
+        with self._taking(target, sources) as (targets, flat):
+            if format == "operator":
+                found = [[self._operator(t, tracked_value(s), policy) for s in flat] for t in targets]
+            else:
+                pattern = _pattern("jacobian", sparsity, targets, flat)
+                found = self._blocks(targets, flat, options, pattern, format, policy, executor)
         return nest.pack_sequence_as(target, [nest.pack_sequence_as(sources, row) for row in found])
 
     def batch_jacobian(
@@ -161,23 +180,22 @@ class TapeDerivatives:
         """
         as_policy(unconnected_gradients)
         options = options_for("batch_jacobian", mode, "dense", None)
-        (one,), (source,) = self._start([target], [source])
-        shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
-        if not shape or not source_shape or shape[0] != source_shape[0]:
-            raise ShapeError(
-                f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
-                f"({format_shape(source_shape)}) to match."
-            )
-        wanted = tracked_value(source)
-        check_rows_independent(self._tape.nodes, one, wanted)
-        found = None
-        if self._usable(one) and self._usable(wanted):
-            if active.tapes:
-                found = rowwise(Path(self._tape.nodes, [wanted], [one]), mode)
-            else:
-                what, values = self._compiled([one], [wanted], options, compiled_rowwise)
-                ((found,),) = what(values)
-        self._finish()
+        with self._taking([target], [source]) as ((one,), (source,)):
+            shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
+            if not shape or not source_shape or shape[0] != source_shape[0]:
+                raise ShapeError(
+                    f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
+                    f"({format_shape(source_shape)}) to match."
+                )
+            wanted = tracked_value(source)
+            check_rows_independent(self._tape.nodes, one, wanted)
+            found = None
+            if self._usable(one) and self._usable(wanted):
+                if gives_arrays([one, wanted]):
+                    what, values = self._compiled([one], [wanted], options, compiled_rowwise)
+                    ((found,),) = what(values)
+                else:
+                    found = rowwise(Path(self._tape.nodes, [wanted], [one]), mode)
         full = shape + source_shape[1:]
         zeros = np.zeros(full, dtype_of(source).numpy)
         return _wrapped(zeros if found is None else reshape(found, full))
@@ -218,20 +236,31 @@ class TapeDerivatives:
                [8., 2.]], dtype=float32)
         """
         options = options_for("hessian", mode, format, max_bytes, symmetric=True)
-        targets, flat = self._start(target, sources)
-        found = self._hessian(targets, flat, options, format)
-        self._finish()
+        with self._taking(target, sources) as (targets, flat):
+            if format == "operator":
+                found = [[self._hessian_operator(targets, flat)]]
+            else:
+                plan, blocks = self._hessian(targets, flat, options)
+                found = [
+                    [
+                        _finished(values, block, s, other, format, UnconnectedGradients.ZERO)
+                        for values, block, other in zip(row, row_of_plan, flat, strict=True)
+                    ]
+                    for row, row_of_plan, s in zip(blocks, plan.blocks, flat, strict=True)
+                ]
         return nest.pack_sequence_as(sources, [nest.pack_sequence_as(sources, row) for row in found])
 
     def hessian_diag(self, target: Any, sources: Any) -> Any:
         """The diagonal of the Hessian of the sum of `target`'s elements, in the shapes of the sources."""
         options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
-        targets, flat = self._start(target, sources)
         found = []
-        for source in flat:
-            ((matrix,),) = self._hessian(targets, [source], options, "csr")
-            found.append(_wrapped(matrix.diagonal().reshape(known_shape(source, "hessian_diag"))))
-        self._finish()
+        with self._taking(target, sources) as (targets, flat):
+            for source in flat:
+                plan, ((values,),) = self._hessian(targets, [source], options)
+                shape = known_shape(source, "hessian_diag")
+                size = math.prod(shape)
+                matrix = sparse_block(plan.blocks[0][0], values, (size, size), "csr", dtype_of(source).numpy)
+                found.append(_wrapped(reshape(matrix.diagonal(), shape)))
         return nest.pack_sequence_as(sources, found)
 
     def jvp(self, target: Any, sources: Any, tangents: Any) -> Any:
@@ -249,10 +278,9 @@ class TapeDerivatives:
         structure like `target`
             Zeros where it does not depend on the sources.
         """
-        targets, flat = self._start(target, sources)
-        seeds = list(zip(map(tracked_value, flat), _like(flat, tangents, "jvp", "tangents"), strict=True))
-        found = forward(self._tape.nodes, [(x, t) for x, t in seeds if t is not None and self._usable(x)], targets)
-        self._finish()
+        with self._taking(target, sources) as (targets, flat):
+            seeds = list(zip(map(tracked_value, flat), _like(flat, tangents, "jvp", "tangents"), strict=True))
+            found = forward(self._tape.nodes, [(x, t) for x, t in seeds if t is not None and self._usable(x)], targets)
         results = [_wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, found, strict=True)]
         return nest.pack_sequence_as(target, results)
 
@@ -276,14 +304,18 @@ class TapeDerivatives:
         -------
         structure like `sources`
         """
-        targets, flat = self._start(target, sources)
-        given = _like(flat, vectors, "hvp", "vectors")
-        wanted = [tracked_value(s) for s in flat]
-        what, values = self._compiled(targets, wanted, Options(), compiled_product)
-        (products,) = what(
-            values, *[array_of(zeros_like(x) if v is None else v) for x, v in zip(flat, given, strict=True)]
-        )
-        self._finish()
+        with self._taking(target, sources) as (targets, flat):
+            given = _like(flat, vectors, "hvp", "vectors")
+            wanted = [tracked_value(s) for s in flat]
+            if gives_arrays([*targets, *wanted, *[v for v in given if v is not None]]):
+                what, values = self._compiled(targets, wanted, Options(), compiled_product)
+                further = [zeros_like(x) if v is None else v for x, v in zip(wanted, given, strict=True)]
+                (products,) = what(values, *map(array_of, further))
+            else:
+                nodes, gradients = self._gradients(targets, wanted)
+                seeds = [(x, v) for x, v in zip(wanted, given, strict=True) if v is not None]
+                found = forward(nodes, seeds, gradients)
+                products = [zeros_like(x) if p is None else p for x, p in zip(wanted, found, strict=True)]
         return nest.pack_sequence_as(sources, [_wrapped(p) for p in products])
 
     def jacobian_plan(
@@ -305,12 +337,11 @@ class TapeDerivatives:
             Jacobian of the recorded function there. It can be pickled.
         """
         options = options_for("jacobian_plan", mode, format, max_bytes)
-        targets, flat = self._start(target, sources)
-        require_differentiable("jacobian_plan", [*targets, *flat])
-        path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets)
-        found = bound(plan_for(path, options, _pattern("jacobian_plan", sparsity, targets, flat)), path, format)
-        self._finish()
-        return found
+        with self._taking(target, sources) as (targets, flat):
+            require_differentiable("jacobian_plan", [*targets, *flat])
+            path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets)
+            pattern = _pattern("jacobian_plan", sparsity, targets, flat)
+            return bound(plan_for(path, options, pattern), path, format)
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
 
@@ -350,33 +381,58 @@ class TapeDerivatives:
                 results[-1].append(_finished(values, block, t, s, format, policy))
         return results
 
-    def _hessian(self, targets: Sequence[Any], flat: Sequence[Any], options: Options, format: str) -> list[list[Any]]:
+    def _hessian(self, targets: Sequence[Any], flat: Sequence[Any], options: Options) -> tuple[Plan, list[list[Any]]]:
+        """The plan for the Hessian and its blocks."""
+        wanted = self._watched(flat)
+        if gives_arrays([*targets, *wanted]):
+            what, values = self._compiled(targets, wanted, options, compiled_hessian)
+            return what.plan, what(values)
+        nodes, gradients = self._gradients(targets, wanted)
+        path = Path(nodes, wanted, gradients)
+        plan = plan_for(path, options)
+        return plan, evaluate(plan, path)
+
+    def _gradients(self, targets: Sequence[Any], wanted: Sequence[Any]) -> tuple[list[Node], list[Any]]:
+        """The gradients of the sum of all targets as values, and the nodes that lead there."""
+        walk = Tape(watch_accessed_variables=False)
+        walk.tracked = dict(self._tape.tracked)
+        walk.start()
+        try:
+            found = reverse(self._tape.nodes, [(t, ones_like(t)) for t in targets if self._usable(t)], wanted)
+        finally:
+            walk.stop()
+        return [*self._tape.nodes, *walk.nodes], [
+            zeros_like(x) if g is None else g for g, x in zip(found, wanted, strict=True)
+        ]
+
+    def _watched(self, flat: Sequence[Any]) -> list[Any]:
+        """The sources of a Hessian, as the tape knows them."""
         wanted = [tracked_value(s) for s in flat]
-        if active.tapes:
-            raise InvalidArgumentError(
-                "hessian: another tape is recording; take the gradient inside the outer tape and its jacobian there"
-            )
         for s in wanted:
             if not self._usable(s):
                 raise InvalidArgumentError(
                     f"hessian: the source {s!r} is not watched, or not of a floating or complex dtype"
                 )
-        what, values = self._compiled(targets, wanted, options, compiled_hessian)
-        return [
-            [
-                _finished(values, block, s, other, format, UnconnectedGradients.ZERO)
-                for values, block, other in zip(row, blocks, flat, strict=True)
-            ]
-            for row, blocks, s in zip(what(values), what.plan.blocks, flat, strict=True)
-        ]
+        return wanted
 
-    def _operators(self, targets: Sequence[Any], flat: Sequence[Any]) -> list[list[Any]]:
-        return [[self._operator(t, tracked_value(s)) for s in flat] for t in targets]
+    def _operator(self, target: Any, source: Any, policy: UnconnectedGradients) -> Any:
+        if not (self._usable(source) and self._usable(target)):
+            return _no_operator(target, source, policy)
+        if isinstance(target, Symbol):
+            return SymbolicOperator(Path(self._tape.nodes, [source], [target]))
+        push, pull = (self._compiled([target], [source], Options(), make) for make in (compiled_push, compiled_pull))
+        if push[0].results[0][0] is None:
+            return _no_operator(target, source, policy)
+        return JacobianOperator(push, pull, _end(target), _end(source))
 
-    def _operator(self, target: Any, source: Any) -> JacobianOperator:
-        ends = [(known_shape(x, "jacobian"), dtype_of(x).numpy) for x in (target, source)]
-        walks = [self._compiled([target], [source], Options(), make) for make in (compiled_push, compiled_pull)]
-        return JacobianOperator(walks[0], walks[1], ends[0], ends[1])
+    def _hessian_operator(self, targets: Sequence[Any], flat: Sequence[Any]) -> JacobianOperator:
+        if len(flat) != 1:
+            raise InvalidArgumentError(f"hessian: the format 'operator' needs one source; got {len(flat)}")
+        (source,) = self._watched(flat)
+        if isinstance(source, Symbol):
+            raise InvalidArgumentError("hessian: the format 'operator' needs a tape over eager tensors; use hvp")
+        walk = self._compiled(targets, [source], Options(), compiled_product)
+        return JacobianOperator(walk, walk, _end(source), _end(source))
 
 
 def _pattern(name: str, sparsity: Any, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
@@ -408,6 +464,19 @@ def _like(flat: Sequence[Any], given: Any, name: str, argument: str) -> list[Any
     return results
 
 
+def _end(x: Any) -> tuple[tuple[int, ...], Any]:
+    """Shape and dtype of a target or source."""
+    return known_shape(x, "jacobian"), dtype_of(x).numpy
+
+
+def _no_operator(target: Any, source: Any, policy: UnconnectedGradients) -> Any:
+    """What stands for the operator of a source that the target does not depend on."""
+    if policy is UnconnectedGradients.NONE:
+        return None
+    (shape, _), (source_shape, dtype) = _end(target), _end(source)
+    return aslinearoperator(sparse.csr_array((math.prod(shape), math.prod(source_shape)), dtype=dtype))
+
+
 def _finished(values: Any, block: Any, target: Any, source: Any, format: str, policy: UnconnectedGradients) -> Any:
     """A block as the caller gets it."""
     shape, source_shape = known_shape(target, "jacobian"), known_shape(source, "jacobian")
@@ -415,6 +484,8 @@ def _finished(values: Any, block: Any, target: Any, source: Any, format: str, po
         return None
     if format != "dense":
         found = sparse_block(block, values, (math.prod(shape), math.prod(source_shape)), format, dtype_of(source).numpy)
+        if isinstance(values, Symbol):
+            return found
         return found.rebuilt([np.asarray(v) for v in found.components()])
     if values is None:
         return EagerTensor(np.zeros(shape + source_shape, dtype_of(source).numpy))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from engine.composite import Composite
 from engine.jacobian.compiled import Compiled
+from engine.jacobian.path import Path
+from engine.jacobian.plan import Options
+from engine.jacobian.second import compiled_pull, compiled_push
+from engine.value import dtype_of
 
 
 class JacobianOperator(LinearOperator):
@@ -38,14 +44,51 @@ class JacobianOperator(LinearOperator):
         super().__init__(np.dtype(source[1]), (rows, columns))
 
     def _matvec(self, x: Any) -> Any:
-        return self._applied(self._push, x, self._source)
+        return self._applied(self._push, x, self._source, self._target)
 
     def _rmatvec(self, x: Any) -> Any:
-        return self._applied(self._pull, x, self._target)
+        return self._applied(self._pull, x, self._target, self._source)
 
     @staticmethod
-    def _applied(walk: tuple[Compiled, Sequence[Any]], x: Any, start: tuple[tuple[int, ...], Any]) -> Any:
+    def _applied(
+        walk: tuple[Compiled, Sequence[Any]],
+        x: Any,
+        start: tuple[tuple[int, ...], Any],
+        end: tuple[tuple[int, ...], Any],
+    ) -> Any:
         what, values = walk
         shape, dtype = start
         ((found,),) = what(values, np.asarray(x, dtype).reshape(shape))
-        return np.asarray(found).reshape(-1)
+        return np.zeros(math.prod(end[0]), end[1]) if found is None else np.asarray(found).reshape(-1)
+
+
+class SymbolicOperator(Composite):
+    """The Jacobian of one target of a graph with respect to one source. A session returns it as a `JacobianOperator`.
+
+    Parameters
+    ----------
+    path : Path
+        From the one source to the one target, of known shapes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._walks = [make(path, Options(), None) for make in (compiled_push, compiled_pull)]
+        self._values = [path.values[slot] for what in self._walks for slot in what.arguments]
+        self._ends = [
+            (path.shape(slot), dtype_of(path.values[slot]).numpy) for slot in (*path.targets, *path.sources)
+        ]
+        self.shape = tuple([path.size(slot) for slot in (*path.targets, *path.sources)])
+
+    def components(self) -> list[Any]:
+        """The values on the path that the walks take."""
+        return list(self._values)
+
+    def rebuilt(self, components: Sequence[Any]) -> JacobianOperator:
+        """The operator at these values."""
+        push, pull = self._walks
+        count = len(push.arguments)
+        target, source = self._ends
+        return JacobianOperator((push, components[:count]), (pull, components[count:]), target, source)
+
+    def __repr__(self) -> str:
+        return f"<SymbolicOperator {self.shape[0]} x {self.shape[1]}>"

@@ -101,12 +101,17 @@ def blocks_of(
 ) -> tuple[Plan, list[list[Any]]]:
     """The plan and the blocks for a recording: arrays, or values if somebody records or the recording is a graph's."""
     make: Callable[..., Compiled] = compiled_jacobian if executor is None else spread_over(executor)
-    if active.tapes or not all(_has_array(x) for x in (*sources, *targets)):
+    if not gives_arrays((*sources, *targets)):
         path = Path(nodes, sources, targets)
         plan = plan_for(path, options, sparsity)
         return plan, evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
     what, values = compiled_for(nodes, sources, targets, options, sparsity, make)
     return what.plan, what(values) if executor is None else what(values, executor)
+
+
+def gives_arrays(ends: Sequence[Any]) -> bool:
+    """Whether derivatives come as arrays: nobody records how they are computed, and they are not for a graph."""
+    return not active.tapes and all(_has_array(x) for x in ends)
 
 
 def _has_array(x: Any) -> bool:

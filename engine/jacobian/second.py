@@ -89,9 +89,8 @@ def _compiled_walk(path: Path, options: Options, direction: str) -> Compiled:
     with paused():
         walk = forward if direction == "forward" else reverse
         (found,) = walk(mirror.path.nodes, [(start, vector)], [end])
-        wanted = zeros_like(end) if found is None else found
-    program, arguments = mirror.lowered([wanted], [vector])
-    return Compiled(_no_plan(path, options), program, arguments, [[0]])
+    program, arguments = mirror.lowered([] if found is None else [found], [vector])
+    return Compiled(_no_plan(path, options), program, arguments, [[None if found is None else 0]])
 
 
 def rowwise(path: Path, mode: str) -> Any:
