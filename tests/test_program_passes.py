@@ -265,6 +265,7 @@ def chain(x: Any, y: Any) -> Any:
 def test_blocks_change_no_bit(dtype: str, bytes_: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "LARGE", 100)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", bytes_)
+    monkeypatch.setattr(blocks, "SHORT", 10)
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal((41, 37)).astype(dtype) for _ in range(2))
     program, plain = lowered(chain, [x, y]), lowered(chain, [x, y], ALWAYS)
@@ -273,12 +274,16 @@ def test_blocks_change_no_bit(dtype: str, bytes_: int, monkeypatch: pytest.Monke
     again = pickle.loads(pickle.dumps(program))
     assert_same_bits(again(x, y), plain(x, y))
     assert "sin" in str(program)
-    for order in (np.asfortranarray(x), x[::-1], x.T.copy().T):
-        assert_same_bits(program(order, y), plain(order, y))
+    row, wide = x[:1], np.repeat(x, 3, axis=1)
+    others = [np.asfortranarray(x), x[::-1], wide[:, :37], wide[:, ::3], wide[:, ::-3], np.broadcast_to(row, x.shape)]
+    for other in others:
+        for pair in ((other, y), (y, other), (other, other)):
+            assert_same_bits(program(*pair), plain(*pair))
+            assert [o.flags.c_contiguous for o in program(*pair)] == [o.flags.c_contiguous for o in plain(*pair)]
 
 
 def test_blocks_hold_few_elements_in_memory() -> None:
-    x = np.linspace(0, 1, 1 << 17)
+    x = np.linspace(0, 1, 1 << 19)
     program = lowered(lambda x: trig.sin(x) * trig.cos(x) + explog.exp(x), [x])
     assert names(program) == ["blocks"] and program.report["blocks"] == 5
     assert_same_bits(program(x), [np.sin(x) * np.cos(x) + np.exp(x)])
@@ -286,7 +291,7 @@ def test_blocks_hold_few_elements_in_memory() -> None:
 
 
 def test_a_zero_in_a_block_stays_zero() -> None:
-    x = np.zeros(1 << 17)
+    x = np.zeros(1 << 19)
     x[-1] = 4.0
     f = lambda ct, x: scale(ct, explog.rsqrt(x)) + 1.0  # noqa: E731
     program = lowered(f, [x, x])

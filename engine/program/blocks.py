@@ -6,6 +6,7 @@ and needs no memory either. Each element goes through the same kernels in the sa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,9 +20,11 @@ from engine.program.kernels import instruction_op
 from engine.sparsity import ELEMENTWISE
 from engine.structural import reshape_to, scale
 
-LARGE = 1 << 16
-"""Elements from which on blocks pay."""
-BLOCK_BYTES = 1 << 17
+LARGE = 5 << 19
+"""Bytes of an array from which on blocks pay: it does not stay in any cache until the next op."""
+SHORT = 1 << 10
+"""Elements in memory one after the other, below which they do not."""
+BLOCK_BYTES = 1 << 18
 """Bytes of an array in one block."""
 
 
@@ -57,38 +60,45 @@ class Chain:
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         """The results for arrays of the inputs' shapes."""
         in_blocks = [self.avals[s].size == self.size for s in self.inputs]
-        if not all(_in_order(a) for a, full in zip(arrays, in_blocks, strict=True) if full):
-            # the results shall lie in memory as their operands do
+        rows = _in_rows([a for a, full in zip(arrays, in_blocks, strict=True) if full])
+        if rows is None:
             return self._one_by_one(arrays)
-        flat = [a.reshape(-1 if full else ()) for a, full in zip(arrays, in_blocks, strict=True)]
+        left = iter(rows)
+        operands = [next(left) if full else a.reshape(()) for a, full in zip(arrays, in_blocks, strict=True)]
         results = {s: np.empty(shape, self.avals[s].dtype.numpy) for s, shape in self.outputs}
-        self._run(flat, in_blocks, [r.reshape(-1) for r in results.values()])
-        return tuple(
-            [results[s] if results[s].shape == shape else results[s].reshape(shape) for s, shape in self.outputs]
-        )
+        self._run(operands, in_blocks, [r.reshape(rows[0].shape) for r in results.values()], rows[0].shape)
+        return tuple([results[s].reshape(shape) for s, shape in self.outputs])
 
-    def _run(self, operands: list[Any], in_blocks: list[bool], results: list[Any]) -> None:
+    def _run(self, operands: list[Any], in_blocks: list[bool], results: list[Any], shape: tuple[int, ...]) -> None:
+        """Fill the results, row by row and block by block."""
         if self._functions is None:
             self._functions = self._generate(plain(self.instructions, self.avals)), self._generate(None)
         quick, careful = self._functions
         block = BLOCK_BYTES // max(a.dtype.size for a in self.avals.values())
-        spare = [np.empty(block, dtype) for dtype in self._spare]
-        for start in range(0, self.size, block):
-            stop = min(start + block, self.size)
-            parts = [x[start:stop] if full else x for x, full in zip(operands, in_blocks, strict=True)]
-            parts += [r[start:stop] for r in results]
-            parts += spare if stop - start == block else [s[: stop - start] for s in spare]
-            try:
-                quick(*parts)
-            except NotFinite:
-                careful(*parts)
+        spare = [np.empty(min(block, shape[-1]), dtype) for dtype in self._spare]
+        for row in np.ndindex(*shape[:-1]):
+            of_row = [x[row] if full else x for x, full in zip(operands, in_blocks, strict=True)]
+            for start in range(0, shape[-1], block):
+                stop = min(start + block, shape[-1])
+                parts = [x[start:stop] if full else x for x, full in zip(of_row, in_blocks, strict=True)]
+                parts += [r[row][start:stop] for r in results]
+                parts += [s[: stop - start] for s in spare]
+                try:
+                    quick(*parts)
+                except NotFinite:
+                    careful(*parts)
 
     def _one_by_one(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The results by one instruction after the other."""
         known = dict(zip(self.inputs, arrays, strict=True))
-        for instruction in self.instructions:
+        last = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.inputs}
+        last.update({s: len(self.instructions) for s, _ in self.outputs})
+        for i, instruction in enumerate(self.instructions):
             operands = [known[s] for s in instruction.inputs]
             known[instruction.outputs[0]] = instruction.op.kernel(*operands, **instruction.params)
+            del operands
+            for s in {s for s in instruction.inputs if last[s] == i}:
+                del known[s]
         return tuple([known[s].reshape(shape) for s, shape in self.outputs])
 
     # ---- the generated function --------------------------------------------------------------------------------------
@@ -159,6 +169,24 @@ def _statement(i: int, instruction: Instruction, places: dict[int, str], trusted
     return f"{text}; check({into})" if trusted is not None and i in trusted.checks else text
 
 
+def _in_rows(arrays: Sequence[Any]) -> list[Any] | None:
+    """The arrays, which differ in axes of size one at most, with all those axes as one that are one in memory.
+
+    None if their results would not lie in C order, or if the rows are short.
+    """
+    shape = tuple([d for d in arrays[0].shape if d != 1])
+    arrays = [a.reshape(shape) for a in arrays]
+    for a in arrays:
+        steps = [s for s in a.strides if s]
+        if steps != sorted(steps, reverse=True) or (steps and steps[-1] < 0):
+            return None
+    first = len(shape) - 1
+    while first and all(a.strides[first - 1] == a.strides[first] * shape[first] for a in arrays):
+        first -= 1
+    length = math.prod(shape[first:])
+    return None if length < SHORT else [a.reshape(*shape[:first], length) for a in arrays]
+
+
 blocks = instruction_op(
     "blocks",
     __name__,
@@ -224,9 +252,9 @@ class _Groups:
         if op.stateful or len(outputs) != 1 or not _is_elementwise(op):
             return None
         (out,) = outputs
-        if out.size is None or out.size < LARGE or not all(_is_real(a) and _fits(a, out) for a in (*operands, out)):
+        if out.size is None or not all(_is_real(a) and _fits(a, out) for a in (*operands, out)):
             return None
-        return out.size
+        return out.size if out.size * max(a.dtype.size for a in (*operands, out)) >= LARGE else None
 
     def close(self, size: int) -> None:
         """Put a group at the end of the result, as one instruction if it has several."""
