@@ -9,6 +9,8 @@ way it applies the passes, each of which looks at one node at a time and is bit-
   product of two matrices).
 - ``facts``: what is known of contents is used: a product with ones or with the identity matrix is the other operand.
 - ``vectors``: a product of a matrix and a row or column is one of a matrix and a vector (`engine.program.vectors`).
+- ``references``: an operand of which only the shape counts becomes the first value of that shape, so that nothing is
+  computed for its shape.
 - ``fold``: a node whose operands are all constants is computed now.
 - ``cse``: a node equal to an earlier one (same op, operands and parameters) is that one. Stateful ops are left alone.
 - ``parts``: a variable that is assigned its own value with some entries replaced is given these entries, not a copy.
@@ -52,6 +54,7 @@ ALL_PASSES = (
     "specialize",
     "facts",
     "vectors",
+    "references",
     "fold",
     "cse",
     "parts",
@@ -84,6 +87,8 @@ class Lowering(Slots):
         ``slot -> slot`` it is a reshape of, if it has the same elements in the same places in memory.
     node : Node
         The node being lowered.
+    first : dict
+        ``(shape, dtype) -> slot`` of the first value of that shape and dtype.
     """
 
     passes: Collection[str]
@@ -101,13 +106,29 @@ class Lowering(Slots):
     report: dict[str, int] = field(default_factory=dict)
     facts: dict[int, Fact] = field(default_factory=dict)
     unshaped: dict[int, int] = field(default_factory=dict)
+    first: dict[Any, int] = field(default_factory=dict)
     node: Any = None
 
     def new_slot(self, aval: Aval) -> int:
         """A fresh slot."""
         slot = len(self.avals)
         self.avals[slot] = aval
+        if aval.is_static:
+            self.first.setdefault((aval.shape, aval.dtype), slot)
         return slot
+
+    def referring(self, op: Op, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        """The operands with the first slots of the same shapes in place of references."""
+        avals = [self.avals[s] for s in inputs]
+        new = tuple(
+            [
+                self.first[a.shape, a.dtype] if i in op.references and a.is_static else s
+                for i, (s, a) in enumerate(zip(inputs, avals, strict=True))
+            ]
+        )
+        if new != inputs:
+            self.count("references")
+        return new
 
     def visit(self, node: Node) -> None:
         """Lower one node."""
@@ -167,6 +188,8 @@ class Lowering(Slots):
             if same is not None and (kept := self.reshaped(op, inputs[same], avals, params)) is not None:
                 self.count("simplify")
                 return (kept,)
+        if op.references and "references" in self.passes:
+            inputs = self.referring(op, inputs)
         key = _key(op, inputs, params)
         if "cse" in self.passes and key in self.seen:
             self.count("cse")
