@@ -168,12 +168,11 @@ def bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
     nodes: list[Node] = []
     with paused():
         for node in path.nodes:
+            for x in node.inputs:
+                if id(x) not in of:
+                    _add(trace, of, x)
             first = len(trace.nodes)
-            inputs: Sequence[Any] = [
-                of[id(x)] if id(x) in of else of.setdefault(id(x), _known(trace, x)) for x in node.inputs
-            ]
-            made = trace.apply(node.op, inputs, node.params)
-            of.update(zip(map(id, node.outputs), made if node.op.multi else (made,), strict=True))
+            _copy(trace, of, node)
             nodes += trace.nodes[first:]
     ends = [[of[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
     return _bound(plan, Path(nodes, ends[0], ends[1]), format)
@@ -197,23 +196,26 @@ def _lowered(sources: Sequence[Any], wanted: Sequence[Any]) -> Program:
     return program
 
 
-def _known(trace: Trace, x: Any) -> Any:
-    """A value beside the path as a constant."""
-    array = x._array if isinstance(x, EagerTensor) else _computed(x) if isinstance(x, Symbol) else x
-    if isinstance(array, Value):
-        array = constant_value(array)
-    if array is None:
+def _copy(trace: Trace, of: dict[int, Any], node: Node) -> None:
+    """The same node in the trace. `of` says what stands for what."""
+    made = trace.apply(node.op, [of[id(x)] for x in node.inputs], node.params)
+    of.update(zip(map(id, node.outputs), made if node.op.multi else (made,), strict=True))
+
+
+def _add(trace: Trace, of: dict[int, Any], x: Any) -> None:
+    """A value beside the path: a constant, or what a graph computes from constants and what is there already."""
+    array = constant_value(x) if isinstance(x, Symbol) else x._array if isinstance(x, EagerTensor) else x
+    if array is not None and not isinstance(array, Value):
+        of[id(x)] = trace.operand(array if isinstance(array, tuple) else np.asarray(array))
+        return
+    steps = needed_nodes(x.trace.nodes, [x], set(of), lambda node: ()) if isinstance(x, Symbol) else ()
+    if not steps or any(node.op.stateful or node.op is read_variable for node in steps):
         raise InvalidArgumentError(
             f"jacobian_plan: the plan is a function of its sources, but the path also takes {x!r}, whose value is not "
             f"known; give it as a source, or make it a constant"
         )
-    return trace.operand(array if isinstance(array, tuple) else np.asarray(array))
-
-
-def _computed(x: Symbol) -> np.ndarray | None:
-    """The value of a symbol that follows from constants alone, or None."""
-    nodes = needed_nodes(x.trace.nodes, [x], (), lambda node: ())
-    if any(node.op.stateful or node.op is read_variable for node in nodes):
-        return None
-    program, _, _ = lower(nodes, [], [x])
-    return np.asarray(program()[0])
+    for node in steps:
+        for operand in node.inputs:
+            if id(operand) not in of:
+                _add(trace, of, operand)
+        _copy(trace, of, node)

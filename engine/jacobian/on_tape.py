@@ -334,7 +334,8 @@ class TapeDerivatives:
         -------
         JacobianPlan
             Print it to see direction, colours, cuts and costs; call it with arrays for the sources to evaluate the
-            Jacobian of the recorded function there. It can be pickled.
+            Jacobian of the recorded function there, with what carries no derivatives (comparisons, indices) as it was
+            recorded. It can be pickled.
         """
         options = options_for("jacobian_plan", mode, format, max_bytes)
         with self._taking(target, sources) as (targets, flat):
