@@ -32,7 +32,7 @@ class Initializer:
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """What the class computes."""
-        raise TypeError(f"{type(self).__name__} must define `values`")
+        raise NotImplementedError(f"{type(self).__name__} must define `__call__(shape, dtype)`")
 
     def get_config(self) -> dict[str, Any]:
         """The arguments it was made with."""
@@ -102,7 +102,7 @@ _TRUNCATED_STD = 0.87962566103423978
 
 
 class VarianceScaling(Initializer):
-    """Random values whose variance is `scale` over the number of inputs, outputs, or their mean.
+    """Random values whose variance is `scale` over the number of a layer's inputs, outputs, or their mean.
 
     Parameters
     ----------
@@ -125,13 +125,14 @@ class VarianceScaling(Initializer):
         seed: int | None = None,
         dtype: Any = None,
     ) -> None:
-        modes, distributions = ("fan_in", "fan_out", "fan_avg"), (
-            "truncated_normal", "normal", "untruncated_normal", "uniform",
-        )  # fmt: skip
-        if mode not in modes or distribution not in distributions or scale <= 0:
+        if scale <= 0:
+            raise ValueError(f"Argument `scale` must be positive float. Received: {scale}")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(f"Invalid `mode` argument: {mode!r}; it must be 'fan_in', 'fan_out' or 'fan_avg'")
+        if distribution not in ("normal", "truncated_normal", "untruncated_normal", "uniform"):
             raise ValueError(
-                f"VarianceScaling: expected scale > 0, mode in {modes}, distribution in {distributions}; "
-                f"got {scale}, {mode!r}, {distribution!r}"
+                f"Invalid `distribution` argument: {distribution!r}; it must be 'uniform', 'truncated_normal' or "
+                f"'untruncated_normal'"
             )
         self.scale, self.mode, self.distribution, self.seed, self.dtype = scale, mode, distribution, seed, dtype
 
@@ -157,6 +158,55 @@ def fans(shape: tuple[int, ...]) -> tuple[float, float]:
     return float(shape[-2] * receptive), float(shape[-1] * receptive)
 
 
+class NamedScaling(VarianceScaling):
+    """Base of the cases of `VarianceScaling` that have names of their own."""
+
+    case: ClassVar[tuple[float, str, str]]
+
+    def __init__(self, seed: int | None = None, dtype: Any = None) -> None:
+        super().__init__(*self.case, seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments it was made with."""
+        return {"seed": self.seed, "dtype": self.dtype}
+
+
+class GlorotUniform(NamedScaling):
+    """Uniform, of variance 2 over the sum of inputs and outputs."""
+
+    case = (1.0, "fan_avg", "uniform")
+
+
+class GlorotNormal(NamedScaling):
+    """Truncated normal, of variance 2 over the sum of inputs and outputs."""
+
+    case = (1.0, "fan_avg", "truncated_normal")
+
+
+class HeUniform(NamedScaling):
+    """Uniform, of variance 2 over the number of inputs."""
+
+    case = (2.0, "fan_in", "uniform")
+
+
+class HeNormal(NamedScaling):
+    """Truncated normal, of variance 2 over the number of inputs."""
+
+    case = (2.0, "fan_in", "truncated_normal")
+
+
+class LecunUniform(NamedScaling):
+    """Uniform, of variance 1 over the number of inputs."""
+
+    case = (1.0, "fan_in", "uniform")
+
+
+class LecunNormal(NamedScaling):
+    """Truncated normal, of variance 1 over the number of inputs."""
+
+    case = (1.0, "fan_in", "truncated_normal")
+
+
 class Identity(Initializer):
     """A multiple of the identity matrix."""
 
@@ -166,5 +216,5 @@ class Identity(Initializer):
     def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """The matrix."""
         if len(shape) != 2:
-            raise ValueError(f"Identity: the shape must have two dimensions, got {shape}")
+            raise ValueError(f"Identity: the shape must have rank 2, got {shape}")
         return (self.gain * np.eye(*shape)).astype(dtype.numpy)

@@ -6,7 +6,7 @@ A table has one row per function: the function (or op), and all its names below 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -67,3 +67,35 @@ def build(
         for path in names.split():
             place(root, path, value)
     return root
+
+
+def with_aliases(table: Iterable[tuple[Any, str]], aliases: Mapping[str, str]) -> tuple[tuple[Any, str], ...]:
+    """A table with further names: ``{"sub": "subtract"}`` says that ``tf.sub`` is ``tf.subtract``.
+
+    Raises
+    ------
+    ValueError
+        If a name is not in the table.
+    """
+    further: dict[str, list[str]] = {}
+    for alias, name in aliases.items():
+        further.setdefault(name, []).append(alias)
+    rows = [(row, " ".join([names, *[a for n in names.split() for a in further.pop(n, ())]])) for row, names in table]
+    if further:
+        raise ValueError(f"there are other names for {', '.join(further)}, which are not in the table")
+    return tuple(rows)
+
+
+def moved(names: str, now: str, before: str = "") -> dict[str, str]:
+    """Aliases for names that were in the namespace `before` and are in `now` (empty: at the top level)."""
+    return {f"{before}.{n}".lstrip("."): f"{now}.{n}".lstrip(".") for n in names.split()}
+
+
+def defined(module: ModuleType) -> dict[str, Any]:
+    """What a module offers: a namespace everything, a module of the source what it defines itself."""
+    is_source = hasattr(module, "__file__")
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and (not is_source or getattr(value, "__module__", "") == module.__name__)
+    }

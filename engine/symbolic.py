@@ -10,12 +10,12 @@ from typing import Any
 
 from engine.aval import compatible, format_shape
 from engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.unconnected import UnconnectedGradients, as_policy
 from engine.indexed_slices import IndexedSlices
 from engine.op import Node
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import reverse
 from engine.trace import Symbol
+from engine.unconnected import UnconnectedGradients, as_policy
 from engine.value import Value, as_array, dtype_of, shape_of
 from engine.variable import Variable, tracked_value
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.aval import Aval, compatible, format_shape, merge_shapes
 from engine.batching import elementwise_rule
+from engine.dtypes import bool_
 from engine.errors import DTypeError, FailedPreconditionError, ShapeError, UnimplementedError
 from engine.kinds import linear, nondifferentiable
 from engine.op import Op
@@ -68,6 +69,18 @@ assign_variable = nondifferentiable(
     args=("handle", "value"),
     stateful=True,
     doc="Sets a variable of a graph; the result is the value assigned.",
+)
+
+
+variable_is_initialized = nondifferentiable(
+    "variable_is_initialized",
+    _stateless,
+    abstract=lambda handle: Aval((), bool_),
+    batch=_handle_batch,
+    type="VarIsInitializedOp",
+    args=("handle",),
+    stateful=True,
+    doc="Whether a variable of a graph has a value when a run begins.",
 )
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 from engine.aval import Aval
 from engine.eager import EagerTensor
-from engine.errors import InvalidArgumentError
 from engine.kinds import nondifferentiable
 from engine.op import Node, Op
 from engine.trace import Symbol, Trace
 from engine.value import Value
 from graph_api.defaults import stacks
+from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor
 
 no_op = nondifferentiable(
@@ -54,6 +55,7 @@ class Graph(Trace):
         # moved on by control flow that may have assigned to variables: reads made before are out of date then
         self.flow_assignments = 0
         self.variable_store: dict[str, Any] = {}
+        self._overrides: dict[str, str] = {}
 
     # ---- nodes -------------------------------------------------------------------------------------------------------
 
@@ -92,6 +94,18 @@ class Graph(Trace):
         """An operation that runs all the given ones."""
         with self.control_dependencies([*operations]):
             return self.apply_for_effect(no_op, (), {}, name or "group_deps")
+
+    def apply(self, op: Op, inputs: Sequence[Any], params: dict[str, Any], name: str | None = None) -> Any:
+        """Append a node that applies `op`, with a gradient of the user's own if there is one; return its output."""
+        gradient = self._overrides.get(op.type) if self._overrides else None
+        if gradient is None:
+            return super().apply(op, inputs, params, name)
+        overrides, self._overrides = self._overrides, {}
+        try:
+            made = partial(super().apply, op, params=params, name=name)
+            return apply_overridden(lambda *x: made(x), op, self.operands(op, inputs), gradient)
+        finally:
+            self._overrides = overrides
 
     def apply_for_effect(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> Operation:
         """Apply an op whose outputs do not matter; return the operation."""
@@ -231,9 +245,21 @@ class Graph(Trace):
         finally:
             self.current_device = before
 
-    def gradient_override_map(self, op_type_map: Any) -> Any:
-        """Not supported: ops are objects here, not names. Use `custom_gradient`."""
-        raise InvalidArgumentError("gradient_override_map is not supported; wrap the function in tf.custom_gradient")
+    @contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Give ops of some types, where they are made inside, the gradients registered under some names.
+
+        Parameters
+        ----------
+        op_type_map : dict
+            An op's type (``"Relu"``) to the name of a `RegisterGradient`.
+        """
+        before = self._overrides
+        self._overrides = {**before, **checked_map(op_type_map)}
+        try:
+            yield
+        finally:
+            self._overrides = before
 
     # ---- collections -------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.legacy import Old
 from engine.ops import blocks, conv, pool, windows
-from graph_api.legacy import Old
 
 _CUDNN = "use_cudnn_on_gpu"
 _FILTER = {"filter": "filters"}
@@ -42,7 +42,6 @@ TABLE: tuple[tuple[Any, str], ...] = (
         ),
         "nn.convolution",
     ),
-    (conv.atrous_conv2d, "nn.atrous_conv2d"),
     (Old(conv.conv2d_transpose, _TRANSPOSED, _TRANSPOSE), "nn.conv2d_transpose"),
     (Old(conv.conv3d_transpose, _TRANSPOSED, _TRANSPOSE), "nn.conv3d_transpose"),
     (
@@ -77,12 +76,7 @@ TABLE: tuple[tuple[Any, str], ...] = (
     ),
     (Old(pool.max_pool, {"value": "input"}, _POOL), "nn.max_pool"),
     (Old(pool.avg_pool, {"value": "input"}, _POOL), "nn.avg_pool"),
-    (pool.max_pool1d, "nn.max_pool1d"),
-    (pool.max_pool2d, "nn.max_pool2d"),
-    (pool.max_pool3d, "nn.max_pool3d"),
-    (pool.avg_pool1d, "nn.avg_pool1d"),
     (Old(pool.avg_pool2d, {"value": "input"}, _POOL), "nn.avg_pool2d"),
-    (pool.avg_pool3d, "nn.avg_pool3d"),
     (
         Old(
             pool.pool,
@@ -113,11 +107,9 @@ TABLE: tuple[tuple[Any, str], ...] = (
         ),
         "extract_image_patches image.extract_image_patches",
     ),
-    (windows.extract_patches, "image.extract_patches"),
     (Old(blocks.depth_to_space, order=_BLOCK), "depth_to_space nn.depth_to_space"),
     (Old(blocks.space_to_depth, order=_BLOCK), "space_to_depth nn.space_to_depth"),
-    (blocks.space_to_batch, "space_to_batch nn.space_to_batch"),
-    (blocks.batch_to_space, "batch_to_space"),
-    (blocks.space_to_batch_nd, "space_to_batch_nd manip.space_to_batch_nd"),
-    (blocks.batch_to_space_nd, "batch_to_space_nd manip.batch_to_space_nd"),
+    (Old(blocks.space_to_batch, {"block_shape": "block_size"}), "space_to_batch nn.space_to_batch"),
+    (Old(blocks.batch_to_space, {"block_shape": "block_size"}), "batch_to_space"),
+    (blocks.batch_to_space_nd, "batch_to_space_nd"),
 )

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from engine import row_assignment
-from engine.api import lift
+from engine.legacy import lift_row
 from engine.namespace import build, place
 from graph_api import (
     control,
     initial_values,
     loss_functions,
+    overrides,
     sampling,
     scans,
     tensor_array,
@@ -21,7 +22,6 @@ from graph_api import (
     variable,
 )
 from graph_api.convert import finish
-from graph_api.legacy import Old, legacy
 from graph_api.names import TABLE
 
 NATIVE: tuple[tuple[Any, str], ...] = (
@@ -56,6 +56,8 @@ NATIVE: tuple[tuple[Any, str], ...] = (
     ),
     (variable.variables_initializer, "variables_initializer initialize_variables initializers.variables"),
     (variable.global_variables, "global_variables all_variables"),
+    (variable.is_variable_initialized, "is_variable_initialized"),
+    (variable.report_uninitialized_variables, "report_uninitialized_variables"),
     (row_assignment.scatter_update, "scatter_update"),
     (row_assignment.scatter_add, "scatter_add"),
     (row_assignment.scatter_sub, "scatter_sub"),
@@ -64,6 +66,7 @@ NATIVE: tuple[tuple[Any, str], ...] = (
     (row_assignment.scatter_nd_update, "scatter_nd_update"),
     (row_assignment.scatter_nd_add, "scatter_nd_add"),
     (row_assignment.scatter_nd_sub, "scatter_nd_sub"),
+    (overrides.RegisterGradient, "RegisterGradient"),
     # ---- control flow
     (control.cond, "cond"),
     (control.case, "case"),
@@ -82,10 +85,7 @@ NATIVE: tuple[tuple[Any, str], ...] = (
 
 def public(row: Any, name: str) -> Callable[..., Any]:
     """The public function for a row of the table."""
-    if isinstance(row, Old):
-        lifted = lift(row.function, finish, name)
-        return legacy(lifted, renames=row.renames, order=row.order, ignored=row.ignored)
-    return lift(row, finish, name)
+    return lift_row(row, finish, name)
 
 
 def tree() -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from engine import nest
 from engine.aval import Aval, aval_of_array, compatible, format_shape
 from engine.composite import Composite
+from engine.dtypes import bool_
 from engine.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.op import Node
 from engine.ops.scatter import check_entries, write_entries
@@ -27,7 +28,7 @@ from engine.program.assignments import Assignment
 from engine.program.lower import needed_nodes
 from engine.trace import placeholder
 from engine.value import Value, as_array
-from engine.variable import Variable, read_variable, variable_handle
+from engine.variable import Variable, read_variable, variable_handle, variable_is_initialized
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Operation, Tensor
@@ -42,6 +43,8 @@ class Executable:
     program : Program
     reads : list of Tensor
         Handles of the variables whose values follow the feeds among the program's arguments.
+    flags : list of Tensor
+        Those of `reads` that say whether a variable is initialized.
     assigned : list of Assignment
         Of the variables whose new values follow the fetches among its results.
     fetched : int
@@ -52,6 +55,7 @@ class Executable:
 
     program: Program
     reads: list[Any]
+    flags: list[Any]
     assigned: list[Assignment]
     fetched: int
     state_avals: tuple[Aval, ...]
@@ -148,6 +152,8 @@ class Session:
         return pack(self._execute(executable, elements, values))
 
     def _execute(self, executable: Executable, elements: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        for flag in executable.flags:
+            self._state[id(flag)] = np.bool_(id(flag.node.inputs[0]) in self._state)
         arguments = [*values, *[self._state[id(h)] for h in executable.reads]]
         results = executable.program(*arguments)
         shared = _Shared([*arguments, *executable.program.constants.values()])
@@ -198,10 +204,13 @@ class Session:
             describe=_describe,
         )
         fetched = sum(isinstance(w, Tensor) for w in wanted)
-        return Executable(program, reads, assigned, fetched, tuple([self._state_aval(h) for h in reads]))
+        flags = [h for h in reads if h.node.op is variable_is_initialized]
+        return Executable(program, reads, flags, assigned, fetched, tuple([self._state_aval(h) for h in reads]))
 
     def _state_aval(self, handle: Any) -> Aval:
         """The aval of a variable's value; a hidden variable with a default gets it now."""
+        if handle.node.op is variable_is_initialized:
+            return Aval((), bool_)
         key = id(handle)
         if key not in self._state:
             default = handle.node.params["default"]

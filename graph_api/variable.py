@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.aval import Aval, merge_shapes, normalize_shape
+from engine.composite import Composite
 from engine.dtypes import DType, as_dtype
 from engine.errors import DTypeError
 from engine.indexed_slices import IndexedSlices
@@ -15,7 +16,7 @@ from engine.row_assignment import AssignsRows, replaced
 from engine.tape import record_read
 from engine.value import Value, as_array
 from engine.variable import Variable as EngineVariable
-from engine.variable import assign_variable, read_variable, variable_handle
+from engine.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from graph_api.graph import Graph, GraphKeys, get_default_graph
 from graph_api.tensor import GraphShape, Operation, Tensor
 
@@ -306,6 +307,42 @@ def global_variables_initializer() -> Operation:
 def local_variables_initializer() -> Operation:
     """An operation that initializes all local variables made so far."""
     return variables_initializer(local_variables())
+
+
+def is_variable_initialized(variable: Variable) -> Tensor:
+    """Whether a variable has a value when a run begins, as a boolean tensor."""
+    return variable.graph.apply(variable_is_initialized, (variable.handle,), {}, name="IsVariableInitialized")
+
+
+class UninitializedNames(Composite):
+    """To be fetched: the names of those of some variables that have no value when the run begins."""
+
+    def __init__(self, variables: Sequence[Variable]) -> None:
+        self._names = [v.op.name.encode() for v in variables]
+        self._flags = [is_variable_initialized(v) for v in variables]
+
+    def components(self) -> list[Any]:
+        """Whether each variable has a value."""
+        return self._flags
+
+    def rebuilt(self, components: Sequence[Any]) -> np.ndarray:
+        """The names, as bytes."""
+        return np.array([name for name, flag in zip(self._names, components, strict=True) if not flag], object)
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
+) -> UninitializedNames:
+    """The names of the variables that have no value yet: an array of bytes, when fetched in a session.
+
+    Parameters
+    ----------
+    var_list : sequence of Variable, optional
+        By default all global and local variables.
+    name
+        Accepted for compatibility: there are no tensors of strings, so this is no operation.
+    """
+    return UninitializedNames([*global_variables(), *local_variables()] if var_list is None else var_list)
 
 
 def assign(

@@ -37,7 +37,9 @@ from engine.dtypes import float64 as double
 from engine.eager import EagerTensor as Tensor
 from engine.gradient_tape import GradientTape
 from engine.indexed_slices import IndexedSlices
+from engine.namespace import defined as _defined
 from engine.namespace import missing as _missing
+from engine.namespace import namespace as _namespace
 from engine.tensor_shape import TensorShape
 from engine.unconnected import UnconnectedGradients
 from tape_api import debugging, keras, random, test, train, version1
@@ -68,7 +70,7 @@ from tape_api.flow import (
     vectorized_map,
     while_loop,
 )
-from tape_api.keras import initializers, losses, metrics, optimizers
+from tape_api.keras import initializers, metrics, optimizers
 from tape_api.library import root as _root
 from tape_api.module import Module
 from tape_api.printing import print_ as print
@@ -99,6 +101,9 @@ vars(_v1).update(
     train=train,
     truncated_normal=random.truncated_normal,
 )
+losses = _namespace("tape_api.losses")
+"""Keras's losses, and those of TensorFlow 1 under names of their own."""
+vars(losses).update({**_defined(_v1.losses), **_defined(keras.losses)})
 vars(_v1).update({name: value for name, value in globals().items() if name[0] != "_" and name not in vars(_v1)})
 _root.compat.v2 = _sys.modules["tape_api"]
 vars(_root.dtypes).update(DType=DType, as_dtype=as_dtype, half=half, double=double, **{d.name: d for d in _ALL_DTYPES})

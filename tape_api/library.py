@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from engine.api import lift
 from engine.eager import EagerTensor
+from engine.legacy import lift_row
 from engine.namespace import build
 from engine.op import Op
 from engine.value import Value, as_array
@@ -44,10 +44,10 @@ def quick(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def public(function: Any, name: str) -> Callable[..., Any]:
+def public(row: Any, name: str) -> Callable[..., Any]:
     """The public function for a row of the table."""
-    lifted = lift(function, finish, name, wrap=EagerTensor)
-    return quick(function, lifted) if isinstance(function, Op) and not function.multi else lifted
+    lifted = lift_row(row, finish, name, wrap=EagerTensor)
+    return quick(row, lifted) if isinstance(row, Op) and not row.multi else lifted
 
 
 root: Any = build("tape_api", TABLE, public)

@@ -23,6 +23,7 @@ WITHOUT_ROW = {
     "placeholder": "gets its value from outside",
     "variable_handle": "has its value in a session",
     "assign_variable": "has its effect in a session",
+    "variable_is_initialized": "asks a session",
     "identity_product": "is made by lowering only; tests/test_program_passes.py",
     "spread_op": "needs an executor; tests/jacobian/test_executor.py",
     "blocks": "is made by lowering only; tests/test_program_passes.py",

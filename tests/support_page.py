@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-import graph_api.library
+import graph_api
 import graph_api.names
+import tape_api
 import tape_api.names
+from engine.namespace import defined
 from engine.op import FROM_VJP, Op
 from tests.op_table import OPS, ROWS, UNTESTED_RULES, Coverage, carriers, coverage
 from tests.row import Row
+from tests.test_house import PACKAGES
 from tests.test_kinks import KINKS, Kink
 
 FILE = Path(__file__).resolve().parent.parent / "SUPPORT.md"
@@ -150,6 +154,43 @@ def functions(covered: dict[str, Coverage]) -> tuple[dict[str, list[tuple[str, .
     return lines, shown
 
 
+# ---- the other names of a front end ----------------------------------------------------------------------------------
+
+NAMESPACES = set(
+    """
+    activations backend bitwise constraints debugging errors image initializers keras layers linalg losses math metrics
+    models nest nn optimizers random regularizers schedules signal special test train utils
+    """.split()  # noqa: SIM905 - easier to read than a list
+)
+"""The parts of TensorFlow's API that both are modules here and in TensorFlow."""
+HELPERS = {"Draws", "as_tensor", "unique_name"}
+"""What these modules share with others under a public name that TensorFlow does not have."""
+
+
+def native(front_end: ModuleType, in_table: Container[str]) -> list[tuple[list[str], str]]:
+    """Classes and functions that are not in the table: all names of each, and its documentation."""
+    found: dict[int, tuple[Any, list[str]]] = {}
+    for name, value in reachable(front_end):
+        if name not in in_table:
+            found.setdefault(id(value), (value, []))[1].append(name)
+    return [(names, value.__doc__ or "") for value, names in found.values()]
+
+
+def reachable(module: ModuleType, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """What a module offers, and the namespaces in it; not what it imports for its own use."""
+    offers_all = not prefix or hasattr(module, "__all__")
+    offered = vars(module) if offers_all else defined(module)
+    chosen = getattr(module, "__all__", offered)
+    for name, value in offered.items():
+        is_ours = callable(value) and value.__module__.partition(".")[0] in PACKAGES
+        if is_ours and not name.startswith("_") and name in chosen and name not in HELPERS:
+            yield prefix + name, value
+    for name, part in vars(module).items():
+        is_inside = offers_all or hasattr(module, "__path__")
+        if isinstance(part, ModuleType) and name in NAMESPACES and is_inside:
+            yield from reachable(part, f"{prefix}{name}.")
+
+
 # ---- kinks -----------------------------------------------------------------------------------------------------------
 
 
@@ -198,10 +239,13 @@ def page() -> Iterator[str]:
     inner = [c for where, c in sorted(covered.items()) if where not in shown]
     head = ("op", "what it does", *rules_head)
     yield from table(head, [(f"`{c.where.removeprefix('engine.')}`", summary(c.op.doc), *op_cells(c)) for c in inner])
-    yield "## graph_api: functions that are no ops"
-    yield ""
-    native = [(f"`{getattr(f, '__name__', f)}`", code(names.split())) for f, names in graph_api.library.NATIVE]
-    yield from table(("function", "graph_api"), native)
+    for front_end, rows in ((graph_api, graph_api.names.TABLE), (tape_api, tape_api.names.TABLE)):
+        yield f"## {front_end.__name__}: what is more than functions of tensors"
+        yield ""
+        yield "State, control flow, random numbers, training, and what programs are structured by."
+        yield ""
+        found = native(front_end, {name for _, names in rows for name in names.split()})
+        yield from table(("names", "what it is"), sorted((code(sorted(n)), summary(d)) for n, d in found))
     yield "## Kinks and singular points"
     yield ""
     yield "The derivative of the sum of the results with respect to each argument, in reverse and in forward mode."

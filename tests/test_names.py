@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+import graph_api
+
 USED = {
     "graph_api": """
     AUTO_REUSE ConfigProto Graph GraphKeys.GLOBAL_VARIABLES GraphKeys.REGULARIZATION_LOSSES
@@ -53,13 +55,60 @@ USED = {
     """,
 }
 
+KEYWORDS = {
+    "graph_api": """
+    ConfigProto(allow_soft_placement,log_device_placement) InteractiveSession(graph,config) Session(config,graph)
+    TensorArray(size) Variable(trainable,dtype,name,initial_value) add_n(name) argmax(axis,dimension)
+    clip_by_norm(clip_norm) concat(axis,values) constant(dtype,name) expand_dims(axis) get_collection(scope)
+    get_variable(initializer,dtype,trainable,shape) gradients(grad_ys,xs,ys,name) identity(name)
+    map_fn(dtype,parallel_iterations) matmul(transpose_a,transpose_b,adjoint_b,name) multiply(name)
+    nn.sigmoid_cross_entropy_with_logits(labels,logits) nn.softmax_cross_entropy_with_logits(labels,logits)
+    nn.softmax_cross_entropy_with_logits_v2(labels,logits)
+    nn.sparse_softmax_cross_entropy_with_logits(labels,logits) one_hot(depth,dtype) ones(dtype)
+    placeholder(shape,name,dtype) placeholder_with_default(shape) random_normal(dtype,shape,stddev)
+    random_uniform(maxval,minval,dtype,shape,seed) range(dtype) reduce_mean(name,keep_dims,axis)
+    reduce_sum(axis,reduction_indices,keep_dims,keepdims,name) reshape(shape) split(axis) squeeze(axis) stack(axis)
+    train.AdamOptimizer(learning_rate,beta1) train.GradientDescentOptimizer(learning_rate)
+    train.RMSPropOptimizer(learning_rate,decay,epsilon) train.exponential_decay(staircase) truncated_normal(stddev)
+    truncated_normal_initializer(stddev) variable_scope(reuse,default_name)
+    while_loop(parallel_iterations,back_prop,loop_vars) zeros(dtype)
+    """,
+    "tape_api": """
+    GradientTape(persistent,watch_accessed_variables) TensorArray(size,dtype) TensorSpec(dtype,shape)
+    Variable(dtype,trainable,name,initial_value) argmax(axis) cast(dtype) concat(axis,values) constant(dtype,name)
+    convert_to_tensor(dtype) expand_dims(axis) function(input_signature) keras.Input(shape,name)
+    keras.Model(inputs,outputs) keras.layers.AveragePooling2D(strides)
+    keras.layers.BatchNormalization(epsilon,beta_initializer,gamma_initializer,momentum)
+    keras.layers.Conv2D(padding,activation,kernel_size,strides,filters,use_bias,input_shape)
+    keras.layers.Conv2DTranspose(padding,strides,activation,kernel_size)
+    keras.layers.Dense(activation,kernel_initializer,name,units,input_shape,use_bias,bias_initializer,kernel_regularizer,dtype,kernel_constraint)
+    keras.layers.Dropout(rate) keras.layers.Embedding(input_dim,output_dim) keras.layers.Flatten(input_shape)
+    keras.layers.Input(shape) keras.layers.InputLayer(input_shape) keras.layers.LeakyReLU(alpha)
+    keras.layers.MaxPool2D(strides,pool_size,padding) keras.layers.Reshape(target_shape)
+    keras.losses.BinaryCrossentropy(from_logits,reduction) keras.losses.CategoricalCrossentropy(from_logits)
+    keras.losses.Huber(reduction) keras.losses.SparseCategoricalCrossentropy(from_logits,reduction)
+    keras.losses.binary_crossentropy(from_logits) keras.metrics.Mean(name,dtype)
+    keras.metrics.SparseCategoricalAccuracy(name) keras.optimizers.Adam(learning_rate,beta_1,epsilon,lr,beta_2)
+    keras.optimizers.RMSprop(learning_rate) keras.optimizers.SGD(learning_rate,lr)
+    linspace(num) losses.binary_crossentropy(from_logits) losses.categorical_crossentropy(from_logits)
+    losses.sparse_softmax_cross_entropy(labels,logits) math.reduce_mean(axis) math.reduce_std(axis) math.top_k(k)
+    matmul(transpose_b) nn.moments(axes) nn.sigmoid_cross_entropy_with_logits(labels,logits) nn.softmax(axis)
+    nn.sparse_softmax_cross_entropy_with_logits(labels,logits) one_hot(depth) ones(dtype,shape) ones_like(dtype)
+    optimizers.Adam(learning_rate,lr) random.categorical(num_samples) random.normal(shape,stddev,dtype,mean)
+    random.truncated_normal(stddev) random.uniform(shape,dtype,maxval,minval,seed) random_normal_initializer(stddev)
+    range(dtype) reduce_max(axis,keepdims) reduce_mean(axis) reduce_sum(axis,keepdims) reshape(shape)
+    split(axis,num_or_size_splits) squeeze(axis) stack(axis) train.AdamOptimizer(learning_rate)
+    train.GradientDescentOptimizer(learning_rate) transpose(perm) unstack(axis) zeros(dtype,shape)
+    """,
+}
+"""Arguments that two or more programs give by name."""
+
 GRAPH = "a graph's: programs with placeholders and sessions import `graph_api as tf`"
 MISSING: dict[str, dict[str, str]] = {
     "graph_api": {},
     "tape_api": {
         "Session": GRAPH,
         "global_variables_initializer": GRAPH,
-        "losses.sparse_softmax_cross_entropy": "adds to a graph's collection; keras.losses has the same loss",
         "placeholder": GRAPH,
         "string": "there are no tensors of strings",
     },
@@ -88,3 +137,24 @@ def test_a_used_name_is_here(front_end: str, name: str) -> None:
 def test_only_used_names_are_missing() -> None:
     for front_end, missing in MISSING.items():
         assert missing.keys() <= set(USED[front_end].split())
+
+
+GIVEN = [(front_end, call) for front_end, used in KEYWORDS.items() for call in used.split()]
+
+
+@pytest.mark.parametrize(("front_end", "call"), GIVEN, ids=[f"{f}-{c}" for f, c in GIVEN])
+def test_a_keyword_in_use_is_accepted(front_end: str, call: str) -> None:
+    """Whatever else is wrong with such a call, no argument is unknown."""
+    name, _, keywords = call.rstrip(")").partition("(")
+    function: Any = importlib.import_module(front_end)
+    for part in name.split("."):
+        function = getattr(function, part)
+    message = ""
+    try:
+        with graph_api.Graph().as_default():
+            made = function(**dict.fromkeys(keywords.split(",")))
+        if isinstance(made, graph_api.Session):
+            made.close()
+    except Exception as error:  # noqa: BLE001 - None is no good argument
+        message = str(error)
+    assert "unexpected keyword" not in message and "has no argument" not in message

@@ -74,9 +74,7 @@ class SymbolicOperator(Composite):
     def __init__(self, path: Path) -> None:
         self._walks = [make(path, Options(), None) for make in (compiled_push, compiled_pull)]
         self._values = [path.values[slot] for what in self._walks for slot in what.arguments]
-        self._ends = [
-            (path.shape(slot), dtype_of(path.values[slot]).numpy) for slot in (*path.targets, *path.sources)
-        ]
+        self._ends = [(path.shape(slot), dtype_of(path.values[slot]).numpy) for slot in (*path.targets, *path.sources)]
         self.shape = tuple([path.size(slot) for slot in (*path.targets, *path.sources)])
 
     def components(self) -> list[Any]:

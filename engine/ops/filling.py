@@ -16,6 +16,7 @@ from engine.dtypes import DType, as_dtype, float32, float64, int32, int64
 from engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.kinds import nondifferentiable, same_dtype
 from engine.operands import operands
+from engine.ops import creation
 from engine.ops.arithmetic import add, divide, multiply, subtract
 from engine.ops.compare import cast, equal, where
 from engine.ops.joining import concat
@@ -55,6 +56,18 @@ def ones(shape: Any, dtype: Any = float32) -> Any:
     array([1., 1.], dtype=float32)
     """
     return _filled("ones", shape, np.ones((), as_dtype(dtype).numpy))
+
+
+@operands("input")
+def zeros_like(input: Any, dtype: Any = None) -> Any:
+    """Zeros in the shape of `input`, of its dtype or the given one."""
+    return creation.zeros_like(input, **({} if dtype is None else {"dtype": as_dtype(dtype)}))
+
+
+@operands("input")
+def ones_like(input: Any, dtype: Any = None) -> Any:
+    """Ones in the shape of `input`, of its dtype or the given one."""
+    return creation.ones_like(input, **({} if dtype is None else {"dtype": as_dtype(dtype)}))
 
 
 @operands("value")

@@ -184,6 +184,8 @@ def matmul(
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
 ) -> Any:
     """Product of matrices, or of stacks of matrices whose leading dimensions are broadcast together.
 
@@ -195,6 +197,8 @@ def matmul(
         Transpose the argument's last two dimensions first.
     adjoint_a, adjoint_b : bool
         Transpose and conjugate the argument first.
+    a_is_sparse, b_is_sparse : bool
+        Have no effect: hints about the contents.
 
     Returns
     -------
@@ -221,7 +225,14 @@ def matmul(
 
 
 @operands("a", "b")
-def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False) -> Any:
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+) -> Any:
     """Product of matrices and vectors.
 
     Parameters
@@ -230,6 +241,8 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False) -
     b : value, shape (..., k)
     transpose_a, adjoint_a : bool
         Transpose (and conjugate) the matrix first.
+    a_is_sparse, b_is_sparse : bool
+        Have no effect: hints about the contents.
 
     Returns
     -------

@@ -68,7 +68,7 @@ pinv_op = general(
 
 
 @operands("a")
-def pinv(a: Any, rcond: float | None = None) -> Any:
+def pinv(a: Any, rcond: float | None = None, validate_args: bool = False) -> Any:
     """Moore-Penrose pseudo-inverse.
 
     Parameters
@@ -76,6 +76,8 @@ def pinv(a: Any, rcond: float | None = None) -> Any:
     a : value, shape (..., n, m)
     rcond : float, optional
         Singular values below `rcond` times the largest count as zero; by default ``10 * max(n, m) * eps``.
+    validate_args : bool
+        Has no effect: arguments are always checked.
 
     Returns
     -------

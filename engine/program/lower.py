@@ -20,8 +20,9 @@ way it applies the passes, each of which looks at one node at a time and is bit-
 - ``inline``: what needs no call of a function of ours is written out in the generated code.
 
 *State.* ``read_variable`` becomes whatever the variable holds at that point: the program's state input, or the value
-last assigned to it. ``assign_variable`` becomes nothing but a new current value. So programs are pure, reads and
-assignments happen in the order in which the graph was built, and a run that fails changes nothing.
+last assigned to it; ``variable_is_initialized`` becomes a state input of its own. ``assign_variable`` becomes nothing
+but a new current value. So programs are pure, reads and assignments happen in the order in which the graph was built,
+and a run that fails changes nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from engine.program.vectors import by_vector
 from engine.structural import reshape_to
 from engine.trace import constant
 from engine.value import as_array
-from engine.variable import assign_variable, read_variable, variable_handle
+from engine.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 
 ALL_PASSES = (
     "simplify",
@@ -134,6 +135,8 @@ class Lowering(Slots):
         """Lower one node."""
         if node.op is read_variable:
             self.slots[id(node.outputs[0])] = self.slot_of(node.inputs[0])
+        elif node.op is variable_is_initialized:
+            self.slots[id(node.outputs[0])] = self.state_of(node.outputs[0])
         elif node.op is assign_variable:
             self.assign(node)
         else:

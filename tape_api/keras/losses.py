@@ -7,32 +7,11 @@ from typing import Any
 
 from engine.errors import ShapeError
 from engine.value import dtype_of, shape_of
-from tape_api.keras.backend import epsilon, floatx
+from tape_api.keras.backend import epsilon
 from tape_api.keras.lookup import by_name
+from tape_api.keras.matching import matched, predictions, reduced
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
-
-# ---- bringing labels and predictions together ------------------------------------------------------------------------
-
-
-def predictions(y_pred: Any) -> Any:
-    """Predictions as a floating tensor."""
-    x = convert_to_tensor(y_pred)
-    return x if dtype_of(x).is_floating else tf.cast(x, floatx())
-
-
-def matched(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-    """Labels and predictions in one dtype and rank: a last dimension of size one may be missing on either side."""
-    pred = predictions(y_pred)
-    true = tf.cast(convert_to_tensor(y_true), dtype_of(pred))
-    a, b = shape_of(true), shape_of(pred)
-    if a is None or b is None:
-        return true, pred
-    if len(a) == len(b) + 1 and a[-1] == 1 and a[:-1] == b:
-        true = tf.squeeze(true, axis=-1)
-    elif len(b) == len(a) + 1 and b[-1] == 1 and b[:-1] == a:
-        pred = tf.squeeze(pred, axis=-1)
-    return true, pred
 
 
 def _smoothed(y_true: Any, label_smoothing: float, classes: Any) -> Any:
@@ -191,22 +170,6 @@ class Reduction:
     NONE = "none"
     SUM = "sum"
     SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
-
-
-def reduced(values: Any, sample_weight: Any, reduction: str | None) -> Any:
-    """The values of the elements of a batch, weighted, as one number (or all of them, for ``"none"``)."""
-    if sample_weight is not None:
-        weights = tf.cast(convert_to_tensor(sample_weight), dtype_of(values))
-        shape = shape_of(weights) or ()
-        missing = len(shape_of(values) or ()) - len(shape)
-        if missing < 0:
-            weights = tf.squeeze(weights, axis=-1)
-        elif missing and shape:
-            weights = tf.reshape(weights, (*shape, *[1] * missing))
-        values = values * weights
-    if reduction in ("none", None):
-        return values
-    return tf.reduce_sum(values) if reduction == "sum" else tf.reduce_mean(values)
 
 
 class Loss:

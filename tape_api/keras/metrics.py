@@ -12,6 +12,7 @@ from engine.value import dtype_of, shape_of
 from tape_api.keras import losses
 from tape_api.keras.backend import floatx
 from tape_api.keras.lookup import by_name
+from tape_api.keras.matching import matched, reduced
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 from tape_api.variable import Variable
@@ -21,13 +22,13 @@ from tape_api.variable import Variable
 
 def accuracy(y_true: Any, y_pred: Any) -> Any:
     """1 where prediction and label are equal, else 0."""
-    true, pred = losses.matched(y_true, y_pred)
+    true, pred = matched(y_true, y_pred)
     return tf.cast(tf.equal(true, pred), floatx())
 
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
     """1 where a prediction above the threshold has the label 1, or one below it the label 0; else 0."""
-    true, pred = losses.matched(y_true, y_pred)
+    true, pred = matched(y_true, y_pred)
     return tf.cast(tf.equal(true, tf.cast(pred > threshold, dtype_of(pred))), floatx())
 
 
@@ -156,8 +157,8 @@ def _weighted(values: Any, sample_weight: Any, dtype: str) -> tuple[Any, Any]:
     x = tf.cast(convert_to_tensor(values), dtype)
     if sample_weight is None:
         return tf.reduce_sum(x), tf.cast(tf.size(x), dtype)
-    weighted = losses.reduced(x, sample_weight, "none")
-    return tf.reduce_sum(weighted), tf.reduce_sum(losses.reduced(tf.ones_like(x), sample_weight, "none"))
+    weighted = reduced(x, sample_weight, "none")
+    return tf.reduce_sum(weighted), tf.reduce_sum(reduced(tf.ones_like(x), sample_weight, "none"))
 
 
 class MeanMetricWrapper(Mean):
@@ -222,7 +223,7 @@ class RootMeanSquaredError(Mean):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]
         """Take a batch of labels and predictions into account."""
-        true, pred = losses.matched(y_true, y_pred)
+        true, pred = matched(y_true, y_pred)
         super().update_state(tf.math.squared_difference(true, pred), sample_weight)
 
     def result(self) -> Any:

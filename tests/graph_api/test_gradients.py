@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -231,3 +233,51 @@ def test_jacobian_of_several_targets_and_of_unconnected_ones() -> None:
     np.testing.assert_array_equal(out[0], [[4, 0], [0, 6]])
     np.testing.assert_array_equal(out[1], [1, 1, 1])
     np.testing.assert_array_equal(out[2], np.zeros((2, 3)))
+
+
+# ---- gradients registered by name ------------------------------------------------------------------------------------
+
+
+@tf.RegisterGradient("TestGuidedRelu")
+def _guided(op: Any, gradient: Any) -> Any:
+    return tf.where(gradient > 0.0, gradient, tf.zeros_like(gradient)) * tf.cast(op.inputs[0] > 0.0, tf.float32)
+
+
+def overridden(v1: Any) -> list[Any]:
+    """The gradients of a rectifier of a sign, inside and outside of a map."""
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        x = v1.constant([-2.0, 1.0, 3.0])
+        weights = v1.constant([1.0, -1.0, 2.0])
+        with graph.gradient_override_map({"Relu": "TestGuidedRelu", "Sign": "Identity"}):
+            inside = v1.nn.relu(x) * weights + v1.sign(x) * 10.0
+        outside = v1.nn.relu(x) * weights + v1.sign(x) * 10.0
+        return [session.run([y, *v1.gradients(y, x)]) for y in (inside, outside)]
+
+
+def test_gradient_override_map() -> None:
+    (value, gradient), (same, plain) = overridden(tf)
+    np.testing.assert_array_equal(value, same)
+    np.testing.assert_array_equal(gradient, [10.0, 10.0, 12.0])
+    np.testing.assert_array_equal(plain, [0.0, -1.0, 2.0])
+
+
+@pytest.mark.peer
+def test_gradient_override_map_beside_tensorflow() -> None:
+    v1 = pytest.importorskip("tensorflow").compat.v1
+
+    @v1.RegisterGradient("TestGuidedRelu")
+    def guided(op: Any, gradient: Any) -> Any:
+        return v1.where(gradient > 0.0, gradient, v1.zeros_like(gradient)) * v1.cast(op.inputs[0] > 0.0, v1.float32)
+
+    for ours, theirs in zip(overridden(tf), overridden(v1), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_gradient_override_map_says_what_is_wrong() -> None:
+    graph = tf.get_default_graph()
+    with pytest.raises(LookupError, match="no entry for: Nonsense"), graph.gradient_override_map({"Relu": "Nonsense"}):
+        pass
+    with pytest.raises(TypeError, match="strings"), graph.gradient_override_map({"Relu": tf.sign}):
+        pass
+    with pytest.raises(KeyError, match="two gradient"):
+        tf.RegisterGradient("TestGuidedRelu")(lambda op, gradient: gradient)

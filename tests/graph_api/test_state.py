@@ -435,3 +435,16 @@ def test_threads_run_one_session() -> None:
                 assert sess.run(y, {x: np.full(n, number)}) == 3.0 * n * number
 
         in_threads(4, use)
+
+
+def test_which_variables_have_a_value() -> None:
+    v, w = tf.Variable(1.0, name="v"), tf.Variable([2.0], name="w")
+    names, flag = tf.report_uninitialized_variables(), tf.is_variable_initialized(v)
+    with tf.Session() as session:
+        got, was, nested = session.run([names, flag, {"only w": tf.report_uninitialized_variables([w])}])
+        assert got.tolist() == [b"v", b"w"] and not was and nested["only w"].tolist() == [b"w"]
+        session.run(v.initializer)
+        assert session.run(names).tolist() == [b"w"] and session.run(flag)
+        session.run(tf.global_variables_initializer())
+        assert session.run(names).tolist() == []
+        assert not session.run(tf.logical_not(flag))

@@ -1,4 +1,4 @@
-"""TensorFlow 1's spellings of arguments: old names, old orders, arguments that no longer mean anything."""
+"""TensorFlow's arguments where they are not ours: old names, old orders, arguments that mean nothing here."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.api import Wrap, lift
+
 
 @dataclass(frozen=True)
 class Old:
-    """An engine function with TensorFlow 1's arguments, which `legacy` describes: a row of the table of names."""
+    """An engine function with other arguments, which `legacy` describes, in a row of a table of names."""
 
     function: Callable[..., Any]
     renames: Mapping[str, str] = field(default_factory=dict)
@@ -70,3 +72,11 @@ def legacy(
         return function(*args, **kwargs)
 
     return translated
+
+
+def lift_row(row: Any, finish: Callable[..., Any], name: str, wrap: Wrap | None = None) -> Callable[..., Any]:
+    """The public function for a row of a table of names: an engine function or op, or an `Old` one; see `lift`."""
+    if not isinstance(row, Old):
+        return lift(row, finish, name, wrap)
+    lifted = lift(row.function, finish, name, wrap)
+    return legacy(lifted, renames=row.renames, order=row.order, ignored=row.ignored)

@@ -1,0 +1,89 @@
+"""Gradients of the user's own for ops made inside ``graph.gradient_override_map``, by registered names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.custom import custom_gradient
+from engine.op import Op
+
+Gradient = Callable[..., Any]
+
+_registered: dict[str, Gradient] = {"Identity": lambda op, *gradients: gradients}
+
+
+class RegisterGradient:
+    """Decorator that registers a gradient function under a name.
+
+    The function is called with the operation and one gradient per output, and returns one gradient per input (None for
+    zero). ``"Identity"`` is registered: it hands the gradients on.
+
+    Parameters
+    ----------
+    op_type : str
+
+    Raises
+    ------
+    KeyError
+        If the name is taken.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> @tf.RegisterGradient("Halved")
+    ... def _halved(op, gradient):
+    ...     return gradient * 0.5
+    >>> with tf.Graph().as_default() as graph, tf.Session() as sess:
+    ...     x = tf.constant(3.0)
+    ...     with graph.gradient_override_map({"Square": "Halved"}):
+    ...         y = tf.square(x)
+    ...     print(sess.run([y, *tf.gradients(y, x)]))
+    [np.float32(9.0), np.float32(0.5)]
+    """
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError(f"RegisterGradient: argument `op_type` must be a string, got {op_type!r}")
+        self._op_type = op_type
+
+    def __call__(self, f: Gradient) -> Gradient:
+        """Register `f`."""
+        if self._op_type in _registered:
+            raise KeyError(f"Registering two gradient with name '{self._op_type}'!")
+        _registered[self._op_type] = f
+        return f
+
+
+def checked_map(op_type_map: Any) -> dict[str, str]:
+    """A map from types of ops to registered names.
+
+    Raises
+    ------
+    TypeError
+        If it does not map strings to strings.
+    LookupError
+        If a name is not registered.
+    """
+    if not isinstance(op_type_map, dict) or not all(isinstance(x, str) for pair in op_type_map.items() for x in pair):
+        raise TypeError(f"gradient_override_map: argument `op_type_map` must map strings to strings, got {op_type_map}")
+    for name in op_type_map.values():
+        if name not in _registered:
+            raise LookupError(f"gradient registry has no entry for: {name}; register it with tf.RegisterGradient")
+    return op_type_map
+
+
+def apply_overridden(apply: Callable[..., Any], op: Op, operands: tuple[Any, ...], name: str) -> Any:
+    """``apply(*operands)``, an application of `op`, with the gradient registered under `name`."""
+
+    def applied(*values: Any) -> tuple[Any, Gradient]:
+        result = apply(*values)
+        outputs = result if op.multi else (result,)
+
+        def pull(*gradients: Any) -> list[Any]:
+            found = _registered[name](outputs[0].op, *gradients)
+            return list(found) if isinstance(found, (list, tuple)) else [found]
+
+        return result, pull
+
+    return custom_gradient(applied, lambda x: x)(*operands)

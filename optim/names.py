@@ -1,0 +1,14 @@
+"""TensorFlow's names for clipping, the same in both of its versions (see `engine.names`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optim import clip
+
+CLIPPING: tuple[tuple[Any, str], ...] = (
+    (clip.clip_by_value, "clip_by_value"),
+    (clip.clip_by_norm, "clip_by_norm"),
+    (clip.clip_by_global_norm, "clip_by_global_norm"),
+    (clip.global_norm, "linalg.global_norm"),
+)
