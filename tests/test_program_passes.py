@@ -237,7 +237,23 @@ def test_reshapes_in_a_row_are_one() -> None:
     x = numbers(2, 3)
     f = lambda x: [trig.sin(shape.expand_dims(shape.expand_dims(x, 1), 0)), shape.squeeze(shape.expand_dims(x, 0), 0)]  # noqa: E731
     program = lowered(f, [x])
-    assert names(program) == ["reshape_to", "sin"] and program.outputs[1] == program.inputs[0]
+    assert names(program) == ["sin", "reshape_to"] and program.outputs[1] == program.inputs[0]
+
+
+def test_elementwise_ops_leave_out_axes_of_size_one() -> None:
+    x, y, z = numbers(5, 3), numbers(1, 3), numbers(1, 1, 3)
+
+    def f(x: Any, y: Any, z: Any) -> Any:
+        a = shape.expand_dims(x, 1)
+        return [shape.squeeze(b, 1) for b in (scale(a, y), a + z, where(a > y, a, z), a * a, a + a[:1] * 2.0)]
+
+    program, plain = lowered(f, [x, y, z]), lowered(f, [x, y, z], ALWAYS)
+    assert program.report["vectors"] == 6
+    assert_same_bits(program(x, y, z), plain(x, y, z))
+    # here the axis lies between others, and tells them apart
+    g = lambda x, y: shape.expand_dims(x, 1) * y  # noqa: E731
+    for other in (numbers(4, 3), numbers(5, 1, 1), numbers(5, 4, 1), numbers(5, 1, 3)):
+        assert_same_bits(lowered(g, [x, other])(x, other), lowered(g, [x, other], ALWAYS)(x, other))
 
 
 def test_reshapes_that_copy_stay() -> None:

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from engine.aval import Aval
-from engine.op import Op
 from engine.program.finite import NotFinite, Plain, check, plain
 from engine.program.instruction import Instruction
 from engine.program.kernels import instruction_op
-from engine.sparsity import ELEMENTWISE
-from engine.structural import reshape_to, scale
+from engine.program.vectors import is_elementwise
+from engine.structural import reshape_to
 
 LARGE = 5 << 19
 """Bytes of an array from which on blocks pay: it does not stay in any cache until the next op."""
@@ -249,7 +248,7 @@ class _Groups:
             # a new name for a result of the group
             return self.waiting.get(instruction.inputs[0])
         operands = [self.avals[s] for s in instruction.inputs]
-        if op.stateful or len(outputs) != 1 or not _is_elementwise(op):
+        if op.stateful or len(outputs) != 1 or not is_elementwise(op):
             return None
         (out,) = outputs
         if out.size is None or not all(_is_real(a) and _fits(a, out) for a in (*operands, out)):
@@ -288,10 +287,6 @@ class _Groups:
     def is_needed(self, slot: int, inside: set[int]) -> bool:
         """Whether anybody outside a group needs a slot."""
         return slot in self.kept or any(id(user) not in inside for user in self.users.get(slot, ()))
-
-
-def _is_elementwise(op: Op) -> bool:
-    return op is scale or op.sparsity is ELEMENTWISE or isinstance(op.kernel, np.ufunc)
 
 
 def _is_real(aval: Aval) -> bool:

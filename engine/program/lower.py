@@ -8,7 +8,7 @@ way it applies the passes, each of which looks at one node at a time and is bit-
 - ``specialize``: a node becomes simpler ops where these shapes allow it (a stack of vectors times one matrix is one
   product of two matrices).
 - ``facts``: what is known of contents is used: a product with ones or with the identity matrix is the other operand.
-- ``vectors``: a product of a matrix and a row or column is one of a matrix and a vector (`engine.program.vectors`).
+- ``vectors``: axes of size one that make no difference are left out (`engine.program.vectors`).
 - ``references``: an operand of which only the shape counts becomes the first value of that shape, so that nothing is
   computed for its shape.
 - ``fold``: a node whose operands are all constants is computed now.
@@ -44,7 +44,7 @@ from engine.program.finite import plain
 from engine.program.instruction import Instruction
 from engine.program.program import Program, located
 from engine.program.slots import Slot, Slots
-from engine.program.vectors import by_vector
+from engine.program.vectors import without_ones
 from engine.structural import reshape_to
 from engine.trace import constant
 from engine.value import as_array
@@ -245,7 +245,7 @@ class Lowering(Slots):
         attempts: dict[str, Callable[[], Any]] = {
             "specialize": lambda: op.specialize(*slots, **params) if op.specialize is not None else None,
             "facts": lambda: rewritten(op, slots, params),
-            "vectors": lambda: by_vector(op, slots, params),
+            "vectors": lambda: without_ones(op, slots, params),
         }
         for name, attempt in attempts.items():
             found = attempt() if name in self.passes else None

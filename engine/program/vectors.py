@@ -1,27 +1,69 @@
-"""Products of a matrix and a vector that was given as a row or a column.
+"""Axes of size one, of which programs with vectors are full, where they make no difference.
 
-`matmul` takes matrices, so programs that have vectors give them an axis of size one and take it away again. For BLAS it
-is the same call either way.
+`matmul` takes matrices, so vectors are given an axis of size one before it, and lose it again. For BLAS the product of
+a vector and a matrix is the same call as that of a row and a matrix. And elementwise ops may as well work on what such
+an axis was given to: the reshapes before and behind them then cancel.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from engine.aval import broadcast_shapes
 from engine.op import Op
+from engine.ops.compare import cast_op, select
 from engine.ops.linalg import FEW, matmul_op
 from engine.program.kernels import vector_product
 from engine.program.slots import Slot
-from engine.structural import reshape_to
+from engine.structural import reshape_to, scale
 from engine.value import known_shape
 
 
-def by_vector(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
-    """A product of matrices by that of a vector and a matrix, or None."""
-    if op is not matmul_op:
+def without_ones(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
+    """An op's result without axes of size one on the way, or None."""
+    if op is matmul_op:
+        return _by_vector(*inputs, **params)
+    return _elementwise(op, inputs, params) if is_elementwise(op) else None
+
+
+def is_elementwise(op: Op) -> bool:
+    """Whether an op computes each element from those in its place, its operands broadcast together."""
+    if op.kind == "elementwise" or op in (scale, select, cast_op):
+        return True
+    return isinstance(op.kernel, np.ufunc) and op.kernel.signature is None
+
+
+def _elementwise(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
+    """The op on what its operands are reshapes of, reshaped."""
+    shapes = [known_shape(x, op.name) for x in inputs]
+    full = broadcast_shapes(op.name, *shapes)
+    bare = {x.unshaped.aval.shape for x, shape in zip(inputs, shapes, strict=True) if shape == full}
+    if len(bare) != 1 or full in bare or full is None:
         return None
-    a, b = inputs
-    transpose_a, transpose_b = params["transpose_a"], params["transpose_b"]
+    (wanted,) = bare
+    if wanted is None or len(wanted) >= len(full):
+        return None
+    operands = []
+    for x, shape in zip(inputs, shapes, strict=True):
+        kept = _without_leading_ones(shape)
+        if shape == full:
+            operands.append(x.unshaped)
+        elif full[len(full) - len(kept) :] == wanted[len(wanted) - len(kept) :] and len(kept) <= len(wanted):
+            operands.append(x if len(shape) <= len(wanted) else reshape_to(x, shape=kept))
+        else:
+            return None
+    return reshape_to(op(*operands, **params), shape=full)
+
+
+def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    first = next((i for i, d in enumerate(shape) if d != 1), len(shape))
+    return shape[first:]
+
+
+def _by_vector(a: Slot, b: Slot, *, transpose_a: bool, transpose_b: bool) -> Any:
+    """A product of matrices by that of a vector and a matrix, or None."""
     rows = _vector(a, 1 if transpose_a else 0)
     if rows is not None:
         return _product(rows, b, transpose_b, as_row=True)
