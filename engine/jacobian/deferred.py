@@ -93,10 +93,17 @@ class _Copy:
         parameters = [body.placeholder(aval) for aval in given]
         of: dict[int, Any] = dict(zip(self.taken, parameters, strict=True))
         of.update({k: body.constant(array) for k, array in self.constants.items()})
-        nodes = [
-            Node(op, tuple([of[k] for k in inputs]), params, tuple([of[k] for k in outputs]))
-            for op, inputs, params, outputs in self.nodes
-        ]
+        nodes: list[Node] = []
+        for op, inputs, params, outputs in self.nodes:
+            operands = tuple([of[k] for k in inputs])
+            inner = None if op.expand is None else op.expand([aval_of(x) for x in operands], params)
+            if inner is None:
+                nodes.append(Node(op, operands, params, tuple([of[k] for k in outputs])))
+            else:
+                # what was deferred before is a path like any other by now
+                first = len(body.nodes)
+                of.update(zip(outputs, inner.inline(body, operands), strict=True))
+                nodes += body.nodes[first:]
         return body, parameters, Path(nodes, [of[k] for k in self.sources], [of[k] for k in self.targets])
 
     def ends(self, given: Sequence[Aval]) -> tuple[list[Aval], list[Aval]]:

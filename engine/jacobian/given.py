@@ -28,7 +28,7 @@ from engine.ops.shape import reshape
 from engine.reverse import reverse
 from engine.value import dtype_of
 
-_PROBES = 3
+_VECTORS = 3
 _MOST = 32
 """Rows with a difference that are looked at for the name of an entry."""
 
@@ -51,21 +51,20 @@ def checked_block(plan: Plan, path: Path, block: Any) -> Any:
     direction = "reverse" if dtype_of(target).is_complex or dtype_of(source).is_complex else "forward"
     start, end = (target, source) if direction == "reverse" else (source, target)
     shape = path.shape(path.slots[id(start)])
-    seeds = _probes(math.prod(shape)).reshape(_PROBES, *shape).astype(dtype_of(start).numpy)
+    vectors = np.random.default_rng(0).uniform(0.5, 1.5, (_VECTORS, math.prod(shape))).astype(dtype_of(start).numpy)
+    seeds = vectors.reshape(_VECTORS, *shape)
     with batch_level() as level:
         walk = reverse if direction == "reverse" else forward
         (found,) = walk(path.nodes, [(start, Batched(seeds, level))], [end])
         if found is None:
             return block
-        products = cast(reshape(unbatch(found, level, _PROBES), (_PROBES, -1)), dtype_of(source))
+        products = cast(reshape(unbatch(found, level, _VECTORS), (_VECTORS, -1)), dtype_of(source))
     if block is None:
         block = np.zeros(0 if plan.options.values_only else plan.given.shape, dtype_of(source).numpy)
     colors = next((p.colors for p in plan.passes if p.direction == direction), None)
-    return checked_op(block, block, products, check=PatternCheck(plan.given, colors, direction == "reverse"))
-
-
-def _probes(size: int) -> np.ndarray:
-    return np.random.default_rng(0).uniform(0.5, 1.5, (_PROBES, size))
+    inexact = [dtype_of(x).numpy for x in path.values if dtype_of(x).is_differentiable]
+    check = PatternCheck(plan.given, colors, direction == "reverse", max(float(np.finfo(d).eps) for d in inexact))
+    return checked_op(block, block, products, vectors, check=check)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,36 +79,43 @@ class PatternCheck:
         Which columns (if `backwards`, rows) shared a seed.
     backwards : bool
         Whether the vectors are multiplied with from the left.
+    eps : float
+        The coarsest rounding on the way.
     """
 
     pattern: Any
     colors: np.ndarray | None
     backwards: bool
+    eps: float
 
-    def __call__(self, block: Any, products: Any) -> None:
-        """Check a matrix, or the entries in CSR order, against the products."""
+    def __call__(self, block: Any, products: Any, vectors: Any) -> None:
+        """Check a matrix, or the entries in CSR order, against the products with the vectors."""
         pattern = self.pattern
-        rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-        entries = block[rows, pattern.indices] if block.ndim == 2 else block
+        rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr)) if block.ndim == 2 else None
+        entries = block if rows is None else block[rows, pattern.indices]
         wide = np.result_type(entries.dtype, np.float32)
-        matrix = sparse.csr_array((entries.astype(wide), pattern.indices, pattern.indptr), shape=pattern.shape)
-        probed = sparse.csr_array(matrix.T.tocsr()) if self.backwards else matrix
-        probes = _probes(probed.shape[1]).astype(products.dtype).astype(wide)
-        expected = (probed @ probes.T).T
-        wrong = np.asarray(products, wide) - expected
-        size = abs(probed) @ probes[0] + np.abs(expected[0]) + np.abs(products[0])
-        # rounding: relative to the row, and a little relative to the largest, since rows may cancel
-        eps = np.finfo(products.dtype).eps
-        allowed = eps ** (2 / 3) * size + 32 * eps * np.max(size, initial=0, where=np.isfinite(size))
-        bad = np.flatnonzero(np.abs(wrong).max(axis=0) > allowed)
+        matrix = sparse.csr_array((entries.astype(wide, copy=False), pattern.indices, pattern.indptr), pattern.shape)
+        if self.backwards:
+            matrix = sparse.csr_array(matrix.T.tocsr())
+        # what is not finite tells nothing
+        with np.errstate(all="ignore"):
+            found, expected = products[0].astype(wide, copy=False), matrix @ vectors[0].astype(wide, copy=False)
+            slack = self.eps ** (2 / 3)
+            if not (np.abs(found - expected) > slack * np.abs(found)).any():
+                return
+            # rounding: relative to the row, and a little relative to the largest, since numbers may cancel
+            size = np.abs(found) + np.abs(expected) + abs(matrix) @ vectors[0].astype(wide)
+            allowed = slack * size + 32 * self.eps * np.max(size, initial=0, where=np.isfinite(size))
+            wrong = products.astype(wide) - (matrix @ vectors.T.astype(wide)).T
+            bad = np.flatnonzero(np.abs(wrong).max(axis=0) > allowed)
         if len(bad):
-            self._complain(probed, probes, wrong[:, bad], bad, allowed[bad])
+            self._complain(matrix, vectors.astype(wide), wrong[:, bad], bad, allowed[bad])
 
-    def _complain(self, probed: Any, probes: Any, wrong: Any, bad: np.ndarray, allowed: np.ndarray) -> None:
+    def _complain(self, matrix: Any, vectors: Any, wrong: Any, bad: np.ndarray, allowed: np.ndarray) -> None:
         """Name an entry that explains the differences in its row alone; else the row."""
         best: tuple[float, int, int] | None = None
         for k in range(min(len(bad), _MOST)):
-            column, misfit = self._candidate(probed, probes, wrong[:, k], int(bad[k]))
+            column, misfit = self._candidate(matrix, vectors, wrong[:, k], int(bad[k]))
             within = 16 * allowed[k] / np.linalg.norm(wrong[:, k])
             if misfit <= within and (best is None or misfit < best[0]):
                 best = misfit, int(bad[k]), column
@@ -123,19 +129,21 @@ class PatternCheck:
             f"zero{more}. Rows are elements of the target, columns those of the source, in C order"
         )
 
-    def _candidate(self, probed: Any, probes: Any, wrong: np.ndarray, row: int) -> tuple[int, float]:
+    def _candidate(self, matrix: Any, vectors: Any, wrong: np.ndarray, row: int) -> tuple[int, float]:
         """The column outside the pattern that explains a row's differences best, and the sine of the angle left."""
-        there = probed.indices[probed.indptr[row] : probed.indptr[row + 1]]
-        directions = probes
+        there = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
+        directions = vectors
         if self.colors is not None:
             # what is missing was added to the entry whose seed it shares
             shared = np.full(int(self.colors.max()) + 1, -1)
             shared[self.colors[there]] = there
             place = shared[self.colors]
-            directions = probes - np.where(place >= 0, probes[:, place], 0)
+            directions = vectors - np.where(place >= 0, vectors[:, place], 0)
         lengths = np.linalg.norm(directions, axis=0) * np.linalg.norm(wrong)
         cosine = np.abs(wrong.conj() @ directions) / np.where(lengths > 0, lengths, 1)
         cosine[there] = 0
+        if not cosine.any():
+            return 0, math.inf
         column = int(np.argmax(cosine))
         along = directions[:, column] / np.linalg.norm(directions[:, column])
         rest = wrong - along * (along @ wrong)

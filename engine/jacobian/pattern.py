@@ -172,7 +172,7 @@ class Pattern:
         if index is None or self.is_identity:
             return self if index is None else Pattern.map(index, self.shape[1])
         count, columns = len(index), self.shape[1]
-        if self.is_zero:
+        if self.is_zero or not self.shape[0]:
             return Pattern.zero(count, columns)
         holes = count > 0 and int(index.min()) < 0
         if self.is_dense and not holes:

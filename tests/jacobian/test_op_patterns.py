@@ -22,6 +22,7 @@ POINTS = 2
 DENSE = {
     "custom_call": "the rule is the user's",
     "cond_op": "a subprogram",
+    "deferred_op": "a subprogram",
     "scan_op": "a subprogram",
     "while_op": "a subprogram",
     "while_saving_op": "a subprogram",
