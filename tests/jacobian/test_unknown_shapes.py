@@ -278,9 +278,10 @@ def test_custom_gradient_names_the_way_out() -> None:
     def square(x: Any) -> Any:
         return x * x, lambda ct: 2 * x * ct
 
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="set_shape"):
+    with tf.Graph().as_default():
         x = tf.placeholder(tf.float64, [None])
-        tf.jacobian(square(x), x)
+        with pytest.raises(ValueError, match="set_shape"):
+            tf.jacobian(square(x), x)
 
 
 def test_plans_and_symbolic_tapes_name_the_way_out() -> None:
