@@ -229,7 +229,18 @@ class LossFunctionWrapper(Loss):
         return self.fn(y_true, y_pred, **self.arguments)
 
 
-class MeanSquaredError(LossFunctionWrapper):
+class _MeanOf(LossFunctionWrapper):
+    """A loss function without further arguments as a `Loss`."""
+
+    function: Callable[..., Any]
+
+    def __init__(
+        self, reduction: str | None = "sum_over_batch_size", name: str | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__(self.function, reduction, name, dtype)
+
+
+class MeanSquaredError(_MeanOf):
     """Mean of `mean_squared_error`.
 
     Examples
@@ -238,43 +249,25 @@ class MeanSquaredError(LossFunctionWrapper):
     np.float32(2.5)
     """
 
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str = "mean_squared_error", dtype: Any = None
-    ) -> None:
-        super().__init__(mean_squared_error, reduction, name, dtype)
+    function = staticmethod(mean_squared_error)
 
 
-class MeanAbsoluteError(LossFunctionWrapper):
+class MeanAbsoluteError(_MeanOf):
     """Mean of `mean_absolute_error`."""
 
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str = "mean_absolute_error", dtype: Any = None
-    ) -> None:
-        super().__init__(mean_absolute_error, reduction, name, dtype)
+    function = staticmethod(mean_absolute_error)
 
 
-class MeanAbsolutePercentageError(LossFunctionWrapper):
+class MeanAbsolutePercentageError(_MeanOf):
     """Mean of `mean_absolute_percentage_error`."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "mean_absolute_percentage_error",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(mean_absolute_percentage_error, reduction, name, dtype)
+    function = staticmethod(mean_absolute_percentage_error)
 
 
-class MeanSquaredLogarithmicError(LossFunctionWrapper):
+class MeanSquaredLogarithmicError(_MeanOf):
     """Mean of `mean_squared_logarithmic_error`."""
 
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "mean_squared_logarithmic_error",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(mean_squared_logarithmic_error, reduction, name, dtype)
+    function = staticmethod(mean_squared_logarithmic_error)
 
 
 class Huber(LossFunctionWrapper):
@@ -290,45 +283,34 @@ class Huber(LossFunctionWrapper):
         super().__init__(huber, reduction, name, dtype, delta=delta)
 
 
-class LogCosh(LossFunctionWrapper):
+class LogCosh(_MeanOf):
     """Mean of `log_cosh`."""
 
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str = "log_cosh", dtype: Any = None
-    ) -> None:
-        super().__init__(log_cosh, reduction, name, dtype)
+    function = staticmethod(log_cosh)
 
 
-class Hinge(LossFunctionWrapper):
+class Hinge(_MeanOf):
     """Mean of `hinge`."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str = "hinge", dtype: Any = None) -> None:
-        super().__init__(hinge, reduction, name, dtype)
+    function = staticmethod(hinge)
 
 
-class SquaredHinge(LossFunctionWrapper):
+class SquaredHinge(_MeanOf):
     """Mean of `squared_hinge`."""
 
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str = "squared_hinge", dtype: Any = None
-    ) -> None:
-        super().__init__(squared_hinge, reduction, name, dtype)
+    function = staticmethod(squared_hinge)
 
 
-class Poisson(LossFunctionWrapper):
+class Poisson(_MeanOf):
     """Mean of `poisson`."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str = "poisson", dtype: Any = None) -> None:
-        super().__init__(poisson, reduction, name, dtype)
+    function = staticmethod(poisson)
 
 
-class KLDivergence(LossFunctionWrapper):
+class KLDivergence(_MeanOf):
     """Mean of `kl_divergence`."""
 
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str = "kl_divergence", dtype: Any = None
-    ) -> None:
-        super().__init__(kl_divergence, reduction, name, dtype)
+    function = staticmethod(kl_divergence)
 
 
 class CosineSimilarity(LossFunctionWrapper):
