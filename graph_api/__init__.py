@@ -58,6 +58,7 @@ from graph_api.flow import (
 from graph_api.flow import (
     tuple_ as tuple,
 )
+from graph_api.for_scipy import for_ode, for_scipy
 from graph_api.gradients import AggregationMethod, gradients
 from graph_api.graph import (
     Graph,

@@ -70,6 +70,7 @@ from tape_api.flow import (
     vectorized_map,
     while_loop,
 )
+from tape_api.for_scipy import for_ode, for_scipy
 from tape_api.keras import initializers, metrics, optimizers
 from tape_api.library import root as _root
 from tape_api.module import Module

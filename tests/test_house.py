@@ -86,6 +86,7 @@ ORDER = (
     "engine.jacobian.deferred",
     "engine.jacobian.operator",
     "engine.jacobian.recorded",
+    "engine.jacobian.for_scipy",
     "engine.jacobian.on_tape",
     "engine.jacobian",
     "engine.gradient_tape",

@@ -1,0 +1,101 @@
+"""`for_scipy` and `for_ode`: functions of tensors for SciPy's solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.jacobian.for_scipy import Recorded, SciPyFunction, SciPyODE, example_arrays, structure_of
+
+
+def for_scipy(
+    function: Callable[..., Any],
+    x0: Any,
+    *,
+    format: str = "dense",
+    mode: str = "auto",
+    sparsity: Any = None,
+    max_bytes: int | None = None,
+    executor: Any = None,
+) -> SciPyFunction:
+    """A function of tensors as `scipy.optimize` wants it: NumPy in, NumPy out, with all derivatives.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(point, *args)``. It gives a scalar tensor (to minimize), or a tensor, or a structure of them
+        (residuals, constraints). It is run each time, so it may branch on values.
+    x0 : array, tensor, variable, or structure of these
+        An example point. SciPy's flat vectors are unpacked into tensors of its shapes and dtypes before they reach
+        `function`. Numbers that are neither tensors nor arrays are float64.
+    format : "dense", "csr", "csc", "coo" or "operator"
+        Of Jacobians and Hessians. SciPy takes sparse ones in `least_squares`, in `solve_ivp` by BDF and Radau, and in
+        `minimize` by Newton-CG and trust-constr (with trust-ncg and trust-krylov use `hessp` or ``"dense"``); operators
+        in `least_squares` and in `minimize` by trust-constr; in `root` dense ones only.
+    mode, sparsity, max_bytes, executor
+        As in `GradientTape.jacobian`.
+
+    Returns
+    -------
+    SciPyFunction
+        With the methods ``fun``, ``jac`` (the gradient of a scalar), ``fun_and_jac``, ``grad``, ``hess``, ``hessp``,
+        ``weighted_hess`` (of constraints), ``jac_sparsity`` and ``unpacked``, and the flat vector ``x0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tape_api as tf
+    >>> from scipy.optimize import least_squares, minimize
+    >>> def rosenbrock(x):
+    ...     return tf.reduce_sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+    >>> p = tf.for_scipy(rosenbrock, np.zeros(20), format="csr")
+    >>> found = minimize(p.fun, p.x0, jac=p.jac, hess=p.hess, method="Newton-CG", options={"xtol": 1e-8})
+    >>> np.abs(found.x - 1.0).max() < 1e-6
+    np.True_
+    >>> p.hess(p.x0).nnz
+    58
+
+    Residuals of a line through three points, its parameters in a dict:
+
+    >>> times, values = np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0])
+    >>> def misses(line, times, values):
+    ...     return line["slope"] * times + line["start"] - values
+    >>> p = tf.for_scipy(misses, {"slope": 0.0, "start": 0.0})
+    >>> found = least_squares(p.fun, p.x0, p.jac, args=(times, values))
+    >>> {name: round(float(value), 6) for name, value in p.unpacked(found.x).items()}
+    {'slope': 2.0, 'start': 1.0}
+    """
+    arrays, pack = example_arrays(x0), structure_of(x0)
+    options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
+    return SciPyFunction(Recorded(function, pack, arrays[0].dtype), arrays, pack, sparsity=sparsity, **options)
+
+
+def for_ode(function: Callable[..., Any], y0: Any, **options: Any) -> SciPyODE:
+    """The right-hand side of ``dy/dt = function(t, y)`` as `scipy.integrate.solve_ivp` wants it, with its Jacobian.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(t, y, *args)``; it gives tensors in the shapes of `y0`. `t` is a tensor too.
+    y0 : array, tensor, or structure of these
+        The initial point.
+    **options
+        As in `for_scipy`. BDF, Radau and LSODA take Jacobians, the former two sparse ones as well.
+
+    Returns
+    -------
+    SciPyODE
+        With the methods ``fun(t, y)``, ``jac(t, y)``, ``jac_sparsity()`` and ``unpacked``, and the flat vector ``y0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tape_api as tf
+    >>> from scipy.integrate import solve_ivp
+    >>> p = tf.for_ode(lambda t, y: -50.0 * (y - tf.cos(t)), [0.0])
+    >>> found = solve_ivp(p.fun, (0.0, 1.0), p.y0, method="BDF", jac=p.jac, rtol=1e-6)
+    >>> exact = (2500 * np.cos(1.0) + 50 * np.sin(1.0)) / 2501
+    >>> abs(found.y[0, -1] - exact) < 1e-5
+    np.True_
+    """
+    return SciPyODE(for_scipy(lambda y, t, *args: function(t, y, *args), y0, **options))
