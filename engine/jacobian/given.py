@@ -4,8 +4,8 @@ Sweeps share seeds where the pattern says that they may. If it misses an entry, 
 another entry's place, and nothing shows it. So the Jacobian is multiplied with random vectors twice: by a walk, which
 knows of no pattern, and with the entries that were found. Where the two differ, an entry is missing.
 
-One vector would do to see it (a difference is zero with probability zero). With three, the differences in a row, seen
-as a vector, point along the column of the three vectors that belongs to the missing entry, and so give its name.
+Three vectors are used. The differences in a row, seen as a vector, point along the column of the three vectors that
+belongs to the missing entry, and so give its name.
 """
 
 from __future__ import annotations
@@ -101,17 +101,17 @@ class PatternCheck:
             matrix = sparse.csr_array(matrix.T.tocsr())
         # what is not finite tells nothing
         with np.errstate(all="ignore"):
-            found, expected = products[0].astype(wide, copy=False), matrix @ vectors[0].astype(wide, copy=False)
+            found, vectors = products.astype(wide, copy=False), vectors.astype(wide, copy=False)
+            wrong = found - (matrix @ vectors.T).T
             slack = max(self.eps ** (2 / 3), min(_GROWTH * self.eps, 0.1))
-            if not (np.abs(found - expected) > slack * np.abs(found)).any():
+            if not (np.abs(wrong) > slack * np.abs(found)).any():
                 return
             # rounding: relative to the row, and a little relative to the largest, since numbers may cancel
-            size = abs(matrix) @ vectors[0].astype(wide)
+            size = abs(matrix) @ vectors[0]
             allowed = slack * size + 32 * self.eps * np.max(size, initial=0, where=np.isfinite(size))
-            wrong = products.astype(wide) - (matrix @ vectors.T.astype(wide)).T
-            bad = np.flatnonzero(np.abs(wrong).max(axis=0) > allowed)
+            bad = np.flatnonzero((np.abs(wrong) > allowed).any(axis=0))
         if len(bad):
-            self._complain(matrix, vectors.astype(wide), wrong[:, bad], bad, allowed[bad])
+            self._complain(matrix, vectors, wrong[:, bad], bad, allowed[bad])
 
     def _complain(self, matrix: Any, vectors: Any, wrong: Any, bad: np.ndarray, allowed: np.ndarray) -> None:
         """Name an entry that explains the differences in its row alone; else the row."""

@@ -79,7 +79,7 @@ def test_several_entries_that_are_missed(way: Any) -> None:
     pattern[4] = False
     with pytest.raises(ValueError, match=r"misses entries in row 4"):
         way(ring, POINT, sparsity=pattern)
-    with pytest.raises(ValueError, match="misses entries in row 0.*9 rows"):
+    with pytest.raises(ValueError, match=r"misses entries in row 0.*9 rows"):
         way(ring, POINT, sparsity=np.zeros_like(pattern))
     # a diagonal that somebody forgot: the first row misses one entry only
     with pytest.raises(ValueError, match="misses the entry"):
@@ -140,7 +140,7 @@ def test_rounding_is_no_entry(dtype: str, seed: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_small_entries_count(dtype: str) -> None:
-    size = {"float32": 2e-3, "float64": 1e-9}[dtype]
+    size = {"float32": 3e-3, "float64": 1e-9}[dtype]
     point = np.ones(30, dtype)
     with pytest.raises(ValueError, match=r"entry \(7, 12\)"):
         on_tape(lambda tf, x: tf.tensor_scatter_nd_add(x * x, [[7]], [x[12] * size]), point, sparsity=np.eye(30))
