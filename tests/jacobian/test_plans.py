@@ -1,0 +1,224 @@
+"""What plans consist of: ends that are peeled off, directions, colours, cuts; one plan for both front ends."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+from engine.jacobian import plan as planning
+from engine.jacobian.chain import Product, Step, Sweep, plan_chain
+from engine.jacobian.cost import forward_time, product_time, reverse_time
+from engine.jacobian.ends import peel_sources, peel_targets, whole_ends
+from engine.jacobian.path import Path
+from engine.jacobian.plan import Plan
+from engine.transform import recorded
+from tests.jacobian.both import Function, on_tape, points
+
+
+def path_of(fn: Any, *values: Any) -> Path:
+    """The path of a function of the tape front end, from all its arguments to its result or results."""
+    import tape_api
+
+    nodes, sources, out = recorded(lambda *xs: fn(tape_api, *xs), *values)
+    return Path(nodes, sources, out if isinstance(out, (list, tuple)) else [out])
+
+
+def tape_plan(fn: Function, *values: Any, **options: Any) -> Plan:
+    return on_tape(fn, *values, method="jacobian_plan", **options).plan
+
+
+def graph_plan(fn: Function, *values: Any, **options: Any) -> Plan:
+    with graph_api.Graph().as_default():
+        xs = [graph_api.placeholder(v.dtype, v.shape) for v in values]
+        return graph_api.jacobian_plan(fn(graph_api, *xs), xs, **options).plan
+
+
+# ---- structured functions --------------------------------------------------------------------------------------------
+
+WIDE, TALL = np.random.default_rng(0).normal(size=(8, 300)), np.random.default_rng(1).normal(size=(300, 8))
+
+
+def bottleneck(tf: Any, x: Any) -> Any:
+    return tf.linalg.matvec(TALL, tf.tanh(tf.linalg.matvec(WIDE, x)))
+
+
+def tridiagonal(tf: Any, u: Any) -> Any:
+    return u[1:-1] * (u[2:] - u[:-2]) - (u[2:] - 2.0 * u[1:-1] + u[:-2])
+
+
+def tridiagonal_after(tf: Any, u: Any) -> Any:
+    return tridiagonal(tf, tf.sin(u))
+
+
+def arrowhead(tf: Any, x: Any) -> Any:
+    return tf.concat([[tf.reduce_sum(x**2.0)], x[1:] ** 2.0 * x[0]], 0)
+
+
+def block_diagonal(tf: Any, x: Any) -> Any:
+    blocks = tf.reshape(x, [-1, 3])
+    return tf.reshape(blocks * tf.reduce_sum(blocks**2.0, axis=1, keepdims=True), [-1])
+
+
+def two_scalars(tf: Any, x: Any, y: Any) -> Any:
+    return tf.stack([tf.reduce_sum(tf.exp(x)), tf.reduce_sum(tf.sin(y))])
+
+
+SEEDS: dict[str, tuple[Function, tuple[tuple[int, ...], ...], int]] = {
+    "elementwise": (lambda tf, x: tf.sin(x) * x, ((50,),), 1),
+    "tridiagonal by slices": (tridiagonal, ((50,),), 1),
+    "tridiagonal after an elementwise op": (tridiagonal_after, ((50,),), 3),
+    "arrowhead": (arrowhead, ((3000,),), 3),
+    "block diagonal": (block_diagonal, ((30,),), 3),
+    "two scalars": (two_scalars, ((50,), (60,)), 2),
+    "wide": (lambda tf, x: tf.linalg.matvec(WIDE, x), ((300,),), 8),
+    "tall": (lambda tf, x: tf.linalg.matvec(TALL, x), ((8,),), 8),
+    "moves only": (lambda tf, x: tf.transpose(x)[::2], ((4, 3),), 1),
+}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_seeds_and_one_plan_for_both_front_ends(name: str) -> None:
+    fn, shapes, seeds = SEEDS[name]
+    values = points(*shapes)
+    plan = tape_plan(fn, *values)
+    assert plan.seeds == seeds, str(plan)
+    assert graph_plan(fn, *values) is plan
+    forced = [tape_plan(fn, *values, mode=mode) for mode in ("forward", "reverse")]
+    assert [{p.direction for p in f.passes} for f in forced] == [{"forward"}, {"reverse"}]
+
+
+def test_each_scalar_is_swept_through_its_own_part_only() -> None:
+    plan = tape_plan(two_scalars, *points((50,), (60,)))
+    assert [(p.direction, p.count, len(p.reads)) for p in plan.passes] == [("reverse", 1, 1)] * 2
+    assert plan.blocks[0][0] is not None
+
+
+def test_a_bottleneck_is_a_cut() -> None:
+    (x,) = points((300,))
+    plan = tape_plan(bottleneck, x)
+    (one,) = plan.passes
+    assert one.chain is not None and len(one.chain.cuts) == 1
+    assert isinstance(one.chain.step, (Product, Sweep)) and "cut at" in str(plan)
+    assert graph_plan(bottleneck, x) is plan
+    assert all(
+        p.chain is None or one_way(p.chain.step, "forward") for p in tape_plan(bottleneck, x, mode="forward").passes
+    )
+
+
+def one_way(step: Step, direction: str) -> bool:
+    """Whether all sweeps of a bracketing go in one direction."""
+    if isinstance(step, Product):
+        return one_way(step.left, direction) and one_way(step.right, direction)
+    return step.direction == direction and (step.seeds is None or one_way(step.seeds, direction))
+
+
+def test_the_plan_says_why() -> None:
+    text = str(tape_plan(arrowhead, *points((3000,))))
+    for word in ("reverse from", "forward from", "seeds", "why", "flops", "bytes", "predicted seconds", "block [0][0]"):
+        assert word in text
+
+
+# ---- plans are kept --------------------------------------------------------------------------------------------------
+
+
+def test_equal_paths_share_a_plan() -> None:
+    (x,) = points((7, 2), seed=3)
+    fn = lambda tf, x: tf.sin(x) * tf.reduce_sum(x, 1, keepdims=True)  # noqa: E731
+    first, second = path_of(fn, x), path_of(fn, x + 1.0)
+    assert first.key == second.key and first.key is not None
+    assert path_of(fn, x[:5]).key != first.key and path_of(fn, x.astype(np.float32)).key != first.key
+    plan = tape_plan(fn, x)
+    made = dict(planning.counters)
+    assert tape_plan(fn, x - 1.0) is plan is graph_plan(fn, x)
+    assert planning.counters["planned"] == made["planned"] and planning.counters["reused"] == made["reused"] + 2
+    assert tape_plan(fn, x, max_bytes=1000) is not plan
+
+
+def test_parameters_that_cannot_be_compared_make_no_key() -> None:
+    import tape_api
+
+    @tape_api.custom_gradient
+    def own(x: Any) -> Any:
+        return tape_api.sin(x), lambda dy: dy * tape_api.cos(x)
+
+    plans = [tape_plan(lambda tf, x: own(x) * x, *points((3,))) for _ in range(2)]
+    assert plans[0].seeds == plans[1].seeds
+
+
+# ---- ends ------------------------------------------------------------------------------------------------------------
+
+
+def test_targets_fall_into_parts() -> None:
+    path = path_of(lambda tf, x: tf.reverse(tf.concat([tf.sin(x), tf.reshape(tf.cos(x)[:2], [2])], 0), [0]), np.ones(3))
+    parts = peel_targets(path)
+    assert len(parts) == 2 and {p.of for p in parts} == {0}
+    sizes = [path.size(p.slot) for p in parts]
+    covered = np.concatenate([p.indices(size)[1] for p, size in zip(parts, sizes, strict=True)])
+    assert sorted(covered) == [0, 1, 2, 3, 4]
+
+
+def test_a_target_with_many_parts_stays_as_it_is() -> None:
+    path = path_of(lambda tf, x: tf.stack([tf.sin(e) for e in tf.unstack(x)]), np.ones(100))
+    assert [p.slot for p in peel_targets(path)] == path.targets
+    assert on_tape(lambda tf, x: tf.stack([tf.sin(e) for e in tf.unstack(x)]), np.ones(100))[0].shape == (100, 100)
+
+
+def test_sources_behind_moves() -> None:
+    path = path_of(lambda tf, x: x[1:] * x[:-1], np.ones(4))
+    parts, nodes = peel_sources(path, whole_ends(path)[0])
+    assert len(nodes) < len(path.nodes) and len(parts) == 2
+    first, second = (p.indices(3) for p in parts)
+    assert sorted([list(first[1]), list(second[1])]) == [[0, 1, 2], [1, 2, 3]]
+
+
+# ---- cuts ------------------------------------------------------------------------------------------------------------
+
+
+def cheapest(sizes: list[int], stretches: list[list[Any]], directions: tuple[str, ...]) -> float:
+    """The least time over all bracketings of a chain, by trying all of them."""
+
+    def sweep(direction: str, low: int, high: int, seeds: int) -> float:
+        time = reverse_time if direction == "reverse" else forward_time
+        return sum(time(node, seeds) for stretch in stretches[low:high] for node in stretch)
+
+    def times(low: int, high: int) -> list[float]:
+        found = [sweep(d, low, high, sizes[high] if d == "reverse" else sizes[low]) for d in directions]
+        for middle in range(low + 1, high):
+            for left, right in itertools.product(times(middle, high), times(low, middle)):
+                found.append(left + right + product_time(sizes[high], sizes[middle], sizes[low]))
+            if "reverse" in directions:
+                found += [left + sweep("reverse", low, middle, sizes[high]) for left in times(middle, high)]
+            if "forward" in directions:
+                found += [right + sweep("forward", middle, high, sizes[low]) for right in times(low, middle)]
+        return found
+
+    return min(times(0, len(stretches)))
+
+
+@pytest.mark.parametrize("directions", (("reverse",), ("forward",), ("reverse", "forward")))
+@pytest.mark.parametrize("widths", ((40, 3, 40), (5, 60, 2, 50, 7), (30, 4, 25, 3, 35), (9, 8, 7, 6), (2, 50, 50, 2)))
+def test_no_bracketing_is_cheaper(widths: tuple[int, ...], directions: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(0)
+    weights = [rng.normal(size=(m, n)) for n, m in itertools.pairwise(widths)]
+
+    def layers(tf: Any, x: Any) -> Any:
+        for w in weights:
+            x = tf.tanh(tf.linalg.matvec(w, x))
+        return x
+
+    path = path_of(layers, np.ones(widths[0]))
+    chain = plan_chain(path, path.nodes, path.sources, path.targets[0], widths[-1], directions)
+    sizes = [widths[0], *[path.size(cut) for cut in chain.cuts], widths[-1]]
+    ends = [0, *[position_of(path, cut) for cut in chain.cuts], len(path.nodes)]
+    stretches = [path.nodes[a:b] for a, b in itertools.pairwise(ends)]
+    assert chain.time == pytest.approx(cheapest(sizes, stretches, directions), rel=1e-12)
+    assert one_way(chain.step, directions[0]) or len(directions) == 2
+
+
+def position_of(path: Path, slot: int) -> int:
+    """How many nodes come before a value is there."""
+    return next(i + 1 for i, n in enumerate(path.nodes) if any(path.slots[id(o)] == slot for o in n.outputs))
