@@ -123,6 +123,15 @@ class Structure:
         self.slots, self.values = slots, values
         self.key = tuple(parts)
 
+    def slot(self, value: Any) -> int:
+        """The number of a value; one beside the recording is added to it."""
+        slot = self.slots.get(id(value))
+        if slot is None:
+            slot = self.slots[id(value)] = len(self.values)
+            self.values.append(value)
+            self.key += ("beside", *_leaf(value))
+        return slot
+
 
 def _leaf(x: Any) -> tuple[Any, ...]:
     """What the key says of a value that the recording did not compute."""

@@ -26,7 +26,7 @@ from engine.jacobian.pattern import patterns
 from engine.jacobian.plan import Options
 from engine.jacobian.recorded import compiled_for
 from engine.jacobian.results import options_for, pattern_given, sparse_block
-from engine.jacobian.second import compiled_hessian, compiled_product, compiled_pull, compiled_push
+from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
 from engine.ops.reduce import reduce_sum
 from engine.tape import Tape, paused
 from engine.value import Value, dtype_of
@@ -167,7 +167,8 @@ class SciPyFunction:
     ) -> None:
         self._evaluations, self._pack = evaluations, pack
         self._like = [(x.shape, x.dtype) for x in x0]
-        self._ends = np.cumsum([0, *[x.size for x in x0]])
+        self._widths = [x.size for x in x0]
+        self._ends = np.cumsum([0, *self._widths]).tolist()
         self._format, self._executor = format, executor
         self._options = options_for("for_scipy", mode, format, max_bytes)
         self._second = options_for("for_scipy", mode, format, max_bytes, symmetric=True)
@@ -203,7 +204,8 @@ class SciPyFunction:
         self._go(x, args)
         self.counts["jac"] += 1
         if self._is_scalar:
-            return self._dense(*self._derived(compiled_jacobian, Options(self._options.mode)))[0]
+            what, values = self._evaluations.derived(compiled_gradient, Options(), None)
+            return _flat(what(values)[0])
         if self._format == "operator":
             return self._operator()
         make = compiled_jacobian if self._executor is None else spread_over(self._executor)
@@ -342,8 +344,7 @@ class SciPyFunction:
         return np.block(rows).astype(np.float64, copy=False)
 
     def _sizes(self, square: bool) -> tuple[list[int], list[int]]:
-        columns = np.diff(self._ends).tolist()
-        return columns if square else [y.size for y in self._values], columns
+        return self._widths if square else [y.size for y in self._values], self._widths
 
     def _product(self, what: Compiled, values: list[Any], p: Any) -> np.ndarray:
         (products,) = what(values, *self._parts(self._checked(p)))

@@ -68,10 +68,8 @@ def compiled_for(
     """
     try:
         structure = Structure(nodes)
-        slots = structure.slots
-        ends = tuple([slots.get(id(t)) for t in targets]), tuple([slots.get(id(s)) for s in sources])
-        known = None not in ends[0] and None not in ends[1]
-        key = (structure.key, ends, options, make, fingerprint(sparsity)) if known else None
+        ends = [structure.slot(x) for x in targets], [structure.slot(x) for x in sources]
+        key = structure.key, *map(tuple, ends), options, make, fingerprint(sparsity)
     except (AttributeError, TypeError):
         # something in it must be asked anew each time
         key = None

@@ -56,6 +56,15 @@ def _gradient(mirror: Mirror) -> tuple[list[Any], list[Any], Path]:
     return sources, found, Path([*inner.nodes, *made], sources, found, known=mirror.contents)
 
 
+def compiled_gradient(path: Path, options: Options, sparsity: Any) -> Compiled:
+    """The program for the gradients of the sum of all targets, ``results[0]``, one per source."""
+    mirror = Mirror(path)
+    with paused():
+        _, found, _ = _gradient(mirror)
+    program, arguments = mirror.lowered(found)
+    return Compiled(_no_plan(path, options), program, arguments, [list(range(len(found)))])
+
+
 def compiled_product(path: Path, options: Options, sparsity: Any) -> Compiled:
     """The program for the Hessian of the sum of all targets times vectors, which are its further arguments.
 

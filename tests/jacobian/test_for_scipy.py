@@ -494,3 +494,15 @@ def test_bad_examples_and_functions() -> None:
         p = graph_api.for_scipy(x * x, x, np.zeros(2))
         with pytest.raises(ValueError, match="no session"):
             p.fun(np.zeros(2))
+
+
+def test_parts_and_results_beside_the_way_are_no_reason_to_plan_again() -> None:
+    p = tf.for_scipy(lambda x: [tf.constant([1.0], tf.float64), x["used"] ** 2], {"used": np.ones(2), "unused": 1.0})
+    for x in RNG.normal(size=(3, 3)):
+        expected = np.zeros((3, 3))
+        expected[1:, 1:] = np.diag(2 * x[1:])
+        np.testing.assert_allclose(p.jac(x), expected)
+        np.testing.assert_allclose(p.weighted_hess(x, [1.0, 1.0, 3.0]), np.diag([0.0, 2.0, 6.0]))
+        if p.counts["fun"] == 1:
+            before = plans.counters["planned"], recorded.counters["compiled"]
+    assert (plans.counters["planned"], recorded.counters["compiled"]) == before
