@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graph_api
+import tape_api
 from engine.jacobian import plan as planning
 from engine.jacobian.chain import Product, Step, Sweep, plan_chain
 from engine.jacobian.cost import forward_time, product_time, reverse_time
@@ -21,8 +22,6 @@ from tests.jacobian.both import Function, on_tape, points
 
 def path_of(fn: Any, *values: Any) -> Path:
     """The path of a function of the tape front end, from all its arguments to its result or results."""
-    import tape_api
-
     nodes, sources, out = recorded(lambda *xs: fn(tape_api, *xs), *values)
     return Path(nodes, sources, out if isinstance(out, (list, tuple)) else [out])
 
@@ -139,8 +138,6 @@ def test_equal_paths_share_a_plan() -> None:
 
 
 def test_parameters_that_cannot_be_compared_make_no_key() -> None:
-    import tape_api
-
     @tape_api.custom_gradient
     def own(x: Any) -> Any:
         return tape_api.sin(x), lambda dy: dy * tape_api.cos(x)
@@ -199,8 +196,8 @@ def cheapest(sizes: list[int], stretches: list[list[Any]], directions: tuple[str
     return min(times(0, len(stretches)))
 
 
-@pytest.mark.parametrize("directions", (("reverse",), ("forward",), ("reverse", "forward")))
-@pytest.mark.parametrize("widths", ((40, 3, 40), (5, 60, 2, 50, 7), (30, 4, 25, 3, 35), (9, 8, 7, 6), (2, 50, 50, 2)))
+@pytest.mark.parametrize("directions", [("reverse",), ("forward",), ("reverse", "forward")])
+@pytest.mark.parametrize("widths", [(40, 3, 40), (5, 60, 2, 50, 7), (30, 4, 25, 3, 35), (9, 8, 7, 6), (2, 50, 50, 2)])
 def test_no_bracketing_is_cheaper(widths: tuple[int, ...], directions: tuple[str, ...]) -> None:
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=(m, n)) for n, m in itertools.pairwise(widths)]

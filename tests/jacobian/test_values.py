@@ -1,4 +1,4 @@
-"""Jacobians in every mode and both front ends against gradients row by row: dtypes, control flow, shapes, structures."""
+"""Jacobians in every mode and both front ends, row by row: dtypes, control flow, shapes, structures."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_complex_numbers_in_between_may_be_swept_forward() -> None:
         assert_right(fn, *points((4,)), mode=mode)
 
 
-@pytest.mark.parametrize("run", (on_tape, in_graph))
+@pytest.mark.parametrize("run", [on_tape, in_graph])
 def test_integers_are_not_connected(run: Any) -> None:
     numbers, x = np.array([1, 2]), np.array([1.0, 2.0, 3.0])
     assert run(lambda tf, i, x: x * 2.0, numbers, x)[0] is None
