@@ -27,6 +27,9 @@ WITHOUT_ROW = {
     "identity_product": "is made by lowering only; tests/test_program_passes.py",
     "spread_op": "needs an executor; tests/jacobian/test_executor.py",
     "blocks": "is made by lowering only; tests/test_program_passes.py",
+    "stacked": "is made by lowering only; tests/test_program_passes.py",
+    "unstacked": "is made by lowering only; tests/test_program_passes.py",
+    "repeated": "is made by lowering only; tests/test_program_passes.py",
     "vector_product": "is made by lowering only; tests/test_program_passes.py",
     "diagonal_product": "is made by lowering only; tests/test_program_passes.py",
 }

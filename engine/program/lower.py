@@ -15,6 +15,7 @@ way it applies the passes, each of which looks at one node at a time and is bit-
 - ``cse``: a node equal to an earlier one (same op, operands and parameters) is that one. Stateful ops are left alone.
 - ``parts``: a variable that is assigned its own value with some entries replaced is given these entries, not a copy.
 - ``prune``: what no output needs is dropped.
+- ``siblings``: the same op on many small arrays is done on a stack of them (`engine.program.siblings`).
 - ``blocks``: elementwise ops on large arrays are run together, block by block (`engine.program.blocks`).
 - ``finite``: products that must not make NaN of a zero are not looked at one by one (`engine.program.finite`).
 - ``inline``: what needs no call of a function of ours is written out in the generated code.
@@ -43,6 +44,7 @@ from engine.program.facts import Fact, of_array, of_result, rewritten
 from engine.program.finite import plain
 from engine.program.instruction import Instruction
 from engine.program.program import Program, located
+from engine.program.siblings import together
 from engine.program.slots import Slot, Slots
 from engine.program.vectors import without_ones
 from engine.structural import reshape_to
@@ -60,6 +62,7 @@ ALL_PASSES = (
     "cse",
     "parts",
     "prune",
+    "siblings",
     "blocks",
     "finite",
     "inline",
@@ -430,12 +433,21 @@ def lower(
     )
     if "prune" in passes:
         prune(program)
+    if "siblings" in passes:
+        join_siblings(program)
     if "blocks" in passes:
         run_in_blocks(program)
     if "finite" in passes:
         trust(program)
     program.inline = "inline" in passes
     return program, [handle for handle, _ in work.reads.values()], assigned
+
+
+def join_siblings(program: Program) -> None:
+    """Put instructions of one kind on many small arrays together."""
+    program.instructions, count = together(program.instructions, program.avals, set(program.outputs))
+    if count:
+        program.report["siblings"] = count
 
 
 def run_in_blocks(program: Program) -> None:
