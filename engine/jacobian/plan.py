@@ -111,12 +111,13 @@ class Plan:
 
     def __str__(self) -> str:
         """The plan in words, one sweep a line."""
-        lines = [f"Jacobian of {len(self.blocks)} target(s), {len(self.blocks[0]) if self.blocks else 0} source(s)"]
+        sources = len(self.blocks[0]) if self.blocks else 0
+        lines = [f"Jacobian of {_count(len(self.blocks), 'target')}, {_count(sources, 'source')}"]
         for one, chunk in zip(self.passes, self.chunks, strict=True):
-            how = "one seed per element" if one.colors is None else f"{one.count} colours"
+            how = "one per element" if one.colors is None else _count(one.count, "colour")
             parts = f", {-(-one.count // chunk)} chunks of {chunk}" if chunk < one.count else ""
             cuts = f", cut at {[f'v{c}' for c in one.chain.cuts]}: {_bracketing(one)}" if one.chain else ""
-            lines.append(f"  {one.direction} from v{one.group.slot}: {one.count} seeds ({how}){parts}{cuts}")
+            lines.append(f"  {one.direction} from v{one.group.slot}: {_count(one.count, 'seed')} ({how}){parts}{cuts}")
         for i, row in enumerate(self.blocks):
             for j, block in enumerate(row):
                 lines.append(f"  block [{i}][{j}] {self.shapes[i][j][0]} x {self.shapes[i][j][1]}: {_described(block)}")
@@ -180,7 +181,7 @@ def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     chunks, peak = _chunks(path, best, options, blocks, shapes)
     facts = {
         "why": best.why,
-        "candidates": ", ".join(f"{c.why}: {sum(p.count for p in c.passes)} seeds" for c in candidates),
+        "candidates": ", ".join(f"{c.why}: {_count(sum(p.count for p in c.passes), 'seed')}" for c in candidates),
         "flops": sum(p.count * sum(flops(node) for node in best.nodes) for p in best.passes),
         "bytes": peak,
         "predicted seconds": best.time,
@@ -384,6 +385,10 @@ def _bracketing(one: Pass) -> str:
 
     assert one.chain is not None
     return text(one.chain.step)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _described(block: Block) -> str:
