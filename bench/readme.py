@@ -78,12 +78,11 @@ def _beside_peers(measured: Run) -> list[str]:
     rows = [row for row in rows if row[PEERS.index("peer / graph")] != DASH]
     if not rows:
         return []
-    return [
-        PEERS_TITLE,
+    said = (
         "Later calls, the fastest way of the fastest other library (its time is that of its own result: CasADi and "
-        "asdex return their own sparse formats, the others dense arrays).",
-        as_markdown([PEERS, *rows], words=2),
-    ]
+        "asdex return their own sparse formats, the others dense arrays)."
+    )
+    return [PEERS_TITLE, said, as_markdown([PEERS, *rows], words=2)]
 
 
 class _Row:
