@@ -149,10 +149,9 @@ class GradientTape(TapeDerivatives):
             If an output gradient's shape is not its target's.
         """
         policy = as_policy(unconnected_gradients)
-        targets, flat = self._start(target, sources)
-        seeds = zip(targets, _seeds(nest.flatten(target), output_gradients), strict=True)
-        found = self._walk([s for s in seeds if dtype_of(s[0]).is_differentiable], flat, sparse=True)
-        self._finish()
+        with self._taking(target, sources) as (targets, flat):
+            seeds = zip(targets, _seeds(nest.flatten(target), output_gradients), strict=True)
+            found = self._walk([s for s in seeds if dtype_of(s[0]).is_differentiable], flat, sparse=True)
         results = [_result(g, s, policy) for g, s in zip(found, flat, strict=True)]
         return nest.pack_sequence_as(sources, results)
 
