@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from engine import nest
+from engine.aval import Aval
+from engine.dtypes import as_dtype
 from engine.errors import InvalidArgumentError
 from engine.jacobian.compiled import Compiled
+from engine.jacobian.deferred import PathCopy, is_known
 from engine.jacobian.for_scipy import Derived, Evaluations, SciPyFunction, SciPyODE
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options
 from engine.ops.reduce import reduce_sum
 from engine.symbolic import ancestors
+from engine.trace import constant_value
 from engine.value import dtype_of
 from engine.variable import tracked_value
 from graph_api.convert import placeholder
@@ -43,7 +47,7 @@ class Fetched(Evaluations):
         self._wanted: dict[int, Any] = {}
         self._arrays: dict[int, Any] = {}
         self._feed: dict[Any, Any] = {}
-        self._made: dict[Any, tuple[Compiled, list[Any]]] = {}
+        self._made: dict[Any, _Derivative] = {}
         self._weights: list[Any] = []
         self._sums: list[Any] = []
 
@@ -60,13 +64,8 @@ class Fetched(Evaluations):
         key = make, options, ends
         if key not in self._made:
             ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], [self._xs[ends[1]]])
-            self._made[key] = _compiled(make, _path(ys, xs), options, sparsity)
-        what, tensors = self._made[key]
-        missing = [t for t in tensors if id(t) not in self._arrays]
-        if missing:
-            self._wanted.update({id(t): t for t in missing})
-            self._fetched([], missing)
-        return what, [self._arrays[id(t)] for t in tensors]
+            self._made[key] = _Derivative(_path(ys, xs), make, options, sparsity)
+        return self._made[key].at(self._kept(self._made[key].tensors))
 
     def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
         """The same for the weighted sum, which becomes part of the graph."""
@@ -76,13 +75,25 @@ class Fetched(Evaluations):
             self._sums = [reduce_sum(y * w) for y, w in zip(self._ys, self._weights, strict=True)]
         key = make, options, "weighted"
         if key not in self._made:
-            self._made[key] = _compiled(make, _path(self._sums, self._xs), options, None)
-        what, tensors = self._made[key]
-        return what, self._run(tensors, dict(zip(self._weights, weights, strict=True)))
+            self._made[key] = _Derivative(_path(self._sums, self._xs), make, options, None)
+        tensors = self._made[key].tensors
+        return self._made[key].at(self._run(tensors, dict(zip(self._weights, weights, strict=True))))
 
     def path(self) -> Path:
         """The way in the graph."""
-        return _path(self._ys, self._xs)
+        path = _path(self._ys, self._xs)
+        if is_known(path):
+            return path
+        copy = PathCopy(path)
+        return copy.filled(_avals(self._kept([path.values[k] for k in copy.taken])))[2]
+
+    def _kept(self, tensors: Sequence[Any]) -> list[Any]:
+        """Arrays of tensors at this point. What is asked for once is fetched with the results from then on."""
+        missing = [t for t in tensors if id(t) not in self._arrays]
+        if missing:
+            self._wanted.update({id(t): t for t in missing})
+            self._fetched([], missing)
+        return [self._arrays[id(t)] for t in tensors]
 
     def _fetched(self, results: Sequence[Any], also: Any) -> list[Any]:
         """Results, and what is kept for derivatives."""
@@ -96,13 +107,60 @@ class Fetched(Evaluations):
         return session.run(list(tensors), {**self._feed, **feed})
 
 
+class _Derivative:
+    """A derivative on a path, compiled once; where shapes are not known, once for each combination of shapes.
+
+    Attributes
+    ----------
+    tensors : list of tensor
+        What it takes, or what tells the shapes.
+    """
+
+    def __init__(self, path: Path, make: Callable[..., Compiled], options: Options, sparsity: Any) -> None:
+        self._make = make, options, sparsity
+        self._copy = None if is_known(path) else PathCopy(path)
+        self._compiled: dict[Any, tuple[Compiled, list[int], list[Any]]] = {}
+        if self._copy is None:
+            what = make(path, options, sparsity)
+            self.tensors = [path.values[slot] for slot in what.arguments]
+            self._compiled[None] = what, list(range(len(self.tensors))), []
+        else:
+            self.tensors = [path.values[k] for k in self._copy.taken]
+
+    def at(self, arrays: Sequence[Any]) -> Derived:
+        """The derivative for arrays of the tensors."""
+        key = None if self._copy is None else tuple([np.shape(a) for a in arrays])
+        if key not in self._compiled:
+            self._compiled[key] = self._for_shapes(arrays)
+        what, taken, constants = self._compiled[key]
+        pool = [*arrays, *constants]
+        return what, [pool[i] for i in taken]
+
+    def _for_shapes(self, arrays: Sequence[Any]) -> tuple[Compiled, list[int], list[Any]]:
+        """The derivative, which of the arrays, or of the constants after them, it takes, and these constants."""
+        assert self._copy is not None
+        make, options, sparsity = self._make
+        _, parameters, path = self._copy.filled(_avals(arrays))
+        what = make(path, options, sparsity)
+        place = {id(p): i for i, p in enumerate(parameters)}
+        constants: list[Any] = []
+        for x in [path.values[slot] for slot in what.arguments]:
+            if id(x) not in place:
+                place[id(x)] = len(arrays) + len(constants)
+                constants.append(constant_value(x))
+        if any(c is None for c in constants):
+            raise InvalidArgumentError(
+                "for_scipy: `y` is made of a Jacobian of unknown shape; set the shapes with set_shape"
+            )
+        return what, [place[id(path.values[slot])] for slot in what.arguments], [np.asarray(c) for c in constants]
+
+
 def _path(ys: Sequence[Any], xs: Sequence[Any]) -> Path:
     return Path(ancestors(ys), [tracked_value(x) for x in xs], ys)
 
 
-def _compiled(make: Callable[..., Compiled], path: Path, options: Options, sparsity: Any) -> tuple[Compiled, list[Any]]:
-    what = make(path, options, sparsity)
-    return what, [path.values[slot] for slot in what.arguments]
+def _avals(arrays: Sequence[Any]) -> list[Aval]:
+    return [Aval(np.shape(a), as_dtype(a.dtype)) for a in arrays]
 
 
 def for_scipy(
@@ -123,9 +181,9 @@ def for_scipy(
     Parameters
     ----------
     y : tensor, or structure of tensors
-        A scalar (to minimize), or residuals or constraints. Of known shapes.
+        A scalar (to minimize), or residuals or constraints.
     x : tensor, variable, or structure of these
-        Of known shapes. SciPy's flat vectors are unpacked and fed for them; variables keep their values.
+        SciPy's flat vectors are unpacked and fed for them; variables keep their values.
     x0 : structure like `x`, optional
         The initial point. By default the variables' values in the session.
     args : sequence of tensor

@@ -63,7 +63,7 @@ class LateSparseJacobian(SparseJacobian):
         return f"<SparseJacobian of unknown shape, {self.format}>"
 
 
-class _Copy:
+class PathCopy:
     """A path without its graph: numbers in place of values. It can be pickled."""
 
     def __init__(self, path: Path) -> None:
@@ -117,7 +117,7 @@ class _OnPath(Recipe):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.copy = _Copy(path)
+        self.copy = PathCopy(path)
 
     def results(self, path: Path) -> list[Any]:
         """What is computed."""

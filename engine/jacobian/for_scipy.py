@@ -309,7 +309,9 @@ class SciPyFunction:
 
     def _pattern(self) -> Any:
         """The caller's pattern of the Jacobian."""
-        if self._sparsity is not None and (len(self._like) != 1 or len(self._values) != 1):
+        if not (self._sparsity is None or isinstance(self._sparsity, str)) and (
+            len(self._like) != 1 or len(self._values) != 1
+        ):
             raise InvalidArgumentError("for_scipy: argument `sparsity` needs a function of one tensor that gives one")
         rows = sum(y.size for y in self._values)
         return pattern_given("for_scipy", self._sparsity, (rows, self.x0.size))

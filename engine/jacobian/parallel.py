@@ -1,9 +1,9 @@
 """Jacobians beyond one process: chunks of seeds are swept wherever an executor runs them.
 
 Each chunk is a program of its own, made of the same nodes as in one process: same chunks, same bits (on machines of one
-kind). It takes the values on the path, an executor pickles both, and the results are put where they belong at home.
-Any `concurrent.futures.Executor` will do: threads, processes, ``client.get_executor()`` of Dask,
-`mpi4py.futures.MPIPoolExecutor`.
+kind, with as many BLAS threads). It takes the values on the path, an executor pickles both, and the results are put
+where they belong at home. Any `concurrent.futures.Executor` will do: threads, processes, ``client.get_executor()`` of
+Dask, `mpi4py.futures.MPIPoolExecutor`.
 """
 
 from __future__ import annotations
