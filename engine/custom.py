@@ -19,8 +19,9 @@ from engine.aval import Aval, compatible, format_shape
 from engine.batching import materialize
 from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
-from engine.kinds import FROM_VJP, PerOperand, general
+from engine.kinds import FROM_VJP, PerOperand, Together, general
 from engine.op import Op
+from engine.ops.arithmetic import add
 from engine.tape import Tape
 from engine.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
 from engine.variable import Variable
@@ -57,6 +58,50 @@ custom_call = general(
     args=("*operands",),
     multi=True,
     doc="Passes its last operands through; cotangents go to its first ``count`` ones by a rule of the user's own.",
+)
+
+
+# ---- rules that are closed -------------------------------------------------------------------------------------------
+
+
+def _closed_kernel(*operands: Any, count: int, results: int, given: Sequence[int], pull: Any) -> tuple[Any, ...]:
+    return operands[count : count + results]
+
+
+def _closed_vjp(
+    wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
+    count: int, results: int, given: Sequence[int], pull: Any,
+) -> list[Any]:  # fmt: skip
+    found = pull.inline(None, [*cts, *operands[count + results :]])
+    totals: list[Any] = [Zero(aval_of(x)) for x in operands]
+    for i, ct in zip(given, found, strict=True):
+        totals[i] = ct if previous[i] is None else add(previous[i], ct)
+    return totals
+
+
+def _closed_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
+    # cotangents are like the results
+    avals = [Aval(a.shape, a.dtype) for a in map(aval_of, full[params["count"] :])]
+    each = [True] * len(avals), avals, size, [True] * len(params["given"])
+    return op(*full, **{**params, "pull": params["pull"].batched(*each)[0]})
+
+
+closed_call = general(
+    "closed_call",
+    _closed_kernel,
+    _closed_kernel,
+    vjp=Together(_closed_vjp),
+    jvp=FROM_VJP,
+    batch=_closed_batch,
+    type="IdentityN",
+    args=("*operands",),
+    multi=True,
+    doc="""A `custom_call` whose rule is the sub-trace `pull`.
+
+    Operands are ``count`` inputs, ``results`` outputs, and what the rule takes besides cotangents; it gives cotangents
+    of the inputs `given`.
+    """,
 )
 
 

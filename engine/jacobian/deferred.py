@@ -7,14 +7,14 @@ takes all values on the path, as the sweeps would, and makes the plan once for e
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from engine.aval import Aval
-from engine.custom import custom_call
+from engine.custom import closed_call, custom_call
 from engine.dtypes import int64
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.jacobian.evaluate import evaluate
@@ -26,10 +26,10 @@ from engine.op import Node
 from engine.ops.deferred import Recipe, deferred_op
 from engine.ops.shape import identity, reshape
 from engine.rows import checked_rows
-from engine.subtrace import Body, SubTrace
+from engine.subtrace import Body, Region, SubTrace
 from engine.tape import paused
 from engine.trace import constant
-from engine.value import aval_of, dtype_of, known_shape
+from engine.value import Zero, aval_of, dtype_of, known_shape
 from engine.variable import read_variable, variable_handle
 
 
@@ -67,11 +67,6 @@ class PathCopy:
     """A path without its graph: numbers in place of values. It can be pickled."""
 
     def __init__(self, path: Path) -> None:
-        if any(node.op is custom_call for node in path.nodes):
-            raise InvalidArgumentError(
-                "jacobian: the gradient rule of a custom_gradient may use any tensor of the graph, so it cannot be "
-                "applied later, when shapes are known; set the shapes of what it goes through with set_shape"
-            )
         number = path.slots
         self.avals = [aval_of(x) for x in path.values]
         self.sources, self.targets = path.sources, path.targets
@@ -112,6 +107,31 @@ class PathCopy:
         return [of[k] for k in self.targets], [of[k] for k in self.sources]
 
 
+def _with_closed_rules(path: Path) -> Path:
+    """The path with `closed_call` in place of `custom_call`: its rules take nothing of the graph but operands."""
+    if not any(node.op is custom_call for node in path.nodes):
+        return path
+    nodes = [_closed(node) if node.op is custom_call else node for node in path.nodes]
+    return Path(nodes, [path.values[k] for k in path.sources], [path.values[k] for k in path.targets])
+
+
+def _closed(node: Node) -> Node:
+    """A `custom_call` as a `closed_call`. The user's rule is applied once, to cotangents that are not known yet."""
+    count, rule = node.params["count"], node.params["rule"]
+    trace = node.outputs[0].trace
+    first = len(trace.nodes)
+    cts = tuple([trace.placeholder(out.aval) for out in node.outputs])
+    with paused():
+        found = {i: rule(i, cts, x) for i, x in enumerate(node.inputs[:count]) if x.dtype.is_differentiable}
+    found = {i: trace.operand(ct) for i, ct in found.items() if not isinstance(ct, Zero)}
+    region = Region(trace.nodes[first:], cts, list(found.values()), (), lambda _: ())
+    captured, handles = list(region.captured.values()), list(region.handles.values())
+    pull = region.closed(captured, handles, (), lambda _: "")
+    taken = (*node.inputs, *captured, *[read_variable(handle) for handle in handles])
+    params = {"count": count, "results": len(cts), "given": tuple(found), "pull": pull}
+    return Node(closed_call, taken, params, node.outputs)
+
+
 class _OnPath(Recipe):
     """Something computed from the values on a path, once their shapes are known."""
 
@@ -129,9 +149,12 @@ class _OnPath(Recipe):
             results = self.results(path)
         return SubTrace(body, parameters, [body.operand(r) for r in results])
 
-    def applied(self, path: Path) -> Sequence[Any]:
-        """The results as symbols."""
-        return deferred_op(*[_readable(path, path.values[k]) for k in self.copy.taken], recipe=self)
+
+def _applied(recipe: Callable[..., _OnPath], path: Path, *more: Any) -> Sequence[Any]:
+    """The results of a recipe for a path, as symbols."""
+    closed = _with_closed_rules(path)
+    made = recipe(closed, *more)
+    return deferred_op(*[_readable(closed, closed.values[k]) for k in made.copy.taken], recipe=made)
 
 
 def _readable(path: Path, x: Any) -> Any:
@@ -256,7 +279,7 @@ def deferred_blocks(path: Path, options: Options, sparsity: Any, format: str, ze
     """
     m, n = range(len(path.targets)), range(len(path.sources))
     pairs = [(i, j) for i in m for j in n if zeros or _connected(path, i, j)]
-    found = iter(_Blocks(path, options, sparsity, pairs).applied(path) if pairs else ())
+    found = iter(_applied(_Blocks, path, options, sparsity, pairs) if pairs else ())
     blocks: list[list[Any]] = [[None] * len(n) for _ in m]
     for i, j in pairs:
         if options.values_only:
@@ -268,12 +291,12 @@ def deferred_blocks(path: Path, options: Options, sparsity: Any, format: str, ze
 
 def deferred_diagonal(path: Path, options: Options) -> Any:
     """The diagonal of the Jacobian of a value like the only source, of a path with unknown shapes."""
-    return _Diagonal(path, options).applied(path)[0]
+    return _applied(_Diagonal, path, options)[0]
 
 
 def deferred_rows(path: Path, mode: str) -> Any:
     """What `batch_jacobian` gives for a path with unknown shapes."""
-    return _Rows(path, mode).applied(path)[0]
+    return _applied(_Rows, path, mode)[0]
 
 
 def _connected(path: Path, i: int, j: int) -> bool:

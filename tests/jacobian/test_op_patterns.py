@@ -21,9 +21,11 @@ POINTS = 2
 
 DENSE = {
     "custom_call": "the rule is the user's",
+    "closed_call": "the rule is the user's",
     "cond_op": "a subprogram",
     "deferred_op": "a subprogram",
     "scan_op": "a subprogram",
+    "spread_op": "a subprogram",
     "while_op": "a subprogram",
     "while_saving_op": "a subprogram",
 }

@@ -100,12 +100,8 @@ def test_custom_gradients(shape: Any) -> None:
     def coupled(api: Any, x: Any) -> Any:
         return api.custom_gradient(lambda z: (z * z, lambda ct: 2 * z * api.reverse(ct, [0])))(x)
 
-    if None in shape:
-        with pytest.raises(ValueError, match="set_shape"):
-            in_graph(rowwise, shape)
-        return
     np.testing.assert_array_equal(in_graph(rowwise, shape), on_tape(rowwise))
-    with pytest.raises(ValueError, match="`custom_call`"):
+    with pytest.raises(ValueError, match=r"`(custom|closed)_call`"):
         in_graph(coupled, shape)
 
 

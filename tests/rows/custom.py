@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.custom import custom_call
+from engine.aval import Aval
+from engine.custom import closed_call, custom_call
 from engine.ops.shape import stop_gradient
 from engine.ops.trig import cos, sin
+from engine.subtrace import build
+from engine.value import aval_of
 from tests.row import Row, real
 
 
@@ -22,4 +25,15 @@ def _sines(x: Any, y: Any) -> tuple[Any, Any]:
     return out
 
 
-ROWS = (Row(custom_call, (real(3), real(2, 2)), call=_sines, oracle=lambda x, y: (np.sin(x), np.sin(y))),)
+def _scaled(x: Any, w: Any) -> Any:
+    """A square times a factor that counts as a constant; the rule takes both, and is a sub-trace."""
+    out = stop_gradient(x * x * w)
+    avals = [Aval(a.shape, a.dtype) for a in map(aval_of, (out, x, w))]
+    pull = build(avals, lambda _, symbols: [symbols[0] * symbols[1] * symbols[2] * 2.0])
+    return closed_call(x, out, x, stop_gradient(w), count=1, results=1, given=(0,), pull=pull)
+
+
+ROWS = (
+    Row(custom_call, (real(3), real(2, 2)), call=_sines, oracle=lambda x, y: (np.sin(x), np.sin(y))),
+    Row(closed_call, (real(3), real(3)), call=_scaled, wrt=(0,), oracle=lambda x, w: (x * x * w,)),
+)
