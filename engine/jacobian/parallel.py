@@ -46,18 +46,19 @@ class Sent:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._pickled: bytes | None = None
+        self._pickled: tuple[bytes, bytes] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._pickled is None:
             try:
-                self._pickled = pickle.dumps(self.program, pickle.HIGHEST_PROTOCOL)
+                pickled = pickle.dumps(self.program, pickle.HIGHEST_PROTOCOL)
             except (pickle.PicklingError, AttributeError, TypeError) as error:
                 raise InvalidArgumentError(
                     f"jacobian: argument `executor` must be one of threads here: the program holds something that "
                     f"cannot be sent to another process: {error}"
                 ) from error
-        return _received, (hashlib.sha256(self._pickled).digest(), self._pickled)
+            self._pickled = hashlib.sha256(pickled).digest(), pickled
+        return _received, self._pickled
 
 
 _received_programs: dict[bytes, Sent] = {}
