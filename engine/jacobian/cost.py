@@ -18,6 +18,8 @@ ELEMENT = 0.6e-9
 """Seconds per element of an elementwise result: memory traffic."""
 FLOP = 0.04e-9
 """Seconds per floating point operation of a contraction."""
+PICK = 4e-9
+"""Seconds to pick one number out of a sweep's result and put it where it belongs."""
 
 
 def size_of(x: object) -> int:
