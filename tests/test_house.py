@@ -75,6 +75,7 @@ ORDER = (
     "engine.jacobian.sweeps",
     "engine.jacobian.layout",
     "engine.jacobian.symmetric",
+    "engine.jacobian.memory",
     "engine.jacobian.plan",
     "engine.jacobian.given",
     "engine.jacobian.evaluate",

@@ -17,11 +17,11 @@ from engine.forward import forward
 from engine.nest import flatten
 from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.compare import where
-from engine.ops.creation import ones_like
-from engine.program import blocks, program
+from engine.ops.creation import identity_like, ones_like
+from engine.program import program
 from engine.program.facts import Diagonal, Fill, Identity, of_array
 from engine.program.finite import check
-from engine.program.lower import ALL_PASSES
+from engine.program.lower import ALL_PASSES, FOLD_LIMIT, FOLD_TOTAL
 from engine.reverse import reverse
 from engine.structural import reshape_to, scale
 from engine.tape import Tape
@@ -126,6 +126,22 @@ def test_what_is_special_about_constants() -> None:
     for ordinary in (numbers(2, 2), eye(4)[:, ::-1], 2 * eye(3), np.float32([1, 0, 0, 0, 1]), np.zeros((0, 2))):
         assert of_array(ordinary) is None
     assert of_array(np.eye(3, dtype=np.int32)) is None
+
+
+def test_the_identity_is_not_made() -> None:
+    x, w = np.linspace(0, 1, 1000), np.ones((1000, 1000))
+    f = lambda x, w: linalg.matmul(identity_like(x, first=0, count=1000), w)  # noqa: E731
+    program = lowered(f, [x, w])
+    assert "matmul_op" not in names(program) and not any(c.size > 1 for c in program.constants.values())
+    assert_same_bits(program(x, w), [w])
+
+
+def test_folding_has_a_limit_in_all() -> None:
+    x = numbers(300)
+    program = lowered(lambda x: [identity_like(x, first=k, count=300) + x for k in range(70)], [x])
+    kept = [c.nbytes for c in program.constants.values()]
+    assert kept and sum(kept) <= FOLD_TOTAL * FOLD_LIMIT
+    assert_same_bits(program(x), [np.eye(300, 300, k, dtype=np.float32) + x for k in range(70)])
 
 
 def test_ones_cost_nothing() -> None:
@@ -313,57 +329,6 @@ def test_few_or_large_siblings_stay_alone() -> None:
         (lambda x: [trig.tanh(trig.sin(x[i])) for i in range(9)], numbers(9, 3)),
     ):
         assert "siblings" not in lowered(f, [x]).report
-
-
-# ---- blocks ----------------------------------------------------------------------------------------------------------
-
-
-def chain(x: Any, y: Any) -> Any:
-    """Elementwise ops of several kinds, with results that are used in other shapes and by others."""
-    a = trig.sin(x) * x + 2.0
-    b = shape.expand_dims(explog.exp(-a * y), 0)
-    c = scale(shape.squeeze(b, 0), explog.sqrt(x))
-    d = where(x > y, c, arithmetic.maximum(x, y))
-    return [d, b, reduce.reduce_sum(a), explog.log1p(d * d) - a]
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("bytes_", [1 << 10, 3000, 1 << 30])
-def test_blocks_change_no_bit(dtype: str, bytes_: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "LARGE", 100)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", bytes_)
-    monkeypatch.setattr(blocks, "SHORT", 10)
-    rng = np.random.default_rng(0)
-    x, y = (rng.standard_normal((41, 37)).astype(dtype) for _ in range(2))
-    program, plain = lowered(chain, [x, y]), lowered(chain, [x, y], ALWAYS)
-    assert "blocks" in names(program) and program.report["blocks"] >= 10
-    assert_same_bits(program(x, y), plain(x, y))
-    again = pickle.loads(pickle.dumps(program))
-    assert_same_bits(again(x, y), plain(x, y))
-    assert "sin" in str(program)
-    row, wide = x[:1], np.repeat(x, 3, axis=1)
-    others = [np.asfortranarray(x), x[::-1], wide[:, :37], wide[:, ::3], wide[:, ::-3], np.broadcast_to(row, x.shape)]
-    for other in others:
-        for pair in ((other, y), (y, other), (other, other)):
-            assert_same_bits(program(*pair), plain(*pair))
-            assert [o.flags.c_contiguous for o in program(*pair)] == [o.flags.c_contiguous for o in plain(*pair)]
-
-
-def test_blocks_hold_few_elements_in_memory() -> None:
-    x = np.linspace(0, 1, 1 << 19)
-    program = lowered(lambda x: trig.sin(x) * trig.cos(x) + explog.exp(x), [x])
-    assert names(program) == ["blocks"] and program.report["blocks"] == 5
-    assert_same_bits(program(x), [np.sin(x) * np.cos(x) + np.exp(x)])
-    assert names(lowered(lambda x: trig.sin(x) * x, [x[:1000]])) == ["sin", "multiply"]
-
-
-def test_a_zero_in_a_block_stays_zero() -> None:
-    x = np.zeros(1 << 19)
-    x[-1] = 4.0
-    f = lambda ct, x: scale(ct, explog.rsqrt(x)) + 1.0  # noqa: E731
-    program = lowered(f, [x, x])
-    assert names(program) == ["blocks"]
-    assert_same_bits(program(x, x), [np.where(x == 0, 1.0, 3.0)])
 
 
 # ---- plain products --------------------------------------------------------------------------------------------------

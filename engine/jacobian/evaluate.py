@@ -23,7 +23,7 @@ from engine.jacobian.sweeps import Pass
 from engine.jacobian.symmetric import Mirrored, Transposed
 from engine.op import Node
 from engine.ops.compare import cast, where
-from engine.ops.creation import ones_like
+from engine.ops.creation import identity_like, ones_like
 from engine.ops.filling import one_hot
 from engine.ops.joining import concat
 from engine.ops.linalg import matmul
@@ -31,10 +31,8 @@ from engine.ops.segment import unsorted_segment_sum
 from engine.ops.selection import pick_op, place_op
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
+from engine.trace import Symbol
 from engine.value import dtype_of
-
-_SEED_BYTES = 1 << 22
-"""Larger matrices of seeds are made each time they are used, not kept."""
 
 
 def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
@@ -133,17 +131,16 @@ def _batched(walk: Callable[[Any], list[Any]], seeds: Any, count: int, path: Pat
 def _seeds(one: Pass, path: Path, first: int, count: int) -> Any:
     """Seeds number `first` and following: each has ones at the elements of its colour."""
     slot = one.group.slot
-    size, shape, dtype = path.size(slot), path.shape(slot), dtype_of(path.values[slot])
+    start, size = path.values[slot], path.size(slot)
+    if one.group.index is None and one.colors is None:
+        return identity_like(start, first=first, count=count)
     index = np.arange(size) if one.group.index is None else one.group.index
-    of_element = np.full(size, -1)
-    of_element[index] = np.arange(len(index)) if one.colors is None else one.colors
-    of_element = np.where((of_element >= first) & (of_element < first + count), of_element - first, -1)
-    if count * size * dtype.numpy.itemsize > _SEED_BYTES:
-        return reshape(one_hot(of_element, count, dtype=dtype, axis=0), (count, *shape))
-    seeds = np.zeros((count, size), dtype.numpy)
-    there = np.flatnonzero(of_element >= 0)
-    seeds[of_element[there], there] = 1
-    return seeds.reshape(count, *shape)
+    color = np.full(size, -1)
+    color[index] = np.arange(len(index)) if one.colors is None else one.colors
+    color -= first
+    if isinstance(start, Symbol):
+        color = start.trace.operand(color)
+    return reshape(one_hot(color, count, dtype=dtype_of(start), axis=0), (count, *path.shape(slot)))
 
 
 def _filled(g: Any, x: Any) -> Any:
@@ -201,9 +198,8 @@ def _chained(chain: Chain, one: Pass, path: Path, nodes: Sequence[Node]) -> list
     return [transpose(m) if flipped else m for m, flipped in matrices(chain.step)]
 
 
-def _identity(path: Path, slot: int) -> np.ndarray:
-    size = path.size(slot)
-    return np.eye(size, dtype=dtype_of(path.values[slot]).numpy).reshape(size, *path.shape(slot))
+def _identity(path: Path, slot: int) -> Any:
+    return identity_like(path.values[slot], first=0, count=path.size(slot))
 
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------

@@ -18,9 +18,10 @@ import numpy as np
 from scipy import sparse
 
 from engine.errors import InvalidArgumentError
-from engine.jacobian.cost import flops
+from engine.jacobian.cost import PICK, flops
 from engine.jacobian.ends import Part, peel_sources, peel_targets, whole_ends
 from engine.jacobian.layout import Block, Layout, Scattered
+from engine.jacobian.memory import chunks_for
 from engine.jacobian.path import Path
 from engine.jacobian.pattern import Pattern, patterns
 from engine.jacobian.sweeps import Cover, Group, Pass
@@ -28,8 +29,6 @@ from engine.jacobian.symmetric import symmetrised
 from engine.op import Node
 
 MODES = ("auto", "forward", "reverse")
-SWEEP_BYTES = 1 << 28
-"""How much memory one sweep may take, unless the caller says otherwise."""
 _CAPACITY = 128
 """Plans remembered; the oldest gives way."""
 _plans: dict[Any, list[Plan]] = {}
@@ -163,7 +162,10 @@ class _Candidate:
 
     @property
     def time(self) -> float:
-        return sum(p.time for p in self.passes)
+        """Predicted seconds of the sweeps, and of picking single numbers out of their results."""
+        whole = all(p.inner is None and p.outer is None for p in self.columns)
+        picked = sum(p.nnz for row in self.patterns for p in row if not (whole and p.is_dense))
+        return sum(p.time for p in self.passes) + PICK * picked
 
 
 def _made(path: Path, options: Options, sparsity: Any) -> Plan:
@@ -178,7 +180,7 @@ def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     if options.symmetric and not complex_ends:
         blocks = symmetrised(blocks, shapes)
     left = {id(node) for node in best.nodes}
-    chunks, peak = _chunks(path, best, options, blocks, shapes)
+    chunks, peak = chunks_for(path, best.nodes, best.passes, blocks, shapes, options.values_only, options.max_bytes)
     facts = {
         "why": best.why,
         "candidates": ", ".join(f"{c.why}: {_count(sum(p.count for p in c.passes), 'seed')}" for c in candidates),
@@ -328,50 +330,7 @@ def _columns_of(pattern: Pattern, split: Sequence[tuple[Group, np.ndarray | None
     return [Pattern.csr(sparse.csr_array(matrix[:, index])) for _, index in split]
 
 
-# ---- memory ----------------------------------------------------------------------------------------------------------
-
-
-def _chunks(
-    path: Path, best: _Candidate, options: Options, blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]
-) -> tuple[list[int], int]:
-    """How many seeds to sweep at once in each pass, and the bytes that sweep and result take."""
-    result = sum(
-        _block_bytes(path, b, s, options)
-        for row, of in zip(blocks, shapes, strict=True)
-        for b, s in zip(row, of, strict=True)
-    )
-    budget = SWEEP_BYTES if options.max_bytes is None else max(options.max_bytes - 2 * result, 0)
-    chunks, most = [], 0
-    for one in best.passes:
-        per_seed = max(1, _bytes_per_seed(path, best.nodes))
-        chunk = one.count if one.chain else max(1, min(one.count, budget // per_seed))
-        chunks.append(chunk)
-        most = max(most, chunk * per_seed)
-    return chunks, result + most
-
-
-def _block_bytes(path: Path, block: Block, shape: tuple[int, int], options: Options) -> int:
-    item = max([path.values[s].dtype.numpy.itemsize for s in path.sources], default=8)
-    count = block.nnz if isinstance(block, Scattered) and options.values_only else shape[0] * shape[1]
-    return 0 if block is None else count * item
-
-
-def _bytes_per_seed(path: Path, nodes: Sequence[Node]) -> int:
-    """Memory of one seed's walk at its fullest: the derivatives that are still to be used, and a node's own."""
-    sizes = {path.slots[id(out)]: path.size(path.slots[id(out)]) for node in nodes for out in node.outputs}
-    item = max([out.dtype.numpy.itemsize for node in nodes for out in node.outputs], default=8)
-    alive: dict[int, int] = {}
-    most = 0
-    for node in reversed(nodes):
-        for x in node.inputs:
-            slot = path.slots[id(x)]
-            if slot in path.live:
-                alive[slot] = path.size(slot)
-        scratch = max([sizes[path.slots[id(out)]] for out in node.outputs])
-        most = max(most, sum(alive.values()) + 2 * scratch)
-        for out in node.outputs:
-            alive.pop(path.slots[id(out)], None)
-    return most * item
+# ---- in words --------------------------------------------------------------------------------------------------------
 
 
 def _bracketing(one: Pass) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from engine.aval import Aval
+from engine.batching import NotBatched
 from engine.dtypes import ANY, DType
 from engine.kinds import nondifferentiable
+from engine.op import Op
 
 
 def _like_abstract(x: Aval, *, dtype: DType | None = None) -> Aval:
@@ -39,4 +42,28 @@ ones_like = nondifferentiable(
     args=("input",),
     from_avals=True,
     doc="Ones in x's shape.",
+)
+
+
+def _identity_kernel(x: Any, *, first: int, count: int, lead: int = 0) -> Any:
+    shape = np.shape(x)[lead:]
+    return np.eye(count, math.prod(shape), first, dtype=x.dtype).reshape(count, *shape)
+
+
+def _identity_abstract(x: Aval, *, first: int, count: int, lead: int = 0) -> Aval:
+    return Aval(None if x.shape is None else (count, *x.shape[lead:]), x.dtype)
+
+
+def _identity_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    return NotBatched(op(inputs[0], **{**params, "lead": params.get("lead", 0) + 1}))
+
+
+identity_like = nondifferentiable(
+    "identity_like",
+    _identity_kernel,
+    abstract=_identity_abstract,
+    batch=_identity_batch,
+    args=("input",),
+    from_avals=True,
+    doc="Rows `first` to `first + count` of the identity matrix for the elements of x, each in x's shape.",
 )

@@ -216,7 +216,10 @@ def fused(instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set
 
 
 class _Groups:
-    """Elementwise instructions wait in groups, one for each size, until somebody else needs a result."""
+    """Elementwise instructions wait in groups, one for each size, until somebody else needs a result.
+
+    Nor do they wait when no later instruction can join them: what they read would only take memory meanwhile.
+    """
 
     def __init__(self, instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set[int]) -> None:
         self.avals, self.kept = avals, kept
@@ -226,12 +229,14 @@ class _Groups:
                 self.users.setdefault(s, []).append(instruction)
         self.members: dict[int, list[Instruction]] = {}
         self.waiting: dict[int, int] = {}
+        self.seen: set[int] = set()
         self.result: list[Instruction] = []
         self.count = 0
 
     def add(self, instruction: Instruction) -> None:
         """Put an instruction into its group, or at the end of the result."""
         size = self.group_of(instruction)
+        self.seen.add(id(instruction))
         for s in instruction.inputs:
             if s in self.waiting and self.waiting[s] != size:
                 self.close(self.waiting[s])
@@ -240,6 +245,14 @@ class _Groups:
         else:
             self.members.setdefault(size, []).append(instruction)
             self.waiting[instruction.outputs[0]] = size
+            if self.is_complete(size):
+                self.close(size)
+
+    def is_complete(self, size: int) -> bool:
+        """Whether no later instruction could join a group for one of its arrays."""
+        arrays = {s for m in self.members[size] for s in (*m.inputs, *m.outputs) if self.avals[s].size == size}
+        later = (user for s in arrays for user in self.users.get(s, ()) if id(user) not in self.seen)
+        return not any(self.group_of(user) == size for user in later)
 
     def group_of(self, instruction: Instruction) -> int | None:
         """The size of the arrays that an instruction works on, if it can be run in blocks."""

@@ -26,7 +26,7 @@ from engine.aval import Aval, broadcast_shapes
 from engine.axes import repeat_leading
 from engine.op import Op
 from engine.ops.arithmetic import multiply
-from engine.ops.creation import ones_like, zeros_like
+from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.ops.linalg import matmul_op
 from engine.ops.reduce import spread_like_op
 from engine.ops.shape import broadcast_to_op, transpose_op
@@ -90,6 +90,8 @@ def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval)
     """What is known of an op's result."""
     if op in _FILLING and out.dtype.is_floating:
         return Fill(_FILLING[op])
+    if op is identity_like and params["first"] == 0 and params["count"] ** 2 == out.size:
+        return Identity(params["count"])
     fact = inputs[0].fact if inputs else None
     if op is reshape_to:
         return fact

@@ -17,6 +17,7 @@ way it applies the passes, each of which looks at one node at a time and is bit-
 - ``prune``: what no output needs is dropped.
 - ``siblings``: the same op on many small arrays is done on a stack of them (`engine.program.siblings`).
 - ``blocks``: elementwise ops on large arrays are run together, block by block (`engine.program.blocks`).
+- ``pieces``: large arrays are joined piece by piece (`engine.program.pieces`).
 - ``finite``: products that must not make NaN of a zero are not looked at one by one (`engine.program.finite`).
 - ``inline``: what needs no call of a function of ours is written out in the generated code.
 
@@ -43,6 +44,7 @@ from engine.program.blocks import fused
 from engine.program.facts import Fact, of_array, of_result, rewritten
 from engine.program.finite import plain
 from engine.program.instruction import Instruction
+from engine.program.pieces import in_place
 from engine.program.program import Program, located
 from engine.program.siblings import together
 from engine.program.slots import Slot, Slots
@@ -64,11 +66,14 @@ ALL_PASSES = (
     "prune",
     "siblings",
     "blocks",
+    "pieces",
     "finite",
     "inline",
 )
 FOLD_LIMIT = 1 << 20
 """Constants larger than this many bytes are not folded, but computed each time the program runs."""
+FOLD_TOTAL = 16
+"""Nor are those beyond so many limits in all: a program of many chunks must not hold what a chunk saves."""
 
 
 @dataclass
@@ -99,6 +104,7 @@ class Lowering(Slots):
     describe: Callable[[Node], str]
     state_aval: Callable[[Any], Aval]
     fold_limit: int
+    folded_bytes: int = 0
     slots: dict[int, int] = field(default_factory=dict)
     avals: dict[int, Aval] = field(default_factory=dict)
     constants: dict[int, Any] = field(default_factory=dict)
@@ -300,8 +306,10 @@ class Lowering(Slots):
         except Exception:  # noqa: BLE001 - it belongs to the run, which can tell the place in the user's program
             return None
         results = result if op.multi else (result,)
-        if sum(r.nbytes for r in results) > self.fold_limit:
+        size = sum(r.nbytes for r in results)
+        if size > self.fold_limit or self.folded_bytes + size > FOLD_TOTAL * self.fold_limit:
             return None
+        self.folded_bytes += size
         self.count("fold")
         return tuple([self.constant_slot(r[()] if r.ndim == 0 else r) for r in results])
 
@@ -437,6 +445,8 @@ def lower(
         join_siblings(program)
     if "blocks" in passes:
         run_in_blocks(program)
+    if "pieces" in passes:
+        write_pieces(program)
     if "finite" in passes:
         trust(program)
     program.inline = "inline" in passes
@@ -455,6 +465,13 @@ def run_in_blocks(program: Program) -> None:
     program.instructions, count = fused(program.instructions, program.avals, set(program.outputs))
     if count:
         program.report["blocks"] = count
+
+
+def write_pieces(program: Program) -> None:
+    """Put large arrays together piece by piece."""
+    program.instructions, count = in_place(program.instructions, program.avals, set(program.outputs))
+    if count:
+        program.report["pieces"] = count
 
 
 def trust(program: Program) -> None:

@@ -250,7 +250,7 @@ def test_star_colourings(pattern: csr_array) -> None:
         pytest.param(lambda: banded(2000, -1, 1), 2, id="tridiagonal without its diagonal"),
         pytest.param(lambda: banded(2000, -2, -1, 0, 1, 2), 5, id="pentadiagonal"),
         pytest.param(lambda: csr_array(np.ones((30, 40))), 40, id="dense"),
-        pytest.param(lambda: csr_array(sparse.block_diag([np.ones((5, 7))] * 100, format="csr")), 7, id="blocks"),
+        pytest.param(lambda: csr_array(sparse.block_diag([sparse.coo_array(np.ones((5, 7)))] * 100)), 7, id="blocks"),
         pytest.param(lambda: csr_array(sparse.kron(sparse.eye_array(9), np.ones((4, 3)))), 3, id="blocks by kron"),
         pytest.param(lambda: bundle(5, 200, 1000), 15, id="bundle adjustment"),
         pytest.param(lambda: brusselator(20, 30, periodic=False), 6, id="Brusselator, no-flux"),
@@ -295,7 +295,7 @@ def test_dense_rows_do_not_spoil_the_rest() -> None:
     [
         pytest.param(lambda: arrowhead(500), 2, id="arrowhead"),
         pytest.param(lambda: banded(500, -1, 0, 1), 3, id="tridiagonal"),
-        pytest.param(lambda: csr_array(sparse.block_diag([np.ones((6, 6))] * 20, format="csr")), 6, id="blocks"),
+        pytest.param(lambda: csr_array(sparse.block_diag([sparse.coo_array(np.ones((6, 6)))] * 20)), 6, id="blocks"),
         pytest.param(lambda: csr_array(np.ones((50, 50))), 50, id="dense"),
         pytest.param(lambda: csr_array(np.array([[0, 1], [1, 0]])), 1, id="a pair"),
     ],

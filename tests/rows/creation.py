@@ -21,4 +21,11 @@ ROWS = (
         oracle=lambda x: np.ones((2, 0), np.int32),
         tf=lambda tf, x: tf.ones_like(x, tf.int32),
     ),
+    Row(
+        creation.identity_like,
+        (real(2, 3),),
+        {"first": 1, "count": 4},
+        oracle=lambda x: np.eye(4, 6, 1, dtype=x.dtype).reshape(4, 2, 3),
+    ),
+    Row(creation.identity_like, (real(0, 3),), {"first": 0, "count": 0}, label="empty", oracle=lambda x: x[None][:0]),
 )

@@ -1,0 +1,118 @@
+"""The passes for large arrays: elementwise ops block by block, joins piece by piece. They change no bit."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.ops import arithmetic, explog, reduce, shape, trig
+from engine.ops.compare import where
+from engine.ops.joining import concat
+from engine.ops.scan import cumsum
+from engine.program import blocks
+from engine.structural import scale
+from tests.support import assert_same_bits
+from tests.test_program import lowered, names, numbers
+from tests.test_program_passes import ALWAYS
+
+# ---- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def chain(x: Any, y: Any) -> Any:
+    """Elementwise ops of several kinds, with results that are used in other shapes and by others."""
+    a = trig.sin(x) * x + 2.0
+    b = shape.expand_dims(explog.exp(-a * y), 0)
+    c = scale(shape.squeeze(b, 0), explog.sqrt(x))
+    d = where(x > y, c, arithmetic.maximum(x, y))
+    return [d, b, reduce.reduce_sum(a), explog.log1p(d * d) - a]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("bytes_", [1 << 10, 3000, 1 << 30])
+def test_blocks_change_no_bit(dtype: str, bytes_: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "LARGE", 100)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", bytes_)
+    monkeypatch.setattr(blocks, "SHORT", 10)
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((41, 37)).astype(dtype) for _ in range(2))
+    program, plain = lowered(chain, [x, y]), lowered(chain, [x, y], ALWAYS)
+    assert "blocks" in names(program) and program.report["blocks"] >= 10
+    assert_same_bits(program(x, y), plain(x, y))
+    again = pickle.loads(pickle.dumps(program))
+    assert_same_bits(again(x, y), plain(x, y))
+    assert "sin" in str(program)
+    row, wide = x[:1], np.repeat(x, 3, axis=1)
+    others = [np.asfortranarray(x), x[::-1], wide[:, :37], wide[:, ::3], wide[:, ::-3], np.broadcast_to(row, x.shape)]
+    for other in others:
+        for pair in ((other, y), (y, other), (other, other)):
+            assert_same_bits(program(*pair), plain(*pair))
+            assert [o.flags.c_contiguous for o in program(*pair)] == [o.flags.c_contiguous for o in plain(*pair)]
+
+
+def test_blocks_hold_few_elements_in_memory() -> None:
+    x = np.linspace(0, 1, 1 << 19)
+    program = lowered(lambda x: trig.sin(x) * trig.cos(x) + explog.exp(x), [x])
+    assert names(program) == ["blocks"] and program.report["blocks"] == 5
+    assert_same_bits(program(x), [np.sin(x) * np.cos(x) + np.exp(x)])
+    assert names(lowered(lambda x: trig.sin(x) * x, [x[:1000]])) == ["sin", "multiply"]
+
+
+def test_a_zero_in_a_block_stays_zero() -> None:
+    x = np.zeros(1 << 19)
+    x[-1] = 4.0
+    f = lambda ct, x: scale(ct, explog.rsqrt(x)) + 1.0  # noqa: E731
+    program = lowered(f, [x, x])
+    assert names(program) == ["blocks"]
+    assert_same_bits(program(x, x), [np.where(x == 0, 1.0, 3.0)])
+
+
+def test_blocks_that_are_complete_do_not_wait() -> None:
+    """What chunks of a Jacobian make must not be there all at once."""
+    x = np.linspace(0, 1, 1 << 19)
+
+    def chunks(x: Any, *seeds: Any) -> Any:
+        return [cumsum(scale(seed, trig.cos(x)) + seed) for seed in seeds]
+
+    program = lowered(chunks, [x, x, 2 * x, 3 * x])
+    # the first has the cosine too
+    assert names(program) == ["blocks", "cumsum_op"] * 3
+    plain = lowered(chunks, [x, x, 2 * x, 3 * x], ALWAYS)
+    assert_same_bits(program(x, x, 2 * x, 3 * x), plain(x, x, 2 * x, 3 * x))
+
+
+# ---- pieces ----------------------------------------------------------------------------------------------------------
+
+
+def test_large_arrays_are_joined_piece_by_piece() -> None:
+    x = numbers(100, 200)
+    f = lambda x: concat([trig.sin(x), cumsum(x), trig.cos(x)[:50]], 0)  # noqa: E731
+    program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
+    assert program.report["pieces"] == 1 and "concat_op" not in names(program)
+    assert names(program).index("filled") < names(program).index("cumsum_op")
+    first = program(x)
+    assert_same_bits(first, plain(x))
+    # each run has an array of its own
+    program(-x)
+    assert_same_bits(first, plain(x))
+    assert_same_bits(pickle.loads(pickle.dumps(program))(x), plain(x))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        pytest.param(lambda x: concat([trig.sin(x), trig.cos(x)], 1), id="another axis"),
+        pytest.param(lambda x: concat([trig.sin(x), trig.sin(x)], 0), id="a piece twice"),
+        pytest.param(lambda x: concat([x, trig.sin(x)], 0), id="an input"),
+        pytest.param(lambda x: [concat([trig.sin(x), trig.cos(x)], 0), trig.sin(x)], id="a result"),
+        pytest.param(lambda x: concat([trig.sin(x[:9]), trig.cos(x[:9])], 0), id="small"),
+    ],
+)
+def test_other_arrays_are_joined_at_the_end(f: Callable[[Any], Any]) -> None:
+    x = numbers(100, 200)
+    program = lowered(f, [x])
+    assert "pieces" not in program.report and "concat_op" in names(program)
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
