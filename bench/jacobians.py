@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from bench.namespaces import ArrayNamespace
 from bench.problems import Problem, Values
 from engine import replay
 from engine.jacobian import plan as planning
-from engine.jacobian import recorded
+from engine.jacobian import recorded as recordings
+from engine.jacobian.path import Path
 
 Runner = Callable[[], Any]
 MODES = ("graph", "tape")
@@ -70,21 +72,30 @@ def methods(problem: Problem) -> tuple[str, ...]:
 
 
 def stages(problem: Problem, values: Values, mode: str) -> dict[str, float]:
-    """Seconds of what is done once: for a graph, building the function and adding the derivative to it."""
-    if mode != "graph":
-        return {}
-    start = time.perf_counter()
-    built = _built(problem, values)
-    middle = time.perf_counter()
-    _derived(problem, *built[:2], "auto")
-    return {"trace": middle - start, "plan": time.perf_counter() - middle}
+    """Seconds of what is done once: for a graph, building the function and adding the derivative; for a tape, planning.
+
+    A tape records the function at each call.
+    """
+    with afresh():
+        start = time.perf_counter()
+        if mode == "graph":
+            built = _built(problem, values)
+            middle = time.perf_counter()
+            _derived(problem, *built[:2], "auto")
+            return {"trace": middle - start, "plan": time.perf_counter() - middle}
+        if problem.kind != "jacobian":
+            return {}
+        tape, y, sources = recorded(problem, values)
+        middle = time.perf_counter()
+        planning.plan_for(Path(tape._tape.nodes, sources, [y]), planning.Options(values_only=problem.format == "csr"))
+        return {"plan": time.perf_counter() - middle}
 
 
 def planned(problem: Problem, values: Values, method: str) -> dict[str, float]:
     """What the plan says: how many seeds are swept, and the flops it expects; nothing where a plan cannot be asked."""
     if problem.kind != "jacobian" or method not in ("auto", "forward", "reverse"):
         return {}
-    tape, y, sources = _recorded(problem, *_tensors(problem, values))
+    tape, y, sources = recorded(problem, values)
     plan = tape.jacobian_plan(y, sources, **_options(problem, method)).plan
     return {"passes": plan.seeds, "flops": plan.facts["flops"]}
 
@@ -100,10 +111,19 @@ def function(problem: Problem, values: Values, mode: str) -> Callable[..., Any]:
     return lambda *sources: session.run(target, dict(zip(given, sources, strict=True)))
 
 
-def forget() -> None:
-    """Forget what is kept of plans made and recordings seen before, so that the next call is a first one."""
-    for kept in (planning._plans, recorded._compiled, replay._compiled, replay._walks):
-        kept.clear()
+@contextlib.contextmanager
+def afresh() -> Iterator[None]:
+    """A time without the plans made and recordings seen before, so that a call is a first one."""
+    caches: list[dict[Any, Any]] = [planning._plans, recordings._compiled, replay._compiled, replay._walks]
+    before = [dict(cache) for cache in caches]
+    for cache in caches:
+        cache.clear()
+    try:
+        yield
+    finally:
+        for cache, content in zip(caches, before, strict=True):
+            cache.clear()
+            cache.update(content)
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------------
@@ -163,8 +183,12 @@ def _tape(problem: Problem, values: Values, method: str) -> Runner:
     return run
 
 
-def _recorded(problem: Problem, sources: list[Any], constants: list[Any]) -> tuple[Any, Any, list[Any]]:
+def recorded(problem: Problem, values: Values) -> tuple[Any, Any, list[Any]]:
     """A tape on which the function was recorded, its target, the sources."""
+    return _recorded(problem, *_tensors(problem, values))
+
+
+def _recorded(problem: Problem, sources: list[Any], constants: list[Any]) -> tuple[Any, Any, list[Any]]:
     with tape_api.GradientTape() as tape:
         tape.watch(sources)
         y = problem.function(tape_api, *sources, *constants)

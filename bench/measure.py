@@ -101,6 +101,15 @@ def _timed(call: Callable[[], Any], count: int) -> float:
     return (time.perf_counter() - start) / count
 
 
+def median_seconds(call: Callable[[], Any], seconds: float = 0.1) -> float:
+    """The median of at least 5 calls, and of as many as fit in `seconds`, after one that is not timed."""
+    call()
+    rounds: list[float] = []
+    while len(rounds) < 5 or (sum(rounds) < seconds and len(rounds) < 1000):
+        rounds.append(_timed(call, 1))
+    return statistics.median(rounds)
+
+
 def peak_bytes(call: Callable[[], Any]) -> int:
     """The most memory that a call holds at once, beyond what was held before. Tracing slows it: not to be timed."""
     running = tracemalloc.is_tracing()

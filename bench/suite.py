@@ -6,7 +6,7 @@ Without a file it measures first: one model on real data (`bench.report`), and t
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -14,17 +14,22 @@ from bench import page, tables
 from bench.calibrate import described
 from bench.plots import Curve, Dot, dots, scaling, shares, styles
 from bench.results import OURS, Result, Run, axis, chosen, modes, problems, read, sizes
-from bench.svg import GREEN, ORANGE, PURPLE, SKY, Style
+from bench.svg import GREEN, ORANGE, PURPLE, SKY, VERMILLION, Style
 from bench.text import as_markdown, duration, filled
 
 TITLE = "What Jacobians cost in graph mode and in tape mode"
-PART_COLOURS = (SKY, ORANGE, "#BBBBBB", "#F0E442", GREEN, PURPLE)
+PART_COLOURS = dict(zip(tables.PARTS, (SKY, ORANGE, "#BBBBBB", VERMILLION, "#F0E442", GREEN, PURPLE), strict=True))
 HOW = """Times are medians; lines through dots and “middle half” show between which times half of the rounds lie. What
 is compared was run one after the other, in several passes, so that what slows the machine for a while slows all of it.
 “First call” holds everything that is done once: building, planning, lowering. A peer stands with its fastest way. J / f
 is the time of the Jacobian by that of the function."""
-STAGES = """The first call of our modes, cut into what it does, at the largest size of each problem. The number beside a
-bar is its whole time."""
+STAGES = """Our calls, cut into what they do, at the largest size of each problem; the number beside a bar is its whole
+time. The first call holds what is done once: making the graph (“trace”), choosing the way and adding it to the graph
+(“plan”), and what is left, which is mostly lowering. Each call, the first too, runs the function and handles what goes
+in and out (a tape also records the function), sweeps, and puts the numbers that the sweeps gave in their places
+(“scatter”). Sweeps and scatter are one program; to tell them apart, each half is compiled and timed alone, in turn with
+the whole. A graph runs the function and the sweeps as one program, too, and may leave out what only the function’s
+value needs; so its first part is what the others leave."""
 ROOFLINE = """Which share of what this machine can do our later calls get: flops beside the rate at which NumPy
 multiplies matrices, bytes beside the rate at which it copies. The nearer a dot is to 100 %, the less there is to gain;
 both far away means that the time goes into calls of small ops."""
@@ -170,20 +175,34 @@ def growth(results: Sequence[Result], looks: dict[str, Style], kind: str) -> str
 
 
 def _stages_section(results: Sequence[Result]) -> list[str]:
+    charts = [
+        _stages_chart(results, "first", tables.PARTS, tables.stages),
+        _stages_chart(results, "later", tables.LATER_PARTS, tables.later_stages),
+    ]
+    shown = [chart for chart in charts if chart]
+    return ["<h2>Where the time goes</h2>", f"<p>{STAGES}</p>", *shown] if shown else []
+
+
+def _stages_chart(
+    results: Sequence[Result],
+    which: str,
+    names: Sequence[str],
+    measured: Callable[[Sequence[Result], str], tuple[float, ...] | None],
+) -> str:
+    """What the calls of our modes consist of; nothing where that is not known."""
     rows = []
     for name, found in _suite(results).items():
         largest = [r for r in found if r.size == sizes(found)[-1]]
         for mode in OURS:
-            values = tables.stages(largest, mode)
+            values = measured(largest, mode)
             if values and sum(values):
                 rows.append((f"{name}, {mode}", duration(sum(values)), values))
     if not rows:
-        return []
-    used = [i for i in range(len(tables.PARTS)) if any(values[i] for _, _, values in rows)]
-    parts = [(tables.PARTS[i], PART_COLOURS[i]) for i in used]
+        return ""
+    used = [i for i in range(len(names)) if any(values[i] for _, _, values in rows)]
     shown = [(label, total, [values[i] for i in used]) for label, total, values in rows]
-    chart = shares("Where the time of the first call goes", shown, parts, "share of the first call")
-    return ["<h2>Where the time goes</h2>", f"<p>{STAGES}</p>", chart]
+    parts = [(names[i], PART_COLOURS[names[i]]) for i in used]
+    return shares(f"Where the time of a {which} call goes", shown, parts, f"share of a {which} call")
 
 
 def _roof_section(results: Sequence[Result], calibration: dict[str, float], looks: dict[str, Style]) -> list[str]:

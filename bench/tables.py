@@ -121,26 +121,46 @@ def _number(value: float | None) -> str:
 
 # ---- where the time goes ---------------------------------------------------------------------------------------------
 
-PARTS = ("trace", "plan", "rest of the first call", "later call, undivided", "sweeps", "scatter")
+LATER_PARTS = ("function and handling", "sweeps", "scatter")
+PARTS = ("trace", "plan", "rest of the first call", "later call, undivided", *LATER_PARTS)
 
 
 def stages(results: Sequence[Result], mode: str) -> tuple[float, ...] | None:
     """Seconds of each of `PARTS` in the first call of a mode, None if that was not measured.
 
-    What a later call does is divided into sweeps and scatter where that is known. The rest of the first call is what it
-    takes beyond all that was told apart: lowering, allocating, warming up.
+    The first call is what is done once, and what a later call does. The rest of it is what it takes beyond all that was
+    told apart: lowering, allocating, warming up.
     """
     warm = chosen(results, mode)
     cold = None if warm is None else first_call(results, warm)
     if warm is None or cold is None:
         return None
-    known = {r.stage: r.median for r in results if r.mode == mode and r.method == warm.method and r.stage in STAGES}
+    known = _known(results, warm)
+    trace, plan = known.get("trace", 0.0), known.get("plan", 0.0)
+    later = min(warm.median, max(0.0, cold - trace - plan))
+    rest = max(0.0, cold - trace - plan - later)
+    divided = later_stages(results, mode)
+    if divided is None:
+        return trace, plan, rest, later, 0.0, 0.0, 0.0
+    return trace, plan, rest, 0.0, *(later / warm.median * part for part in divided)
+
+
+def later_stages(results: Sequence[Result], mode: str) -> tuple[float, ...] | None:
+    """Seconds of each of `LATER_PARTS` in a later call of a mode, None if they were not told apart."""
+    warm = chosen(results, mode)
+    known = {} if warm is None else _known(results, warm)
+    if warm is None or "sweeps" not in known:
+        return None
+    sweeps, scatter = known["sweeps"], known.get("scatter", 0.0)
+    return max(0.0, warm.median - sweeps - scatter), sweeps, scatter
+
+
+def _known(results: Sequence[Result], warm: Result) -> dict[str, float]:
+    """Seconds of the stages that were told apart, as benchmarks of their own or among the facts."""
+    same = (r for r in results if (r.mode, r.method) == (warm.mode, warm.method) and r.stage in STAGES)
+    known = {r.stage: r.median for r in same}
     inner = warm.extra.get("stages")
-    known |= inner if isinstance(inner, dict) else {}
-    trace, plan, sweeps, scatter = (float(known.get(s, 0)) for s in ("trace", "plan", "sweeps", "scatter"))
-    rest = max(0.0, cold - trace - plan - sweeps - scatter)
-    later = 0.0 if sweeps else min(rest, max(0.0, warm.median - scatter))
-    return trace, plan, rest - later, later, sweeps, scatter
+    return known | ({k: float(v) for k, v in inner.items()} if isinstance(inner, dict) else {})
 
 
 # ---- how near to the ceiling -----------------------------------------------------------------------------------------

@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import statistics
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,9 @@ import pytest
 from scipy import sparse
 
 from bench import jacobians, peer_jacobians
+from bench.division import division, halves
 from bench.jacobians import MODES, NotHere, Runner
-from bench.measure import peak_bytes
+from bench.measure import median_seconds, peak_bytes
 from bench.problems import PROBLEMS, Problem, Size, label
 
 BEST = "best"
@@ -70,7 +69,8 @@ def test_jacobian(benchmark: Any, problem: Problem, size: Size, mode: str, metho
         benchmark.extra_info.update(jacobians.planned(problem, place.values, method))
         if method == "auto":
             benchmark.extra_info["peak_bytes"] = peak_bytes(run)
-            benchmark.extra_info["stages"] = jacobians.stages(problem, place.values, mode)
+            shares = {name: s * benchmark.stats.stats.median for name, s in place.division(run).items()}
+            benchmark.extra_info["stages"] = {**jacobians.stages(problem, place.values, mode), **shares}
 
 
 def test_jacobian_cold(benchmark: Any, problem: Problem, size: Size, mode: str, method: str) -> None:
@@ -78,9 +78,9 @@ def test_jacobian_cold(benchmark: Any, problem: Problem, size: Size, mode: str, 
     place = _place(problem, size)
     with _or_skipped(mode, method):
         first = place.unprepared(mode, method)
-        jacobians.forget()
         peer_jacobians.forget()
-        result = benchmark.pedantic(first, rounds=1)
+        with jacobians.afresh():
+            result = benchmark.pedantic(first, rounds=1)
     matrix = jacobians.check(problem, place.values, result)
     benchmark.extra_info.update(_facts(place, mode, method, matrix), stage="cold")
 
@@ -107,6 +107,7 @@ class Place:
         self.values = problem.values(size)
         self._runners: dict[tuple[str, str], Runner] = {}
         self._seconds: dict[str, float] = {}
+        self._halves: dict[str, Runner] | None = None
 
     def prepared(self, mode: str, method: str) -> Runner:
         """What to time, warmed up."""
@@ -139,8 +140,14 @@ class Place:
         """What the function alone costs."""
         if mode not in self._seconds:
             call = jacobians.function(self.problem, self.values, mode)
-            self._seconds[mode] = _median_seconds(lambda: call(*self.values[: self.problem.sources]))
+            self._seconds[mode] = median_seconds(lambda: call(*self.values[: self.problem.sources]))
         return self._seconds[mode]
+
+    def division(self, run: Runner) -> dict[str, float]:
+        """Which shares of a later call are sweeps and scatter; the program of both is the same in either mode."""
+        if self._halves is None:
+            self._halves = halves(self.problem, self.values)
+        return division(self._halves, run)
 
     def _ways(self, peer: str) -> peer_jacobians.Ways:
         return peer_jacobians.peer_ways(peer, self.problem, self.values)
@@ -149,16 +156,6 @@ class Place:
 @functools.lru_cache(maxsize=1)
 def _place(problem: Problem, size: Size) -> Place:
     return Place(problem, size)
-
-
-def _median_seconds(call: Callable[[], Any]) -> float:
-    call()
-    times: list[float] = []
-    while len(times) < 5 or (sum(times) < 0.1 and len(times) < 1000):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def _facts(place: Place, mode: str, method: str, matrix: Any) -> dict[str, Any]:

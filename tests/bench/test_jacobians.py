@@ -10,8 +10,11 @@ import pytest
 from scipy import sparse
 
 from bench import jacobians, peer_jacobians
+from bench.division import division, halves
 from bench.jacobians import MODES, NotHere
 from bench.problems import PROBLEMS, Problem
+from engine.jacobian import plan as planning
+from engine.jacobian import recorded
 from tests.bench.test_problems import EACH, SMALL
 
 
@@ -54,6 +57,35 @@ def test_what_the_plan_says(name: str) -> None:
     said = jacobians.planned(problem, problem.values(SMALL[name]), "auto")
     assert (set(said) == {"passes", "flops"}) == (problem.kind == "jacobian")
     assert all(number > 0 for number in said.values())
+
+
+@EACH
+def test_a_call_in_two_halves(problem: Problem) -> None:
+    """The sweeps and the scatter together give what the whole gives."""
+    values = problem.values(SMALL[problem.name])
+    pieces = halves(problem, values)
+    found = pieces.get("scatter", pieces["sweeps"])()
+    whole = jacobians.ours(problem, values, "graph")
+    blocks = [b.data if sparse.issparse(b) else b for b in whole()]
+    assert all(np.array_equal(np.ravel(a), np.ravel(b)) for a, b in zip(found, blocks, strict=True))
+    shares = division(pieces, whole, seconds=0.0)
+    assert set(shares) == set(pieces) and all(s > 0 for s in shares.values()) and sum(shares.values()) <= 1 + 1e-12
+
+
+@EACH
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_done_once(mode: str, problem: Problem) -> None:
+    """It is done anew each time, and what was kept before comes back."""
+    values = problem.values(SMALL[problem.name])
+    run = jacobians.ours(problem, values, "tape")
+    run()
+    kept = dict(planning._plans), dict(recorded._compiled)
+    assert kept[0] or problem.kind == "batch_jacobian"
+    planned = planning.counters["planned"]
+    said = jacobians.stages(problem, values, mode)
+    assert set(said) == {"graph": {"trace", "plan"}, "tape": {"plan"} if problem.kind == "jacobian" else set()}[mode]
+    assert (planning.counters["planned"] > planned) == ("plan" in said and problem.kind != "batch_jacobian")
+    assert (planning._plans, recorded._compiled) == kept
 
 
 @EACH

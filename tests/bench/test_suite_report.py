@@ -82,13 +82,24 @@ def test_the_summary_has_a_row_per_problem_and_size(run: Run) -> None:
     assert set(rows[3][4:]) == {"–"}
 
 
-def test_the_first_call_is_cut_into_its_parts(run: Run) -> None:
+def test_calls_are_cut_into_their_parts(run: Run) -> None:
     largest = [r for r in run.results if r.where == ("band", "10000")]
     parts = dict(zip(tables.PARTS, tables.stages(largest, "graph") or (), strict=True))
     assert parts["trace"] == pytest.approx(0.01) and parts["plan"] == pytest.approx(0.02)
-    assert parts["later call, undivided"] == pytest.approx(0.01, rel=0.03)
+    assert parts["sweeps"] == pytest.approx(0.005) and parts["scatter"] == pytest.approx(0.002)
+    assert parts["function and handling"] == pytest.approx(0.003, rel=0.1) and parts["later call, undivided"] == 0
     assert sum(parts.values()) == pytest.approx(0.06, rel=0.03)
     assert tables.stages(largest, "tape") is None, "its first call was not measured"
+    later = tables.later_stages(largest, "graph")
+    assert later is not None and sum(later) == pytest.approx(0.01, rel=0.03)
+    assert tables.later_stages(largest, "tape") is None
+
+
+def test_a_later_call_may_be_undivided(tmp_path: Path) -> None:
+    one = made.case("p", 1, "graph", "auto", 1.0, stages={"trace": 1.0, "plan": 2.0}, first_call=6.0)
+    results = read(made.write(tmp_path / "a.json", [one])).results
+    assert tables.stages(results, "graph") == pytest.approx((1, 2, 2, 1, 0, 0, 0), rel=0.03)
+    assert tables.later_stages(results, "graph") is None
 
 
 def test_fractions_of_the_ceiling(run: Run) -> None:
