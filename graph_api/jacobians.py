@@ -18,7 +18,7 @@ from engine.jacobian.bound import bound
 from engine.jacobian.deferred import batch_jacobian as batch_jacobian_of
 from engine.jacobian.deferred import deferred_blocks, deferred_diagonal, deferred_rows, is_known
 from engine.jacobian.evaluate import evaluate
-from engine.jacobian.operator import SymbolicOperator
+from engine.jacobian.operator import symbolic_operator
 from engine.jacobian.parallel import check_executor, spread_blocks
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, plan_for
@@ -74,7 +74,8 @@ def jacobian(
     format : "dense", "csr", "csc", "coo" or "operator"
         ``"dense"``: a tensor. Sparse formats: a `SparseJacobian`, for which a session returns a `scipy.sparse` array of
         shape (elements of the y, elements of the x). ``"operator"``: a `SymbolicOperator`, for which a session returns
-        a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix; shapes must be known.
+        a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix. Complex ones multiply with the
+        derivative itself, of which the rows of the other formats, being gradients, are the conjugates.
     executor : concurrent.futures.Executor, optional
         Where to sweep when the result is fetched, a chunk of seeds at a time: processes, threads, Dask's
         ``client.get_executor()``. A plan in one chunk is split into two per worker. The same chunks give the same bits
@@ -106,7 +107,7 @@ def jacobian(
     with graph_of(nest.flatten(ys), "ys").name_scope(name):
         targets, sources = _ends(ys, xs, "jacobian")
         if format == "operator":
-            found = [[SymbolicOperator(_path([y], [x], stop_gradients)) for x in sources] for y in targets]
+            found = [[_operator(_path([y], [x], stop_gradients), y, x, policy) for x in sources] for y in targets]
         else:
             path = _path(targets, sources, stop_gradients)
             pattern = _pattern("jacobian", sparsity, targets, sources)
@@ -195,6 +196,11 @@ def hessian(
         _, sources = _ends([y], xs, "hessian")
         require_differentiable("hessian", sources)
         path = _hessian_path([y], sources)
+        if format == "operator":
+            if len(sources) != 1:
+                raise InvalidArgumentError(f"hessian: the format 'operator' needs one x; got {len(sources)}")
+            found = [[symbolic_operator(path, symmetric=True)]]
+            return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in found])
         found = _finished(path, options, None, sources, sources, format, UnconnectedGradients.ZERO)
     return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in found])
 
@@ -383,6 +389,13 @@ def _numbered(side: Sequence[Any]) -> list[int | None]:
     """Which of those that can be differentiated each is."""
     number = itertools.count()
     return [next(number) if dtype_of(x).is_differentiable else None for x in side]
+
+
+def _operator(path: Path, y: Any, x: Any, policy: UnconnectedGradients) -> Any:
+    """The operator of one y and one x; None, or zeros, if y does not depend on x."""
+    if path.sources and path.targets and (path.nodes or y is x):
+        return symbolic_operator(path)
+    return None if policy is UnconnectedGradients.NONE else symbolic_operator(Path([], [x], [y]))
 
 
 def _block(values: Any, block: Any, y: Any, x: Any, format: str, policy: UnconnectedGradients) -> Any:

@@ -107,7 +107,7 @@ class PathCopy:
         return [of[k] for k in self.targets], [of[k] for k in self.sources]
 
 
-def _with_closed_rules(path: Path) -> Path:
+def with_closed_rules(path: Path) -> Path:
     """The path with `closed_call` in place of `custom_call`: its rules take nothing of the graph but operands."""
     if not any(node.op is custom_call for node in path.nodes):
         return path
@@ -152,12 +152,12 @@ class _OnPath(Recipe):
 
 def _applied(recipe: Callable[..., _OnPath], path: Path, *more: Any) -> Sequence[Any]:
     """The results of a recipe for a path, as symbols."""
-    closed = _with_closed_rules(path)
+    closed = with_closed_rules(path)
     made = recipe(closed, *more)
-    return deferred_op(*[_readable(closed, closed.values[k]) for k in made.copy.taken], recipe=made)
+    return deferred_op(*[readable(closed, closed.values[k]) for k in made.copy.taken], recipe=made)
 
 
-def _readable(path: Path, x: Any) -> Any:
+def readable(path: Path, x: Any) -> Any:
     """A value that a node can take: of a variable's handle, what is read."""
     if x.node.op is not variable_handle:
         return x

@@ -19,7 +19,7 @@ from engine.forward import forward
 from engine.jacobian.bound import bound
 from engine.jacobian.compiled import Compiled
 from engine.jacobian.evaluate import evaluate
-from engine.jacobian.operator import JacobianOperator, SymbolicOperator
+from engine.jacobian.operator import JacobianOperator, symbolic_operator
 from engine.jacobian.parallel import check_executor
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
@@ -108,6 +108,8 @@ class TapeDerivatives:
         format : "dense", "csr", "csc", "coo" or "operator"
             ``"dense"``: a tensor. Sparse formats: a `scipy.sparse` array of shape (elements of the target, elements of
             the source). ``"operator"``: a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix.
+            Complex ones multiply with the derivative itself, of which the rows of the other formats, being gradients,
+            are the conjugates.
         executor : concurrent.futures.Executor, optional
             Where to sweep, a chunk of seeds at a time: processes, threads, Dask's ``client.get_executor()``. A plan in
             one chunk is split into two per worker. The same chunks give the same bits as in one process.
@@ -420,18 +422,19 @@ class TapeDerivatives:
         if not (self._usable(source) and self._usable(target)):
             return _no_operator(target, source, policy)
         if isinstance(target, Symbol):
-            return SymbolicOperator(Path(self._tape.nodes, [source], [target]))
+            return symbolic_operator(Path(self._tape.nodes, [source], [target]))
         push, pull = (self._compiled([target], [source], Options(), make) for make in (compiled_push, compiled_pull))
         if push[0].results[0][0] is None:
             return _no_operator(target, source, policy)
         return JacobianOperator(push, pull, _end(target), _end(source))
 
-    def _hessian_operator(self, targets: Sequence[Any], flat: Sequence[Any]) -> JacobianOperator:
+    def _hessian_operator(self, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
         if len(flat) != 1:
             raise InvalidArgumentError(f"hessian: the format 'operator' needs one source; got {len(flat)}")
         (source,) = self._watched(flat)
         if isinstance(source, Symbol):
-            raise InvalidArgumentError("hessian: the format 'operator' needs a tape over eager tensors; use hvp")
+            nodes, gradients = self._gradients(targets, [source])
+            return symbolic_operator(Path(nodes, [source], gradients), symmetric=True)
         walk = self._compiled(targets, [source], Options(), compiled_product)
         return JacobianOperator(walk, walk, _end(source), _end(source))
 

@@ -3,79 +3,107 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from engine.aval import Aval
 from engine.composite import Composite
-from engine.jacobian.compiled import Compiled
+from engine.forward import forward
+from engine.jacobian.deferred import PathCopy, is_known, readable, with_closed_rules
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options
 from engine.jacobian.second import compiled_pull, compiled_push
-from engine.value import dtype_of
+from engine.ops.creation import zeros_like
+from engine.ops.deferred import Recipe
+from engine.reverse import reverse
+from engine.subtrace import SubTrace
+from engine.tape import paused
+from engine.value import aval_of, dtype_of
+
+Walk = tuple[Callable[..., Any], Sequence[Any]]
+"""A function of some values and a vector, which gives ``[[product]]``, and these values."""
+End = tuple[tuple[int, ...], Any]
+"""Shape and dtype of a target or source."""
 
 
 class JacobianOperator(LinearOperator):
     """The Jacobian of one target with respect to one source, at one point.
 
-    ``operator @ v`` is one forward walk, ``operator.rmatvec(u)`` one reverse walk. It can be pickled.
+    ``operator @ v`` is one forward walk, ``operator.rmatvec(u)`` one reverse walk; two where a complex vector meets
+    a real target or source. It can be pickled.
 
     Parameters
     ----------
-    push, pull : (Compiled, arrays)
+    push, pull : (callable, arrays)
         The walks, with the values on the path that they take.
-    target_shape, source_shape : tuple of int
-    dtype : dtype
-        Of the source.
+    target, source : (shape, dtype)
     """
 
-    def __init__(
-        self,
-        push: tuple[Compiled, Sequence[Any]],
-        pull: tuple[Compiled, Sequence[Any]],
-        target: tuple[tuple[int, ...], Any],
-        source: tuple[tuple[int, ...], Any],
-    ) -> None:
+    def __init__(self, push: Walk, pull: Walk, target: End, source: End) -> None:
         self._push, self._pull = push, pull
         self._target, self._source = target, source
-        rows, columns = (int(np.prod(shape, dtype=np.int64)) for shape, _ in (target, source))
-        super().__init__(np.dtype(source[1]), (rows, columns))
+        dtypes = [np.dtype(source[1])]
+        if np.dtype(target[1]).kind == "c":
+            dtypes.append(np.dtype(np.complex64))
+        super().__init__(np.result_type(*dtypes), (math.prod(target[0]), math.prod(source[0])))
 
     def _matvec(self, x: Any) -> Any:
         return self._applied(self._push, x, self._source, self._target)
 
     def _rmatvec(self, x: Any) -> Any:
-        return self._applied(self._pull, x, self._target, self._source)
+        found = self._applied(self._pull, x, self._target, self._source)
+        if _is_complex(self._target[1]) and not _is_complex(self._source[1]):
+            # of a real source only the real part of the product is the gradient
+            return found + 1j * self._applied(self._pull, -1j * np.asarray(x), self._target, self._source)
+        return found
 
-    @staticmethod
-    def _applied(
-        walk: tuple[Compiled, Sequence[Any]],
-        x: Any,
-        start: tuple[tuple[int, ...], Any],
-        end: tuple[tuple[int, ...], Any],
-    ) -> Any:
-        what, values = walk
+    @classmethod
+    def _applied(cls, walk: Walk, x: Any, start: End, end: End) -> Any:
+        x = np.asarray(x)
         shape, dtype = start
-        ((found,),) = what(values, np.asarray(x, dtype).reshape(shape))
+        if _is_complex(x.dtype) and not _is_complex(dtype):
+            return cls._applied(walk, x.real, start, end) + 1j * cls._applied(walk, x.imag, start, end)
+        what, values = walk
+        ((found,),) = what(values, x.astype(dtype, copy=False).reshape(shape))
         return np.zeros(math.prod(end[0]), end[1]) if found is None else np.asarray(found).reshape(-1)
+
+
+def _is_complex(dtype: Any) -> bool:
+    return np.dtype(dtype).kind == "c"
+
+
+# ---- in a graph ------------------------------------------------------------------------------------------------------
 
 
 class SymbolicOperator(Composite):
     """The Jacobian of one target of a graph with respect to one source. A session returns it as a `JacobianOperator`.
 
+    Make one with `symbolic_operator`.
+
     Parameters
     ----------
     path : Path
         From the one source to the one target, of known shapes.
+    symmetric : bool
+        Whether the Jacobian is symmetric: then products from either side are the same walk.
+
+    Attributes
+    ----------
+    shape : (rows, columns), or None
+        None if it is not known yet.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._walks = [make(path, Options(), None) for make in (compiled_push, compiled_pull)]
-        self._values = [path.values[slot] for what in self._walks for slot in what.arguments]
+    __array_ufunc__ = None
+
+    def __init__(self, path: Path, symmetric: bool) -> None:
+        self.shape: tuple[int, int] | None = (path.size(path.targets[0]), path.size(path.sources[0]))
+        makes = [compiled_push] if symmetric else [compiled_push, compiled_pull]
+        self._walks = [make(path, Options(), None) for make in makes]
+        self._values = [readable(path, path.values[slot]) for what in self._walks for slot in what.arguments]
         self._ends = [(path.shape(slot), dtype_of(path.values[slot]).numpy) for slot in (*path.targets, *path.sources)]
-        self.shape = tuple([path.size(slot) for slot in (*path.targets, *path.sources)])
 
     def components(self) -> list[Any]:
         """The values on the path that the walks take."""
@@ -83,10 +111,65 @@ class SymbolicOperator(Composite):
 
     def rebuilt(self, components: Sequence[Any]) -> JacobianOperator:
         """The operator at these values."""
-        push, pull = self._walks
-        count = len(push.arguments)
+        walks: list[Walk] = []
+        start = 0
+        for what in self._walks:
+            count = len(what.arguments)
+            walks.append((what, components[start : start + count]))
+            start += count
         target, source = self._ends
-        return JacobianOperator((push, components[:count]), (pull, components[count:]), target, source)
+        return JacobianOperator(walks[0], walks[-1], target, source)
+
+    def __matmul__(self, other: Any) -> Any:
+        raise TypeError(f"{self!r} has no products yet: multiply what a session returns for it, or use jvp and vjp")
 
     def __repr__(self) -> str:
-        return f"<SymbolicOperator {self.shape[0]} x {self.shape[1]}>"
+        return f"<SymbolicOperator {'of unknown shape' if self.shape is None else ' x '.join(map(str, self.shape))}>"
+
+
+class LateOperator(SymbolicOperator):
+    """A `SymbolicOperator` for a path of unknown shapes: its walks are made once for each combination of shapes."""
+
+    def __init__(self, path: Path, symmetric: bool) -> None:
+        self.shape = None
+        self._copy = PathCopy(path)
+        directions = ["forward"] if symmetric else ["forward", "reverse"]
+        self._recipes = [_Walk(self._copy, direction) for direction in directions]
+        self._values = [readable(path, path.values[slot]) for slot in self._copy.taken]
+
+    def rebuilt(self, components: Sequence[Any]) -> JacobianOperator:
+        """The operator at these values."""
+        arrays = {**self._copy.constants, **dict(zip(self._copy.taken, components, strict=True))}
+        target, source = (
+            (np.shape(arrays[k]), np.asarray(arrays[k]).dtype) for k in (*self._copy.targets, *self._copy.sources)
+        )
+        return JacobianOperator((self._recipes[0], components), (self._recipes[-1], components), target, source)
+
+
+class _Walk(Recipe):
+    """The product of a Jacobian with a vector, worked out once shapes are known."""
+
+    def __init__(self, copy: PathCopy, direction: str) -> None:
+        super().__init__()
+        self.copy, self.direction = copy, direction
+
+    def made(self, given: Sequence[Aval]) -> SubTrace:
+        body, parameters, path = self.copy.filled(given)
+        ends = [path.values[slot] for slot in (*path.sources, *path.targets)]
+        start, end = ends if self.direction == "forward" else ends[::-1]
+        vector = body.placeholder(aval_of(start))
+        with paused():
+            walk = forward if self.direction == "forward" else reverse
+            (found,) = walk(path.nodes, [(start, vector)], [end])
+            found = zeros_like(end) if found is None else found
+        return SubTrace(body, [*parameters, vector], [body.operand(found)])
+
+    def __call__(self, values: Sequence[Any], vector: Any) -> list[Sequence[Any]]:
+        """``[[product]]``, from arrays of the values on the path."""
+        return [self.sub_trace([aval_of(x) for x in values]).run(*values, vector)]
+
+
+def symbolic_operator(path: Path, symmetric: bool = False) -> SymbolicOperator:
+    """The Jacobian of the one target of a path with respect to the one source, as an operator."""
+    closed = with_closed_rules(path)
+    return (SymbolicOperator if is_known(closed) else LateOperator)(closed, symmetric)

@@ -32,6 +32,8 @@ class SparseJacobian(Composite):
     format : "csr", "csc" or "coo"
     """
 
+    __array_ufunc__ = None
+
     def __init__(self, values: Any, indices: Any, indptr: Any, shape: tuple[int, int], format: str) -> None:
         self.values = values
         self.indices = indices
@@ -59,6 +61,9 @@ class SparseJacobian(Composite):
         """The `scipy.sparse` array with these values."""
         matrix = sparse.csr_array((components[0], self.indices, self.indptr), shape=self.shape)
         return matrix.asformat(self.format)
+
+    def __matmul__(self, other: Any) -> Any:
+        raise TypeError(f"{self!r} has no products yet: multiply what a session returns for it, or use jvp and vjp")
 
     def __repr__(self) -> str:
         return f"<SparseJacobian {self.shape[0]} x {self.shape[1]}, {self.nnz} entries, {self.format}>"
