@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.axes import repeat_leading
 from engine.batching import Batched, batch_level, unbatch
 from engine.dtypes import float32
 from engine.eager import EagerTensor
@@ -142,6 +143,22 @@ def test_folding_has_a_limit_in_all() -> None:
     kept = [c.nbytes for c in program.constants.values()]
     assert kept and sum(kept) <= FOLD_TOTAL * FOLD_LIMIT
     assert_same_bits(program(x), [np.eye(300, 300, k, dtype=np.float32) + x for k in range(70)])
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_what_is_repeated_is_multiplied_once(position: int, transpose_b: bool) -> None:
+    x, w = numbers(4, 5), numbers(*((3, 5) if transpose_b else (5, 3)))
+    f = lambda x, w: linalg.matmul(repeat_leading(x, size=7, position=position), w, transpose_b=transpose_b)  # noqa: E731
+    program = lowered(f, [x, w])
+    assert names(program) == ["matmul_op", "repeat_leading"]
+    np.testing.assert_allclose(program(x, w)[0], lowered(f, [x, w], ALWAYS)(x, w)[0], rtol=1e-5)
+    assert (
+        "facts"
+        not in lowered(
+            lambda x, w: linalg.matmul(repeat_leading(x, size=5, position=2), w), [x, w.reshape(5, 3)]
+        ).report
+    )
 
 
 def test_ones_cost_nothing() -> None:

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.jacobian.cost import forward_time, product_time, reverse_time
+from engine.jacobian.cost import product_time, sweep_time
 from engine.jacobian.path import Path
 from engine.op import Node
 
@@ -114,28 +114,27 @@ def plan_chain(
     stretches = [nodes[a:b] for a, b in itertools.pairwise(positions)]
     best: dict[tuple[int, int], tuple[float, Step]] = {}
 
-    def sweep_time(direction: str, low: int, high: int, seeds: int) -> float:
-        time = reverse_time if direction == "reverse" else forward_time
-        return sum(time(node, seeds) for stretch in stretches[low:high] for node in stretch)
+    def time_of(low: int, high: int, seeds: int) -> float:
+        return sum(sweep_time(node, seeds, path.live_inputs(node)) for part in stretches[low:high] for node in part)
 
     for length in range(1, len(sizes)):
         for low in range(len(sizes) - length):
             high = low + length
             options: list[tuple[float, Step]] = []
             if "reverse" in directions:
-                options.append((sweep_time("reverse", low, high, sizes[high]), Sweep("reverse", low, high)))
+                options.append((time_of(low, high, sizes[high]), Sweep("reverse", low, high)))
             if "forward" in directions:
-                options.append((sweep_time("forward", low, high, sizes[low]), Sweep("forward", low, high)))
+                options.append((time_of(low, high, sizes[low]), Sweep("forward", low, high)))
             for middle in range(low + 1, high):
                 left_time, left = best[middle, high]
                 right_time, right = best[low, middle]
                 product = product_time(sizes[high], sizes[middle], sizes[low])
                 options.append((left_time + right_time + product, Product(left, right)))
                 if "reverse" in directions:
-                    pull = sweep_time("reverse", low, middle, sizes[high])
+                    pull = time_of(low, middle, sizes[high])
                     options.append((left_time + pull, Sweep("reverse", low, middle, left)))
                 if "forward" in directions:
-                    push = sweep_time("forward", middle, high, sizes[low])
+                    push = time_of(middle, high, sizes[low])
                     options.append((right_time + push, Sweep("forward", middle, high, right)))
             best[low, high] = min(options, key=lambda option: option[0])
     time, step = best[0, len(sizes) - 1]

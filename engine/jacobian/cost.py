@@ -48,19 +48,17 @@ def traffic(node: Node) -> int:
     return sum(size_of(x) for x in node.outputs) + max([size_of(x) for x in node.inputs], default=0)
 
 
-def reverse_time(node: Node, seeds: int) -> float:
-    """Seconds to pull `seeds` cotangents back through a node."""
-    return 2 * CALL + seeds * _per_seed(node)
+def sweep_time(node: Node, seeds: int, live: int = 1) -> float:
+    """Seconds to push `seeds` tangents forward through a node, or to pull cotangents back.
+
+    `live` is the number of operands that have or get a derivative: each takes a product of its own, and all but the
+    first are added up.
+    """
+    return 2 * live * CALL + seeds * (live * _arithmetic(node) + (2 * live - 1) * 0.5 * traffic(node) * ELEMENT)
 
 
-def forward_time(node: Node, seeds: int) -> float:
-    """Seconds to push `seeds` tangents forward through a node."""
-    return 2 * CALL + seeds * _per_seed(node)
-
-
-def _per_seed(node: Node) -> float:
-    arithmetic = flops(node) * FLOP if _is_contraction(node) else 0.0
-    return arithmetic + 0.5 * traffic(node) * ELEMENT
+def _arithmetic(node: Node) -> float:
+    return flops(node) * FLOP if _is_contraction(node) else 0.0
 
 
 def product_time(rows: int, inner: int, columns: int) -> float:

@@ -7,6 +7,7 @@ belongs. ``stack([f(x), g(x)])`` becomes two targets, each with a sweep of its o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,17 +83,18 @@ def peel_targets(path: Path) -> list[Part]:
     return finished
 
 
-def peel_sources(path: Path, rows: Sequence[Part]) -> tuple[list[Part], list[Node]]:
+def peel_sources(path: Path, rows: Sequence[Part], depth: int | None = None) -> tuple[list[Part], list[Node]]:
     """The values that stand behind moves of the sources, and the nodes that are left.
 
     A node is taken off if it only moves data, and everything it takes is a source. What it makes becomes a source
     itself; those that it takes remain sources if others take them too, or if they are among `rows`, the targets' parts.
-    The derivative with respect to a source is then the sum over all that stands for it.
+    The derivative with respect to a source is then the sum over all that stands for it. With a `depth`, only the
+    outermost so many moves are looked behind.
     """
     wanted = {part.slot for part in rows}
     columns = {slot: [Part(slot, j)] for j, slot in enumerate(path.sources)}
     nodes = path.nodes
-    while True:
+    for _ in itertools.count() if depth is None else range(depth):
         taken = _removable(path, nodes, set(columns))
         if not taken:
             break

@@ -16,7 +16,7 @@ from engine.batching import Batched, batch_level, unbatch
 from engine.forward import forward
 from engine.jacobian.chain import Chain, Product, Step
 from engine.jacobian.given import checked_block
-from engine.jacobian.layout import Scattered, Stacked, Whole
+from engine.jacobian.layout import Beside, Scattered, Stacked, Whole
 from engine.jacobian.path import Path, between
 from engine.jacobian.plan import Plan
 from engine.jacobian.sweeps import Pass
@@ -57,7 +57,7 @@ def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[lis
             else None
             if block is None
             # a mirrored block comes from the derivatives with respect to another source
-            else cast(_block(block, results, shape, plan.options.values_only), dtype)
+            else cast(_block(block, results, shape, plan.options.values_only, dtype), dtype)
             for block, shape, dtype in zip(row, shapes, dtypes, strict=True)
         ]
         for row, shapes in zip(plan.blocks, plan.shapes, strict=True)
@@ -138,9 +138,14 @@ def _seeds(one: Pass, path: Path, first: int, count: int) -> Any:
     color = np.full(size, -1)
     color[index] = np.arange(len(index)) if one.colors is None else one.colors
     color -= first
-    if isinstance(start, Symbol):
-        color = start.trace.operand(color)
-    return reshape(one_hot(color, count, dtype=dtype_of(start), axis=0), (count, *path.shape(slot)))
+    return reshape(
+        one_hot(constant_beside(start, color), count, dtype=dtype_of(start), axis=0), (count, *path.shape(slot))
+    )
+
+
+def constant_beside(value: Any, array: np.ndarray) -> Any:
+    """A constant of the value's trace, if it has one: what is computed from it is computed when the program runs."""
+    return value.trace.operand(array) if isinstance(value, Symbol) else array
 
 
 def _filled(g: Any, x: Any) -> Any:
@@ -205,18 +210,22 @@ def _identity(path: Path, slot: int) -> Any:
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _block(block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int], values_only: bool) -> Any:
+def _block(block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int], values_only: bool, dtype: Any) -> Any:
     if isinstance(block, Whole):
         return _whole(block, results)
     if isinstance(block, Transposed):
-        return transpose(_block(block.block, results, shape[::-1], values_only))
+        return transpose(_block(block.block, results, shape[::-1], values_only, dtype))
     if isinstance(block, Mirrored):
-        full = _block(block.block, results, shape, values_only)
+        full = _block(block.block, results, shape, values_only, dtype)
         return where(np.tri(shape[0], dtype=bool), full, transpose(full))
-    if isinstance(block, Stacked):
-        dtype = next(dtype_of(_whole(p, results)).numpy for p, _ in block.parts if p is not None)
-        parts = [np.zeros((rows, shape[1]), dtype) if p is None else _whole(p, results) for p, rows in block.parts]
-        return concat(parts, 0)
+    if isinstance(block, (Stacked, Beside)):
+        axis = int(isinstance(block, Beside))
+        sizes = [(shape[0], count) if axis else (count, shape[1]) for _, count in block.parts]
+        parts = [
+            np.zeros(size, dtype) if part is None else cast(_block(part, results, size, values_only, dtype), dtype)
+            for (part, _), size in zip(block.parts, sizes, strict=True)
+        ]
+        return concat(parts, axis)
     values = _entries(block, results)
     if values_only:
         return values

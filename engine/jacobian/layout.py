@@ -4,6 +4,7 @@ Worked out once, when the plan is made. A block is one of
 
 - `Whole`: a result of one pass, as it is;
 - `Stacked`: whole results below one another;
+- `Beside`: these, beside one another;
 - `Scattered`: single numbers out of one or more results.
 """
 
@@ -44,6 +45,13 @@ class Stacked:
     parts: tuple[tuple[Whole | None, int], ...]
 
 
+@dataclass(frozen=True)
+class Beside:
+    """Blocks of columns beside one another; None for columns of zeros."""
+
+    parts: tuple[tuple[Whole | Stacked | None, int], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Scattered:
     """Numbers out of the flattened, joined results, in the order of a CSR matrix.
@@ -74,7 +82,8 @@ class Scattered:
         return len(self.indices)
 
 
-Block = Whole | Stacked | Scattered | None
+Dense = Whole | Stacked | Beside
+Block = Dense | Scattered | None
 
 
 class Layout:
@@ -112,42 +121,61 @@ class Layout:
             return _in_csr_order([], [], shape)
         if all(self.patterns[t][s].is_zero for t, _ in self._groups(rows) for s, _ in self._columns(columns)):
             return None
-        return (None if sparse_only else self._stacked(rows, columns, i, j)) or self._scattered(rows, columns, i, j)
+        return (None if sparse_only else self._whole_columns(rows, columns, i, j)) or self._scattered(
+            rows, columns, i, j
+        )
 
     # ---- whole results -----------------------------------------------------------------------------------------------
 
-    def _stacked(self, rows: Sequence[Part], columns: Sequence[Part], i: int, j: int) -> Whole | Stacked | None:
+    def _whole_columns(self, rows: Sequence[Part], columns: Sequence[Part], i: int, j: int) -> Dense | None:
         """The block as whole results, if it is that."""
-        if len(columns) != 1 or columns[0].inner is not None or columns[0].outer is not None:
+        ordered = self._in_sequence(columns, self.path.sources[j])
+        if ordered is None or any(part.inner is not None for part in ordered):
             return None
-        if columns[0].slot != self.path.sources[j] and self.path.size(columns[0].slot) != self.path.size(
-            self.path.sources[j]
-        ):
+        parts: list[tuple[Whole | Stacked | None, int]] = []
+        for part in ordered:
+            sources = [s for s, g in enumerate(self.sources) if g.slot == part.slot]
+            if len(sources) != 1 or self.sources[sources[0]].index is not None:
+                return None
+            zero = all(self.patterns[t][sources[0]].is_zero for t, _ in self._groups(rows))
+            found = None if zero else self._stacked(rows, sources[0], i)
+            if found is None and not zero:
+                return None
+            parts.append((found, self.path.size(part.slot)))
+        return parts[0][0] if len(parts) == 1 else Beside(tuple(parts))
+
+    def _stacked(self, rows: Sequence[Part], source: int, i: int) -> Whole | Stacked | None:
+        """The columns of one value as whole results."""
+        ordered = self._in_sequence(rows, self.path.targets[i])
+        if ordered is None:
             return None
-        (source,) = [s for s, g in enumerate(self.sources) if g.slot == columns[0].slot][:1]
         parts: list[tuple[Whole | None, int]] = []
-        start = 0
-        for part in sorted(rows, key=lambda p: 0 if p.outer is None else int(p.outer[0]) if len(p.outer) else 0):
+        for part in ordered:
             held = [(t, g) for t, g in enumerate(self.targets) if g.slot == part.slot]
-            inner, outer = part.indices(self.path.size(part.slot))
-            if len(held) != 1 or not np.array_equal(outer, np.arange(start, start + len(inner))):
+            if len(held) != 1:
                 return None
             t, group = held[0]
-            pattern = self.patterns[t][source]
-            same = part.inner is group.index or (
-                part.inner is not None and group.index is not None and np.array_equal(part.inner, group.index)
-            )
-            if not pattern.is_zero:
-                found = self._whole(t, source) if same and self.sources[source].index is None else None
+            found = None
+            if not self.patterns[t][source].is_zero:
+                same = part.inner is group.index or (
+                    part.inner is not None and group.index is not None and np.array_equal(part.inner, group.index)
+                )
+                found = self._whole(t, source) if same else None
                 if found is None:
                     return None
-                parts.append((found, len(inner)))
-            else:
-                parts.append((None, len(inner)))
-            start += len(inner)
-        if start != self.path.size(self.path.targets[i]):
-            return None
+            parts.append((found, len(part.indices(self.path.size(part.slot))[0])))
         return parts[0][0] if len(parts) == 1 else Stacked(tuple(parts))
+
+    def _in_sequence(self, parts: Sequence[Part], slot: int) -> list[Part] | None:
+        """The parts in the order in which one follows the other in a target or source; None if they do not."""
+        start, ordered = 0, []
+        for part in sorted(parts, key=lambda p: 0 if p.outer is None else int(p.outer[0]) if len(p.outer) else 0):
+            outer = part.indices(self.path.size(part.slot))[1]
+            if not np.array_equal(outer, np.arange(start, start + len(outer))):
+                return None
+            ordered.append(part)
+            start += len(outer)
+        return ordered if start == self.path.size(slot) else None
 
     def _whole(self, t: int, s: int) -> Whole | None:
         """The result for two groups, if each row or column has a seed of its own."""

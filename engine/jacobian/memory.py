@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.jacobian.chain import Product, Step
-from engine.jacobian.layout import Scattered, Stacked, Whole
+from engine.jacobian.layout import Beside, Scattered, Stacked, Whole
 from engine.jacobian.path import Path
 from engine.jacobian.sweeps import Pass
 from engine.jacobian.symmetric import Mirrored, Transposed
@@ -151,7 +151,7 @@ def _placing(path: Path, block: Any, shape: tuple[int, int], source: int, values
     item = path.values[source].dtype.numpy.itemsize
     if isinstance(block, Scattered):
         return item * (block.nnz + (0 if values_only else shape[0] * shape[1]))
-    if isinstance(block, Stacked):
+    if isinstance(block, (Stacked, Beside)):
         return shape[0] * shape[1] * item
     if isinstance(block, Mirrored):
         return 2 * shape[0] * shape[1] * item

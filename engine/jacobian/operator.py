@@ -45,10 +45,8 @@ class JacobianOperator(LinearOperator):
     def __init__(self, push: Walk, pull: Walk, target: End, source: End) -> None:
         self._push, self._pull = push, pull
         self._target, self._source = target, source
-        dtypes = [np.dtype(source[1])]
-        if np.dtype(target[1]).kind == "c":
-            dtypes.append(np.dtype(np.complex64))
-        super().__init__(np.result_type(*dtypes), (math.prod(target[0]), math.prod(source[0])))
+        dtype = np.result_type(source[1], np.complex64) if _is_complex(target[1]) else np.dtype(source[1])
+        super().__init__(dtype, (math.prod(target[0]), math.prod(source[0])))
 
     def _matvec(self, x: Any) -> Any:
         return self._applied(self._push, x, self._source, self._target)

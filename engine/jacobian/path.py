@@ -93,6 +93,10 @@ class Path:
             self.values.append(value)
         return slot
 
+    def live_inputs(self, node: Node) -> int:
+        """How many operands of a node lie on the path."""
+        return sum(self.slots[id(x)] in self.live for x in node.inputs)
+
     def contents(self, value: Any) -> np.ndarray | None:
         """The array that a value is known to hold, or None. Remembered in `used`."""
         array = self._known(value)

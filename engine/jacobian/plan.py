@@ -220,9 +220,12 @@ def _candidates(path: Path, mode: str, sparsity: Any) -> list[_Candidate]:
     if _differs(peeled, rows):
         found.append(_candidate(path, path.nodes, peeled, columns, mode, "targets peeled"))
         rows = peeled
-    columns_behind, nodes = peel_sources(path, rows)
-    if len(nodes) < len(path.nodes):
-        found.append(_candidate(path, nodes, rows, columns_behind, mode, "sources peeled"))
+    kept = len(path.nodes)
+    for depth, why in ((1, "sources peeled once"), (None, "sources peeled")):
+        columns_behind, nodes = peel_sources(path, rows, depth)
+        if len(nodes) < kept:
+            found.append(_candidate(path, nodes, rows, columns_behind, mode, why))
+            kept = len(nodes)
     if mode == "auto":
         best = min(found, key=lambda c: c.time)
         apart = _set_apart(path, best)

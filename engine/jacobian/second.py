@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.axes import repeat_leading
 from engine.batching import Batched, batch_level, unbatch
 from engine.forward import forward
 from engine.jacobian.compiled import Compiled, Mirror, numbered
-from engine.jacobian.cost import forward_time, reverse_time
-from engine.jacobian.evaluate import evaluate
+from engine.jacobian.cost import sweep_time
+from engine.jacobian.evaluate import constant_beside, evaluate
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
 from engine.ops.compare import cast
@@ -111,18 +112,18 @@ def rowwise(path: Path, mode: str) -> Any:
     shape, source_shape = path.shape(path.targets[0]), path.shape(path.sources[0])
     m, n = (int(np.prod(s[1:], dtype=np.int64)) for s in (shape, source_shape))
     times = {
-        "reverse": sum(reverse_time(node, m) for node in path.nodes),
-        "forward": sum(forward_time(node, n) for node in path.nodes),
+        direction: sum(sweep_time(node, seeds, path.live_inputs(node)) for node in path.nodes)
+        for direction, seeds in (("reverse", m), ("forward", n))
     }
     direction = min(times, key=lambda d: times[d]) if mode == "auto" else mode
     if target.dtype.is_complex or source.dtype.is_complex:
         # a row is a gradient
         direction = "reverse"
     start, end, count, size = (target, shape, m, n) if direction == "reverse" else (source, source_shape, n, m)
-    seeds = np.zeros((count, *end), dtype_of(start).numpy).reshape(count, end[0], count)
-    seeds[np.arange(count), :, np.arange(count)] = 1
+    of_row = np.eye(count, dtype=dtype_of(start).numpy).reshape(count, *end[1:])
+    seeds = repeat_leading(constant_beside(start, of_row), size=end[0], position=1)
     with batch_level() as level:
-        seed = Batched(seeds.reshape(count, *end), level)
+        seed = Batched(seeds, level)
         if direction == "reverse":
             (found,) = reverse(path.nodes, [(target, seed)], [source])
         else:

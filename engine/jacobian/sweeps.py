@@ -9,7 +9,7 @@ and Reid, "On the estimation of sparse Jacobian matrices", 1974): see `engine.ja
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from scipy import sparse
 
 from engine.jacobian.chain import Chain, Sweep, plan_chain
 from engine.jacobian.coloring import color_columns, color_rows
-from engine.jacobian.cost import forward_time, reverse_time
+from engine.jacobian.cost import sweep_time
 from engine.jacobian.path import Path
 from engine.jacobian.pattern import Pattern
 from engine.op import Node
@@ -99,7 +99,7 @@ class Cover:
         self.path, self.nodes = path, nodes
         self.targets, self.sources, self.patterns = targets, sources, patterns
         self._seeds: dict[Any, tuple[np.ndarray | None, int]] = {}
-        self._near: dict[tuple[str, int], list[Node]] = {}
+        self._near: dict[tuple[str, int], list[tuple[Node, int]]] = {}
         self.passes = self._chosen(mode)
 
     # ---- the choice --------------------------------------------------------------------------------------------------
@@ -143,16 +143,14 @@ class Cover:
         if direction == "reverse":
             group, far = self.targets[end], self.sources
             reached = [j for j in others if not self.patterns[end][j].is_zero]
-            time: Callable[[Node, int], float] = reverse_time
         else:
             group, far = self.sources[end], self.targets
             reached = list(others)
-            time = forward_time
         key = direction, end, tuple(reached)
         if key not in self._seeds:
             self._seeds[key] = self._colored(direction, end, reached)
         colors, count = self._seeds[key]
-        seconds = sum(time(node, count) for node in self._near_nodes(direction, end))
+        seconds = sum(sweep_time(node, count, live) for node, live in self._near_nodes(direction, end))
         reads = tuple(dict.fromkeys(far[k].slot for k in reached))
         return Pass(direction, group, reads, colors, count, time=seconds)
 
@@ -171,22 +169,32 @@ class Cover:
             coloring = color_columns(sparse.csr_array(sparse.vstack([p.to_csr() for p in found], format="csr")))
         return (None, size) if coloring.count >= size else (coloring.colors, coloring.count)
 
-    def _near_nodes(self, direction: str, end: int) -> list[Node]:
-        """The nodes that a sweep from this end visits."""
+    def _near_nodes(self, direction: str, end: int) -> list[tuple[Node, int]]:
+        """The nodes that a sweep from this end visits, each with the number of its operands that matter there."""
         key = direction, end
         if key not in self._near:
             slots = self.path.slots
             group = (self.targets if direction == "reverse" else self.sources)[end]
             reached, near = {group.slot}, []
+            live = self._live() if direction == "reverse" else reached
             for node in reversed(self.nodes) if direction == "reverse" else self.nodes:
                 here, there = node.outputs, node.inputs
                 if direction == "forward":
                     here, there = there, here
                 if any(slots[id(x)] in reached for x in here):
-                    near.append(node)
+                    near.append((node, sum(slots[id(x)] in live for x in node.inputs)))
                     reached.update([slots[id(x)] for x in there])
             self._near[key] = near
         return self._near[key]
+
+    def _live(self) -> set[int]:
+        """Numbers of the values that are computed from the sources."""
+        slots = self.path.slots
+        live = {group.slot for group in self.sources}
+        for node in self.nodes:
+            if any(slots[id(x)] in live for x in node.inputs):
+                live.update([slots[id(x)] for x in node.outputs])
+        return live
 
     # ---- cuts --------------------------------------------------------------------------------------------------------
 
@@ -202,7 +210,7 @@ class Cover:
             return one
         if any(g.slot in (target.slot, *sources) and g.index is not None for g in (*self.targets, *self.sources)):
             return one
-        near = {id(n) for n in self._near_nodes("reverse", self._number(self.targets, target.slot))}
+        near = {id(n) for n, _ in self._near_nodes("reverse", self._number(self.targets, target.slot))}
         nodes = [n for n in self.nodes if id(n) in near]
         directions = ("reverse", "forward") if mode == "auto" else (mode,)
         if any(self.path.values[s].dtype.is_complex for s in (target.slot, *sources)):

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from engine.jacobian.layout import Block, Scattered, Stacked, Whole
+from engine.jacobian.layout import Block, Dense, Scattered
 
 
 @dataclass(frozen=True)
 class Transposed:
     """The dense block of source and target exchanged."""
 
-    block: Whole | Stacked
+    block: Dense
 
 
 @dataclass(frozen=True)
 class Mirrored:
     """A dense block on the diagonal, its upper triangle taken from the lower one."""
 
-    block: Whole | Stacked
+    block: Dense
 
 
 def symmetrised(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) -> list[list[object]]:

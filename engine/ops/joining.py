@@ -11,11 +11,12 @@ import numpy as np
 from engine.aval import Aval, Known, Shape, format_shape, merge_shapes, normalize_axis, sum_dims
 from engine.batching import NotBatched, axis_param, materialize
 from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import PerOperand, general, linear, same_dtype
+from engine.kinds import PerOperand, PushedTogether, general, linear, same_dtype
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.axis_args import single_axis
-from engine.ops.indexing import getitem_back_op, getitem_op
+from engine.ops.creation import zeros_like
+from engine.ops.indexing import getitem_op
 from engine.ops.slicing import getitem
 from engine.sparsity import MOVES
 from engine.trace import constant_value
@@ -59,12 +60,16 @@ def _concat_abstract(*values: Aval, axis: int) -> Aval:
     return Aval(tuple(dims), dtype, value)
 
 
+def _tangents(given: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    return [zeros_like(x) if t is None else t for t, x in zip(given, values, strict=True)]
+
+
 concat_op = general(
     "concat_op",
     lambda *values, axis: np.concatenate(values, axis),
     _concat_abstract,
     vjp=PerOperand(lambda i, ct, out, *values, axis: concat_piece(ct, *values, axis=axis, position=i)),
-    jvp=PerOperand(lambda i, t, out, *values, axis: concat_place(t, *values, axis=axis, position=i)),
+    jvp=PushedTogether(lambda ts, out, *values, axis: [concat_op(*_tangents(ts, values), axis=axis)]),
     batch=axis_param,
     type="ConcatV2",
     args=("*values",),
@@ -300,7 +305,7 @@ stack_op = general(
     _stack_kernel,
     _stack_abstract,
     vjp=PerOperand(lambda i, ct, out, *values, axis: getitem_op(ct, spec=_entry(i, axis))),
-    jvp=PerOperand(lambda i, t, out, *values, axis: getitem_back_op(t, out, spec=_entry(i, axis))),
+    jvp=PushedTogether(lambda ts, out, *values, axis: [stack_op(*_tangents(ts, values), axis=axis)]),
     batch=axis_param,
     type="Pack",
     args=("*values",),

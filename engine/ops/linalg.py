@@ -53,7 +53,7 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
         b = b.mT
     if b.ndim == 2:
         return _fold_rows(a, b)
-    if a.ndim == 2 and (transpose_b or b.shape[-1] == 1):
+    if a.ndim == 2 and (transpose_b or b.shape[-1] <= NARROW):
         return _fold_rows(b.mT, a.T).mT
     if a.shape[-1] == b.shape[-2] == 1:
         # a column times a row; NumPy would loop over the stack
@@ -69,6 +69,8 @@ def _fold_rows(a: Any, b: Any) -> Any:
     return _two_matrices(a.reshape(math.prod(batch) * n, k), b).reshape(*batch, n, b.shape[1])
 
 
+NARROW = 3
+"""Columns up to which many products with one matrix are one product, though what it gives is transposed in memory."""
 FEW = 1 << 13
 """Up to so many elements in the result `dot` is quicker than `matmul`. It makes the same BLAS calls with less ado, but
 sets the result to zero first."""

@@ -8,6 +8,9 @@ operand, so with these facts the first steps of a sweep cost nothing:
 - `Diagonal`: the elements, flattened, are those of a diagonal matrix, whose diagonal is in another slot: what scaling
   the rows of the identity gives. Its product with a matrix scales the rows of that.
 
+- `Repeated`: the elements are those of a smaller array, again and again along one axis: the seeds of a batch Jacobian.
+  A product with a matrix is made of the smaller array.
+
 Facts outlive reshapes. Like the other passes this one changes no bit, with one exception for the better: a row of a
 product with the identity is no sum any more, so an infinity in one row of the other matrix does not turn all other rows
 into NaN. Zeros keep the sign that a sum of products gives them: ``x + 0`` where a product was.
@@ -61,7 +64,15 @@ class Diagonal:
         return self.values.aval.size or 0
 
 
-Fact = Fill | Identity | Diagonal
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """`values`, again and again along a new axis at `position`."""
+
+    values: Slot
+    position: int
+
+
+Fact = Fill | Identity | Diagonal | Repeated
 
 
 # ---- what is known ---------------------------------------------------------------------------------------------------
@@ -93,8 +104,10 @@ def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval)
     if op is identity_like and params["first"] == 0 and params["count"] ** 2 == out.size:
         return Identity(params["count"])
     fact = inputs[0].fact if inputs else None
+    if op is repeat_leading and type(fact) is not Fill:
+        return Repeated(inputs[0], params.get("position", 0))
     if op is reshape_to:
-        return fact
+        return None if isinstance(fact, Repeated) else fact
     if op in _REPEATING and type(fact) is Fill and not params.get("mean"):
         return fact
     if op is scale and isinstance(fact, (Identity, Diagonal)) and out.size == fact.rows**2 and _is_per_column(*inputs):
@@ -128,11 +141,22 @@ def _product(x: Slot, y: Slot) -> Any:
 
 
 def _matrix_product(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    if isinstance(a.fact, Repeated):
+        return _product_once(a, a.fact, b, transpose_a, transpose_b)
     if len(a.aval.shape or ()) != 2 or len(b.aval.shape or ()) != 2:
         return None
     if _is_diagonal(a):
         return _scaled_matrix(a.fact, b, transpose_b, True)
     return _scaled_matrix(b.fact, a, transpose_a, False) if _is_diagonal(b) else None
+
+
+def _product_once(a: Slot, fact: Repeated, b: Slot, transpose_a: bool, transpose_b: bool) -> Any:
+    """The product of the smaller array, repeated, if the axis is no axis of the product."""
+    rank = len(a.aval.shape or ())
+    if transpose_a or len(b.aval.shape or ()) != 2 or fact.position == rank - 1 or rank < 3:
+        return None
+    product = matmul_op(fact.values, b, transpose_a=False, transpose_b=transpose_b)
+    return repeat_leading(product, size=a.aval.shape[fact.position], position=fact.position)  # type: ignore[index]
 
 
 def _is_diagonal(x: Slot) -> bool:

@@ -252,8 +252,8 @@ class Lowering(Slots):
             return None
         slots = [Slot(self, s) for s in inputs]
         attempts: dict[str, Callable[[], Any]] = {
-            "specialize": lambda: op.specialize(*slots, **params) if op.specialize is not None else None,
             "facts": lambda: rewritten(op, slots, params),
+            "specialize": lambda: op.specialize(*slots, **params) if op.specialize is not None else None,
             "vectors": lambda: without_ones(op, slots, params),
         }
         for name, attempt in attempts.items():

@@ -12,7 +12,7 @@ import graph_api
 import tape_api
 from engine.jacobian import plan as planning
 from engine.jacobian.chain import Product, Step, Sweep, plan_chain
-from engine.jacobian.cost import forward_time, product_time, reverse_time
+from engine.jacobian.cost import product_time, sweep_time
 from engine.jacobian.ends import peel_sources, peel_targets, whole_ends
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Plan
@@ -172,25 +172,52 @@ def test_sources_behind_moves() -> None:
     assert sorted([list(first[1]), list(second[1])]) == [[0, 1, 2], [1, 2, 3]]
 
 
+def test_parts_of_a_source_are_swept_apart() -> None:
+    """What only some of the parameters go through is not swept with all of them; results stand beside one another."""
+    w = np.random.default_rng(0).normal(size=(3000, 20))
+
+    def posed(tf: Any, x: Any) -> Any:
+        at = tf.linalg.matvec(w, tf.sin(x[2:]))
+        for _ in range(5):
+            at = at * tf.cos(x[0]) + tf.sin(at) * x[1]
+        return at
+
+    x = np.random.default_rng(1).normal(size=22)
+    plan = tape_plan(posed, x)
+    assert "sources peeled" in plan.facts["why"] and type(plan.blocks[0][0]).__name__ == "Beside"
+    auto, forward, reverse = (on_tape(posed, x, mode=mode)[0] for mode in ("auto", "forward", "reverse"))
+    np.testing.assert_allclose(auto, reverse, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(forward, reverse, rtol=1e-9, atol=1e-12)
+
+
+def test_columns_of_zeros_beside_others() -> None:
+    fn = lambda tf, x: tf.concat([tf.exp(x[:3]) * tf.reduce_sum(x[:3]), x[:2] ** 2], 0)  # noqa: E731
+    x = np.arange(1.0, 6.0)
+    expected = np.zeros((5, 5))
+    expected[:3, :3] = np.exp(x[:3])[:, None] + np.diag(np.exp(x[:3]) * 6.0)
+    expected[3:, :2] = np.diag(2 * x[:2])
+    for mode in ("auto", "forward", "reverse"):
+        np.testing.assert_allclose(on_tape(fn, x, mode=mode)[0], expected, rtol=1e-12)
+
+
 # ---- cuts ------------------------------------------------------------------------------------------------------------
 
 
 def cheapest(sizes: list[int], stretches: list[list[Any]], directions: tuple[str, ...]) -> float:
     """The least time over all bracketings of a chain, by trying all of them."""
 
-    def sweep(direction: str, low: int, high: int, seeds: int) -> float:
-        time = reverse_time if direction == "reverse" else forward_time
-        return sum(time(node, seeds) for stretch in stretches[low:high] for node in stretch)
+    def sweep(low: int, high: int, seeds: int) -> float:
+        return sum(sweep_time(node, seeds) for stretch in stretches[low:high] for node in stretch)
 
     def times(low: int, high: int) -> list[float]:
-        found = [sweep(d, low, high, sizes[high] if d == "reverse" else sizes[low]) for d in directions]
+        found = [sweep(low, high, sizes[high] if d == "reverse" else sizes[low]) for d in directions]
         for middle in range(low + 1, high):
             for left, right in itertools.product(times(middle, high), times(low, middle)):
                 found.append(left + right + product_time(sizes[high], sizes[middle], sizes[low]))
             if "reverse" in directions:
-                found += [left + sweep("reverse", low, middle, sizes[high]) for left in times(middle, high)]
+                found += [left + sweep(low, middle, sizes[high]) for left in times(middle, high)]
             if "forward" in directions:
-                found += [right + sweep("forward", middle, high, sizes[low]) for right in times(low, middle)]
+                found += [right + sweep(middle, high, sizes[low]) for right in times(low, middle)]
         return found
 
     return min(times(0, len(stretches)))
