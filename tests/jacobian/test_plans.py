@@ -177,9 +177,9 @@ def test_parts_of_a_source_are_swept_apart() -> None:
     w = np.random.default_rng(0).normal(size=(3000, 20))
 
     def posed(tf: Any, x: Any) -> Any:
-        at = tf.linalg.matvec(w, tf.sin(x[2:]))
+        at, a, b = tf.linalg.matvec(w, tf.sin(x[2:])), x[0], x[1]
         for _ in range(5):
-            at = at * tf.cos(x[0]) + tf.sin(at) * x[1]
+            at = at * tf.cos(a) + tf.sin(at) * b
         return at
 
     x = np.random.default_rng(1).normal(size=22)
