@@ -7,27 +7,58 @@ the call and its result: on a tape, recording it.
 
 from __future__ import annotations
 
+import math
 import statistics
+from dataclasses import dataclass
 from typing import Any
 
 from bench.jacobians import Runner, recorded
 from bench.measure import interleaved
 from bench.problems import Problem, Values
+from engine.aval import Aval
 from engine.jacobian.compiled import Mirror
 from engine.jacobian.evaluate import joined, parts, placed
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, plan_for
 from engine.jacobian.second import _gradient, rowwise
+from engine.ops.linalg import matmul_op
+from engine.program import Program
 from engine.replay import array_of
 from engine.tape import paused
 from engine.value import aval_of
 
+SCALED = ("identity_product", "diagonal_product")
+"""What lowering makes of a product with a matrix that has one number in each row."""
 
-def halves(problem: Problem, values: Values) -> dict[str, Runner]:
-    """The ``"sweeps"`` of a later call and the ``"scatter"``, by the plan that ``auto`` makes, each ready to be timed.
 
-    There is no scatter where what the sweeps give is the result.
+@dataclass(frozen=True)
+class Halves:
+    """What a later call does beside running the function.
+
+    Attributes
+    ----------
+    calls : dict
+        ``"sweeps"`` and ``"scatter"``, each ready to be timed; no scatter where what the sweeps give is the result.
+    flops : float
+        Floating-point operations of both.
     """
+
+    calls: dict[str, Runner]
+    flops: float
+
+    def shares(self, whole: Runner, seconds: float = 0.2) -> dict[str, float]:
+        """Which share of a later call each half is; timed in turn with it, so that all meet the same machine.
+
+        Alone they can take longer than the whole call, whose program is lowered in one: then they share all of it.
+        """
+        rounds = interleaved({**self.calls, "": whole}, seconds)
+        medians = {name: statistics.median(of) for name, of in rounds.items()}
+        longer = max(medians[""], sum(medians[name] for name in self.calls))
+        return {name: medians[name] / longer for name in self.calls}
+
+
+def halves(problem: Problem, values: Values) -> Halves:
+    """The halves by the plan that ``auto`` makes."""
     tape, y, sources = recorded(problem, values)
     path = Path(tape._tape.nodes, sources, [y])
     mirror = Mirror(path)
@@ -36,21 +67,32 @@ def halves(problem: Problem, values: Values) -> dict[str, Runner]:
     sweeps, slots = mirror.lowered(swept)
     arrays = [array_of(path.values[slot]) for slot in slots]
     if not given:
-        return {"sweeps": lambda: sweeps(*arrays)}
+        return Halves({"sweeps": lambda: sweeps(*arrays)}, flops(sweeps))
     scatter, slots = mirror.lowered(blocks, given)
     further = [*[array_of(path.values[slot]) for slot in slots], *sweeps(*arrays)]
-    return {"sweeps": lambda: sweeps(*arrays), "scatter": lambda: scatter(*further)}
+    calls = {"sweeps": lambda: sweeps(*arrays), "scatter": lambda: scatter(*further)}
+    return Halves(calls, flops(sweeps) + flops(scatter))
 
 
-def division(pieces: dict[str, Runner], call: Runner, seconds: float = 0.2) -> dict[str, float]:
-    """Which share of a later call each of its `halves` is; timed in turn, so that all meet the same machine.
+def flops(program: Program) -> float:
+    """Floating-point operations of a program: those of products of matrices, and one per element of other results.
 
-    Alone they can take longer than the whole call, whose program is lowered in one: then they share all of it.
+    Moving data is none.
     """
-    rounds = interleaved({**pieces, "": call}, seconds)
-    medians = {name: statistics.median(of) for name, of in rounds.items()}
-    whole = max(medians[""], sum(medians[name] for name in pieces))
-    return {name: medians[name] / whole for name in pieces}
+    total = 0.0
+    for instruction in program.instructions:
+        size = sum(math.prod(_dims(program.avals[s])) for s in instruction.outputs)
+        if instruction.op is matmul_op:
+            inner = _dims(program.avals[instruction.inputs[0]])[-2 if instruction.params["transpose_a"] else -1]
+            total += 2.0 * size * inner
+        elif instruction.op.kind in ("elementwise", "multilinear") or instruction.op.name in SCALED:
+            total += size
+    return total
+
+
+def _dims(aval: Aval) -> list[int]:
+    """The dimensions that are known; those of programs are, save where numbers decide."""
+    return [d for d in aval.shape or () if d is not None]
 
 
 def _made(problem: Problem, mirror: Mirror) -> tuple[list[Any], list[Any], list[Any]]:

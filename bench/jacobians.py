@@ -97,7 +97,7 @@ def planned(problem: Problem, values: Values, method: str) -> dict[str, float]:
         return {}
     tape, y, sources = recorded(problem, values)
     plan = tape.jacobian_plan(y, sources, **_options(problem, method)).plan
-    return {"passes": plan.seeds, "flops": plan.facts["flops"]}
+    return {"passes": plan.seeds, "planned_flops": plan.facts["flops"]}
 
 
 def function(problem: Problem, values: Values, mode: str) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: l
 svg { max-width: 100%; height: auto; }
 .wide { overflow-x: auto; } .wide table { font-size: 0.85em; } .wide th, .wide td { padding: 0.25em 0.5em; }
 .wide td { white-space: nowrap; }
-.pair { display: flex; flex-wrap: wrap; gap: 16px; }
+.pair { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
 details { margin: 0.6em 0; } summary { cursor: pointer; color: #0072B2; }
 .verdict { border-left: 4px solid #009E73; padding-left: 0.8em; }
 .failed { border-left-color: #D55E00; }

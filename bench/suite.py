@@ -30,9 +30,11 @@ in and out (a tape also records the function), sweeps, and puts the numbers that
 (“scatter”). Sweeps and scatter are one program; to tell them apart, each half is compiled and timed alone, in turn with
 the whole. A graph runs the function and the sweeps as one program, too, and may leave out what only the function’s
 value needs; so its first part is what the others leave."""
-ROOFLINE = """Which share of what this machine can do our later calls get: flops beside the rate at which NumPy
-multiplies matrices, bytes beside the rate at which it copies. The nearer a dot is to 100 %, the less there is to gain;
-both far away means that the time goes into calls of small ops."""
+ROOFLINE = """Which share of what this machine can do our later calls get: the arithmetic of sweeps and scatter (that of
+products of matrices, and one operation per element of what is computed element by element) beside the rate at which
+NumPy multiplies matrices, and the bytes of the result beside the rate at which it copies large arrays. The nearer a dot
+is to 100 %, the less there is to gain; both far away means that the time goes into intermediate results and into calls
+of small ops. What fits into the caches can go beyond 100 %."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ import pytest
 from scipy import sparse
 
 from bench import jacobians, peer_jacobians
-from bench.division import division, halves
+from bench.division import Halves, halves
 from bench.jacobians import MODES, NotHere, Runner
 from bench.measure import median_seconds, peak_bytes
 from bench.problems import PROBLEMS, Problem, Size, label
@@ -69,8 +69,10 @@ def test_jacobian(benchmark: Any, problem: Problem, size: Size, mode: str, metho
         benchmark.extra_info.update(jacobians.planned(problem, place.values, method))
         if method == "auto":
             benchmark.extra_info["peak_bytes"] = peak_bytes(run)
-            shares = {name: s * benchmark.stats.stats.median for name, s in place.division(run).items()}
-            benchmark.extra_info["stages"] = {**jacobians.stages(problem, place.values, mode), **shares}
+            pieces = place.halves()
+            shares = {name: s * benchmark.stats.stats.median for name, s in pieces.shares(run).items()}
+            stages = {**jacobians.stages(problem, place.values, mode), **shares}
+            benchmark.extra_info.update(stages=stages, flops=pieces.flops)
 
 
 def test_jacobian_cold(benchmark: Any, problem: Problem, size: Size, mode: str, method: str) -> None:
@@ -107,7 +109,7 @@ class Place:
         self.values = problem.values(size)
         self._runners: dict[tuple[str, str], Runner] = {}
         self._seconds: dict[str, float] = {}
-        self._halves: dict[str, Runner] | None = None
+        self._halves: Halves | None = None
 
     def prepared(self, mode: str, method: str) -> Runner:
         """What to time, warmed up."""
@@ -143,11 +145,11 @@ class Place:
             self._seconds[mode] = median_seconds(lambda: call(*self.values[: self.problem.sources]))
         return self._seconds[mode]
 
-    def division(self, run: Runner) -> dict[str, float]:
-        """Which shares of a later call are sweeps and scatter; the program of both is the same in either mode."""
+    def halves(self) -> Halves:
+        """The sweeps and the scatter, whose program is the same in both modes."""
         if self._halves is None:
             self._halves = halves(self.problem, self.values)
-        return division(self._halves, run)
+        return self._halves
 
     def _ways(self, peer: str) -> peer_jacobians.Ways:
         return peer_jacobians.peer_ways(peer, self.problem, self.values)
@@ -167,6 +169,7 @@ def _facts(place: Place, mode: str, method: str, matrix: Any) -> dict[str, Any]:
         "method": method,
         "m": math.prod(matrix.shape) // columns,
         "n": columns,
+        "dtype": np.dtype(place.problem.dtype).name,
         "nnz": int(matrix.nnz if sparse.issparse(matrix) else np.count_nonzero(matrix)),
         "bytes": _bytes(matrix),
     }
