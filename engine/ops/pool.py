@@ -10,45 +10,33 @@ Data have the shape ``(*batch, *space, channels)``, as in `engine.ops.windows`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.aval import Aval
 from engine.batching import materialize
-from engine.dtypes import FLOATING, REAL, DType, as_dtype, int32, uint8
+from engine.dtypes import FLOATING, REAL, DType, as_dtype
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, general, linear, nondifferentiable
 from engine.op import Op
 from engine.operands import operands
-from engine.ops.shape import as_dims, shape, transpose
+from engine.ops import pool_kernels as kernels
+from engine.ops.shape import shape, transpose
 from engine.ops.window_sparsity import pooled, spread_over_windows
 from engine.ops.windows import (
-    Span,
     Windows,
-    blank,
-    check_rank,
-    core,
     counts,
     image_dims,
     is_channels_first,
     make_windows,
     over_images,
-    padded,
     resized,
-    spans,
     spatial,
-    taps,
 )
 from engine.value import shape_of
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
-
-
-def _along(name: str, x: Any, size: tuple[int, ...], windows: Windows) -> list[Span]:
-    check_rank(x, len(size))
-    return spans(name, x.shape[-1 - len(size) : -1], size, windows)
 
 
 def _pooled(name: str, argument: str, x: Aval, size: tuple[int, ...], windows: Windows) -> Any:
@@ -60,57 +48,7 @@ def _pooled(name: str, argument: str, x: Aval, size: tuple[int, ...], windows: W
     return (*batch, *counts(name, space, size, windows), channels)
 
 
-def _lowest(dtype: Any) -> Any:
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
-
-
-def _along_one(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[tuple[Any, ...]]:
-    """For each tap along spatial dimension i, the key of its entries, all other dimensions left whole."""
-    behind = (slice(None),) * (len(size) - i)
-    stride, dilation = windows.strides[i], windows.dilations[i]
-    return [
-        (..., slice(tap * dilation, tap * dilation + span.number * stride, stride), *behind) for tap in range(size[i])
-    ]
-
-
-def _reduced(x: Any, ufunc: Any, fill: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> Any:
-    """Each window reduced by a ufunc, one dimension after the other; `fill` is the result for no entries at all."""
-    for i, span in enumerate(along):
-        x = _reduced_along(x, ufunc, fill, len(size) - i, size[i], windows.strides[i], windows.dilations[i], span)
-    return np.ascontiguousarray(x)
-
-
-def _reduced_along(
-    x: Any, ufunc: Any, fill: Any, behind: int, size: int, stride: int, dilation: int, span: Span
-) -> Any:
-    """Windows along the dimension with `behind` ones behind it. Taps in the padding are left out instead of added."""
-    dim, rest = x.shape[-1 - behind], (slice(None),) * behind
-    # for each tap, its entries and the windows they belong to: all windows, or some
-    whole: list[tuple[Any, Any]] = []
-    cut: list[tuple[Any, Any]] = []
-    for tap in range(size):
-        offset = tap * dilation - span.before
-        first, end = max(0, -(offset // stride)), min(span.number, (dim - 1 - offset) // stride + 1)
-        if first < end:
-            entries = (..., slice(offset + first * stride, offset + (end - 1) * stride + 1, stride), *rest)
-            inside = (first, end) == (0, span.number)
-            (whole if inside else cut).append((entries, (..., slice(first, end), *rest)))
-    if not whole:
-        total = np.full((*x.shape[: -1 - behind], span.number, *x.shape[-behind:]), fill, x.dtype)
-    elif len(whole) == 1:
-        total = x[whole[0][0]].copy() if cut else x[whole[0][0]]
-    else:
-        total = ufunc(x[whole[0][0]], x[whole[1][0]])
-    for entries, windows in whole[2:] + cut:
-        ufunc(total[windows], x[entries], out=total[windows])
-    return total
-
-
 # ---- max -------------------------------------------------------------------------------------------------------------
-
-
-def _max_kernel(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
-    return _reduced(x, np.maximum, _lowest(x.dtype), size, windows, _along("max_pool", x, size, windows))
 
 
 def _max_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
@@ -118,51 +56,12 @@ def _max_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
     return Aval(_pooled("max_pool", "input", x, size, windows), x.dtype)
 
 
-def _tap_dtype(size: tuple[int, ...]) -> DType:
-    """The dtype of numbers of taps: small ones are compared faster."""
-    return uint8 if math.prod(size) < 256 else int32
-
-
-def _largest_tap_kernel(x: Any, largest: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
-    along = _along("max_pool", x, size, windows)
-    data = padded(x, along, _lowest(x.dtype))
-    # a tap of the padding must not win, not even where all entries are -inf
-    outside = None if data is x else padded(np.zeros((*x.shape[-1 - len(size) : -1], 1), bool), along, True)
-    # the number of the first tap that is not less than the largest entry is the number of taps before it
-    which, still = np.zeros(largest.shape, _tap_dtype(size).numpy), np.ones(largest.shape, bool)
-    for key in taps(size, windows, along):
-        less = data[key] < largest
-        if outside is not None:
-            less |= outside[key]
-        still &= less
-        which += still.view(np.uint8)
-    return which
-
-
 def _largest_tap_abstract(x: Aval, largest: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
-    return Aval(largest.shape, _tap_dtype(size))
-
-
-def _pick_kernel(x: Any, which: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
-    along = _along("max_pool", x, size, windows)
-    data = padded(x, along)
-    out, zero = np.zeros(which.shape, x.dtype), x.dtype.type(0)
-    for i, key in enumerate(taps(size, windows, along)):
-        out += np.where(which == i, data[key], zero)
-    return out
+    return Aval(largest.shape, kernels.tap_dtype(size))
 
 
 def _pick_abstract(x: Aval, which: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
     return Aval(which.shape, x.dtype)
-
-
-def _place_kernel(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
-    *space, channels = as_dims(sizes)[-1 - len(size) :]
-    along = spans("max_pool", space, size, windows)
-    out, zero = blank(ct.shape[: -1 - len(size)], space, channels, along, ct.dtype), ct.dtype.type(0)
-    for i, key in enumerate(taps(size, windows, along)):
-        out[key] += np.where(which == i, ct, zero)
-    return core(out, space, along)
 
 
 def _place_abstract(ct: Aval, which: Aval, sizes: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
@@ -179,7 +78,7 @@ def _aligned(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...]
 
 largest_tap_op = nondifferentiable(
     "largest_tap_op",
-    _largest_tap_kernel,
+    kernels.largest_tap,
     abstract=_largest_tap_abstract,
     batch=_aligned,
     args=("input", "largest"),
@@ -187,7 +86,7 @@ largest_tap_op = nondifferentiable(
 )
 pick_taps_op = linear(
     "pick_taps_op",
-    _pick_kernel,
+    kernels.pick,
     lambda ct, x, which, **params: place_taps_op(ct, which, shape(x), **params),
     _pick_abstract,
     _aligned,
@@ -197,7 +96,7 @@ pick_taps_op = linear(
 )
 place_taps_op = linear(
     "place_taps_op",
-    _place_kernel,
+    kernels.place,
     lambda ct, x, which, sizes, **params: pick_taps_op(ct, which, **params),
     _place_abstract,
     _aligned,
@@ -208,7 +107,7 @@ place_taps_op = linear(
 )
 max_pool_op = general(
     "max_pool_op",
-    _max_kernel,
+    kernels.largest,
     _max_abstract,
     vjp=(lambda ct, out, x, **params: place_taps_op(ct, largest_tap_op(x, out, **params), shape(x), **params),),
     jvp=(lambda t, out, x, **params: pick_taps_op(t, largest_tap_op(x, out, **params), **params),),
@@ -228,7 +127,7 @@ max_pool_op = general(
 
 def _position_kernel(which: Any, x: Any, *, size: tuple[int, ...], windows: Windows, dtype: DType, batch: bool) -> Any:
     rank = len(size)
-    along = _along("max_pool_with_argmax", x, size, windows)
+    along = kernels.along("max_pool_with_argmax", x, size, windows)
     flat: Any = 0
     for i, tap in enumerate(np.unravel_index(which, size)):
         starts = np.arange(along[i].number) * windows.strides[i] - along[i].before
@@ -295,45 +194,9 @@ def max_pool_with_argmax(
 # ---- average ---------------------------------------------------------------------------------------------------------
 
 
-def _per_window(space: Sequence[int], size: Sequence[int], windows: Windows, along: Sequence[Span], dtype: Any) -> Any:
-    """How many entries each window has: those of the padding do not count."""
-    total: Any = np.ones(1, dtype)
-    for i, (dim, taps_, s) in enumerate(zip(space, size, along, strict=True)):
-        at = np.arange(s.number)[:, None] * windows.strides[i] + np.arange(taps_) * windows.dilations[i] - s.before
-        inside = np.count_nonzero((at >= 0) & (at < dim), axis=1).astype(dtype)
-        total = total * inside.reshape((-1,) + (1,) * (len(size) - i))
-    return np.maximum(total, 1)
-
-
-def _wide(x: Any) -> Any:
-    """Half precision is summed in single precision."""
-    return x.astype(np.float32) if x.dtype == np.float16 else x
-
-
-def _average_kernel(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
-    along = _along("avg_pool", x, size, windows)
-    sums = _reduced(_wide(x), np.add, 0, size, windows, along)
-    entries = _per_window(x.shape[-1 - len(size) : -1], size, windows, along, sums.dtype)
-    return (sums / entries).astype(x.dtype, copy=False)
-
-
 def _average_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
     check_dtype("avg_pool", "input", x, FLOATING)
     return Aval(_pooled("avg_pool", "input", x, size, windows), x.dtype)
-
-
-def _average_back_kernel(ct: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
-    space = as_dims(sizes)[-1 - len(size) : -1]
-    along = spans("avg_pool", space, size, windows)
-    wide = _wide(ct)
-    out = wide / _per_window(space, size, windows, along, wide.dtype)
-    for i, (dim, s) in enumerate(zip(space, along, strict=True)):
-        at = out.ndim - 1 - len(size) + i
-        spread = np.zeros((*out.shape[:at], dim + s.before + s.behind, *out.shape[at + 1 :]), out.dtype)
-        for key in _along_one(i, size, windows, s):
-            spread[key] += out
-        out = spread
-    return core(out, space, along).astype(ct.dtype, copy=False)
 
 
 def _average_back_abstract(ct: Aval, sizes: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
@@ -342,7 +205,7 @@ def _average_back_abstract(ct: Aval, sizes: Aval, *, size: tuple[int, ...], wind
 
 avg_pool_op = linear(
     "avg_pool_op",
-    _average_kernel,
+    kernels.average,
     lambda ct, x, **params: avg_pool_back_op(ct, shape(x), **params),
     _average_abstract,
     over_images,
@@ -353,7 +216,7 @@ avg_pool_op = linear(
 )
 avg_pool_back_op = linear(
     "avg_pool_back_op",
-    _average_back_kernel,
+    kernels.average_back,
     lambda ct, x, sizes, **params: avg_pool_op(ct, **params),
     _average_back_abstract,
     over_images,

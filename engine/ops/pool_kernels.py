@@ -1,0 +1,252 @@
+"""The kernels of pooling (`engine.ops.pool` says what the operands are).
+
+The largest entries and the sums are found along one dimension after the other, in blocks that stay in the processor's
+cache, so that the data are read once and the results written once. `_Reads` says what a result needs along a
+dimension; the transpose of a sum is a sum too, with other reads.
+
+NumPy adds two arrays at full speed only along lines of memory. Where the lines of an operand are short, as with few
+channels and steps of two, its pixels are moved together first.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.dtypes import DType, int32, uint8
+from engine.ops.shape import as_dims
+from engine.ops.windows import Span, Windows, blank, check_rank, core, padded, spans, taps
+
+_BLOCK = 1 << 19
+"""How many numbers of the data are dealt with at a time."""
+_LINE = 128
+"""So many numbers beside each other make a line that is worth a loop of its own."""
+
+# ---- sums and extrema ------------------------------------------------------------------------------------------------
+
+
+class _Reads(NamedTuple):
+    """Of the results ``begin, begin + every, ...`` along a dimension, the i-th reads ``offset + i * stride``."""
+
+    begin: int
+    every: int
+    offsets: list[int]
+    stride: int
+
+
+def _of_windows(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[_Reads]:
+    """What windows read of the data along dimension i."""
+    offsets = [tap * windows.dilations[i] - span.before for tap in range(size[i])]
+    return [_Reads(0, 1, offsets, windows.strides[i])]
+
+
+def _of_data(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[_Reads]:
+    """The transpose: the windows that have a place of the data, which differ by the place's remainder."""
+    stride, dilation = windows.strides[i], windows.dilations[i]
+    reads = []
+    for begin in range(stride):
+        steps = [divmod(begin + span.before - tap * dilation, stride) for tap in reversed(range(size[i]))]
+        reads.append(_Reads(begin, stride, [offset for offset, remainder in steps if remainder == 0], 1))
+    return reads
+
+
+def _reduced(
+    x: Any, reads: Sequence[list[_Reads]], numbers: Sequence[int], ufunc: Any, fill: Any, before: Any, behind: Any
+) -> Any:
+    """What a ufunc makes of the entries that each result reads; `fill` if there are none.
+
+    Parameters
+    ----------
+    x : array, shape (*batch, *space, channels)
+    reads
+        For each spatial dimension.
+    numbers
+        The spatial dimensions of the result.
+    before, behind : array or None
+        What to divide the data by, and the result.
+    """
+    rank = len(numbers)
+    lead, space, channels = x.shape[: -1 - rank], x.shape[-1 - rank : -1], x.shape[-1]
+    images = np.ascontiguousarray(x).reshape(math.prod(lead), *space, channels)
+    out = np.empty((len(images), *numbers, channels), x.dtype)
+    each = channels * max(math.prod(space), math.prod(numbers))
+    some, rows = max(1, _BLOCK // max(1, each)), max(1, min(numbers[0], numbers[0] * _BLOCK // max(1, each)))
+    with np.errstate():
+        np.setbufsize(16)  # or else NumPy copies operands into buffers wherever lines are shorter than these
+        for i in range(0, len(images) if out.size else 0, some):
+            data = images[i : i + some] if before is None else images[i : i + some] / before
+            for j in range(0, numbers[0], rows):
+                result = out[i : i + some, j : j + rows]
+                _reduce_block(data, result, j, reads, ufunc, fill)
+                if behind is not None:
+                    np.divide(result, behind[j : j + rows], out=result)
+    return out.reshape(*lead, *numbers, channels)
+
+
+def _reduce_block(x: Any, out: Any, first: int, reads: Sequence[list[_Reads]], ufunc: Any, fill: Any) -> None:
+    """Along one dimension after the other; `out` begins with result `first` along the first one."""
+    rank = len(reads)
+    for i in range(rank):
+        last = i == rank - 1
+        made = out if last else np.empty((*out.shape[: 2 + i], *x.shape[2 + i :]), x.dtype)
+        for kind in reads[i]:
+            _reduce_along(x, made, 0 if i else first, rank - i, kind, ufunc, fill)
+        x = made
+
+
+def _reduce_along(x: Any, out: Any, first: int, behind: int, reads: _Reads, ufunc: Any, fill: Any) -> None:
+    """Along the dimension with `behind` ones behind it."""
+    rest = (slice(None),) * behind
+    skipped = max(0, -((reads.begin - first) // reads.every))
+    out = out[(..., slice(reads.begin + skipped * reads.every - first, None, reads.every), *rest)]
+    offsets = [offset + skipped * reads.stride for offset in reads.offsets]
+    pixels = math.prod(x.shape[-behind:])
+    for begin, end, inside in _runs(offsets, reads.stride, x.shape[-1 - behind], out.shape[-1 - behind]):
+        width = (end - begin - 1) * reads.stride + 1
+        entries = [x[(..., slice(offset, offset + width, reads.stride), *rest)] for offset in inside]
+        read = pixels * (end - begin) if reads.stride == 1 else pixels
+        written = pixels * (end - begin) if reads.every == 1 else pixels
+        _combine(entries, out[(..., slice(begin, end), *rest)], ufunc, fill, read >= _LINE, written >= _LINE)
+
+
+def _runs(offsets: Sequence[int], stride: int, dim: int, number: int) -> Iterator[tuple[int, int, list[int]]]:
+    """Neighbouring results that read the same offsets, and these, from the first of the results on.
+
+    They are all of them in the middle, and fewer near the ends, where an offset points into the padding.
+    """
+    reach = [(-(offset // stride), (dim - 1 - offset) // stride + 1) for offset in offsets]
+    ends = {0, number} | {min(max(end, 0), number) for pair in reach for end in pair}
+    for begin, end in itertools.pairwise(sorted(ends)):
+        inside = [o + begin * stride for o, (a, b) in zip(offsets, reach, strict=True) if a <= begin and end <= b]
+        yield begin, end, inside
+
+
+def _combine(entries: list[Any], out: Any, ufunc: Any, fill: Any, long_reads: bool, long_writes: bool) -> None:
+    """Put what a ufunc makes of several arrays into `out`; the flags tell where the lines of memory are long."""
+    if not entries:
+        out[...] = fill
+    elif len(entries) == 1:
+        _move(entries[0], out)
+    else:
+        total = out if long_writes or out.flags.c_contiguous else np.empty(out.shape, out.dtype)
+        lines = entries if long_reads else map(_compact, entries)
+        following = iter(lines)
+        ufunc(next(following), next(following), out=total)
+        for other in following:
+            ufunc(total, other, out=total)
+        if total is not out:
+            _move(total, out)
+
+
+def _compact(x: Any) -> Any:
+    out = np.empty(x.shape, x.dtype)
+    _move(x, out)
+    return out
+
+
+def _move(x: Any, out: Any) -> None:
+    """Copy pixel by pixel, which is faster than number by number."""
+    pixel = np.dtype((np.void, x.itemsize * x.shape[-1]))
+    np.copyto(out.view(pixel), x.view(pixel))
+
+
+# ---- max -------------------------------------------------------------------------------------------------------------
+
+
+def along(name: str, x: Any, size: tuple[int, ...], windows: Windows) -> list[Span]:
+    """The windows over each spatial dimension of data."""
+    check_rank(x, len(size))
+    return spans(name, x.shape[-1 - len(size) : -1], size, windows)
+
+
+def _lowest(dtype: Any) -> Any:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def largest(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+    """The largest entry of each window."""
+    places = along("max_pool", x, size, windows)
+    reads = [_of_windows(i, size, windows, span) for i, span in enumerate(places)]
+    return _reduced(x, reads, [s.number for s in places], np.maximum, _lowest(x.dtype), None, None)
+
+
+def tap_dtype(size: tuple[int, ...]) -> DType:
+    """The dtype of numbers of taps: small ones are compared faster."""
+    return uint8 if math.prod(size) < 256 else int32
+
+
+def largest_tap(x: Any, maximum: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+    """Which tap of each window has the largest entry."""
+    places = along("max_pool", x, size, windows)
+    data = padded(x, places, _lowest(x.dtype))
+    # a tap of the padding must not win, not even where all entries are -inf
+    outside = None if data is x else padded(np.zeros((*x.shape[-1 - len(size) : -1], 1), bool), places, True)
+    # the number of the first tap that is not less than the largest entry is the number of taps before it
+    which, still = np.zeros(maximum.shape, tap_dtype(size).numpy), np.ones(maximum.shape, bool)
+    for key in taps(size, windows, places):
+        less = data[key] < maximum
+        if outside is not None:
+            less |= outside[key]
+        still &= less
+        which += still.view(np.uint8)
+    return which
+
+
+def pick(x: Any, which: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+    """The entry at the given tap of each window."""
+    places = along("max_pool", x, size, windows)
+    data = padded(x, places)
+    out, zero = np.zeros(which.shape, x.dtype), x.dtype.type(0)
+    for i, key in enumerate(taps(size, windows, places)):
+        out += np.where(which == i, data[key], zero)
+    return out
+
+
+def place(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+    """`ct` added up at the given tap of each window, in data of the shape `sizes`."""
+    *space, channels = as_dims(sizes)[-1 - len(size) :]
+    places = spans("max_pool", space, size, windows)
+    out, zero = blank(ct.shape[: -1 - len(size)], space, channels, places, ct.dtype), ct.dtype.type(0)
+    for i, key in enumerate(taps(size, windows, places)):
+        out[key] += np.where(which == i, ct, zero)
+    return core(out, space, places)
+
+
+# ---- average ---------------------------------------------------------------------------------------------------------
+
+
+def _per_window(dims: Sequence[int], size: Sequence[int], windows: Windows, along: Sequence[Span], dtype: Any) -> Any:
+    """How many entries each window has in data of shape ``(*space, channels)``: those of the padding do not count."""
+    rank = len(size)
+    total: Any = np.ones((*[s.number for s in along], dims[-1]), dtype)
+    for i, (dim, taps_, s) in enumerate(zip(dims[:-1], size, along, strict=True)):
+        at = np.arange(s.number)[:, None] * windows.strides[i] + np.arange(taps_) * windows.dilations[i] - s.before
+        inside = np.count_nonzero((at >= 0) & (at < dim), axis=1).astype(dtype)
+        total *= np.maximum(inside, 1).reshape((-1,) + (1,) * (rank - i))
+    return total
+
+
+def _wide(x: Any) -> Any:
+    """Half precision is summed in single precision."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x
+
+
+def average(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+    """The mean of each window."""
+    places, data = along("avg_pool", x, size, windows), _wide(x)
+    reads = [_of_windows(i, size, windows, span) for i, span in enumerate(places)]
+    count = _per_window(x.shape[-1 - len(size) :], size, windows, places, data.dtype)
+    return _reduced(data, reads, [s.number for s in places], np.add, 0, None, count).astype(x.dtype, copy=False)
+
+
+def average_back(ct: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+    """A share of `ct` for every entry of a window, added up in data of the shape `sizes`."""
+    dims, wide = as_dims(sizes)[-1 - len(size) :], _wide(ct)
+    places = spans("avg_pool", dims[:-1], size, windows)
+    reads = [_of_data(i, size, windows, span) for i, span in enumerate(places)]
+    count = _per_window(dims, size, windows, places, wide.dtype)
+    return _reduced(wide, reads, dims[:-1], np.add, 0, count, None).astype(ct.dtype, copy=False)
