@@ -27,7 +27,7 @@ from engine.jacobian.rows import coupling, culprit
 from engine.op import Node
 from engine.ops.checked import checked_op
 from engine.tape import paused
-from engine.trace import Trace, constant_value
+from engine.trace import Symbol, Trace, constant_value
 from engine.value import Value, aval_of, dtype_of, known_shape, shape_of
 
 
@@ -57,7 +57,14 @@ def checked_rows(x: Any, nodes: Sequence[Node], target: Any, source: Any) -> Any
     Where structure tells, nothing is left to be checked; else the numbers decide whenever `x` is computed.
     """
     rows = known_shape(source, "batch_jacobian")[0]
-    if rows < 2 or coupling(nodes, source, target, constant_value) is None:
+    used: list[Any] = []
+
+    def contents(value: Any) -> Any:
+        used.append(value)
+        return constant_value(value)
+
+    if rows < 2 or coupling(nodes, source, target, contents) is None:
+        x.trace.rely([value for value in used if isinstance(value, Symbol)], [x])
         return x
     values, tangents = _pushed(nodes, target, source)
     return checked_op(x, *tangents, check=RowsCheck(nodes, values, rows)) if values else x

@@ -156,6 +156,12 @@ class Trace:
         """A node whose value is given from outside."""
         return self.append(placeholder, (), {"dtype": aval.dtype, "shape": aval.shape}, (aval,), name=name)[0]
 
+    def rely(self, on: Sequence[Any], results: Sequence[Any]) -> None:
+        """Note that `results` are right only for the contents that the values `on` are known to have.
+
+        A trace in which something else can be given in place of constants keeps this in mind.
+        """
+
     def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Any:
         """Apply a Python operator. A trace with names may name the result after it."""
         return function(*operands)

@@ -10,9 +10,11 @@ from typing import Any
 
 from engine.aval import Aval
 from engine.eager import EagerTensor
+from engine.errors import InvalidArgumentError
 from engine.kinds import nondifferentiable
 from engine.op import Node, Op
-from engine.trace import Symbol, Trace
+from engine.symbolic import ancestors
+from engine.trace import Symbol, Trace, constant_value, placeholder
 from engine.value import Value
 from graph_api.defaults import stacks
 from graph_api.overrides import apply_overridden, checked_map
@@ -56,6 +58,7 @@ class Graph(Trace):
         self.flow_assignments = 0
         self.variable_store: dict[str, Any] = {}
         self._overrides: dict[str, str] = {}
+        self._relied: list[tuple[list[Any], list[Any]]] = []
 
     # ---- nodes -------------------------------------------------------------------------------------------------------
 
@@ -77,6 +80,24 @@ class Graph(Trace):
             return super().capture(x, dtype, name)
         with self.control_dependencies(None):
             return super().capture(x, dtype, name)
+
+    def rely(self, on: Sequence[Any], results: Sequence[Any]) -> None:
+        """Note that `results` are right only for the contents that the values `on` are known to have."""
+        if on:
+            self._relied.append((list(on), [r for r in results if isinstance(r, Symbol)]))
+
+    def check_fed(self, fed: Sequence[Any], nodes: Sequence[Node]) -> None:
+        """Raise if a value is fed in place of a constant on whose contents something computed by `nodes` relies."""
+        constants = {id(t.node): t for t in fed if t.node.op is not placeholder and constant_value(t) is not None}
+        needed = {id(node) for node in nodes} if constants else set()
+        for on, results in self._relied if constants else ():
+            if any(id(r.node) in needed for r in results):
+                for node in ancestors(on):
+                    if id(node) in constants:
+                        raise InvalidArgumentError(
+                            f"Session.run: the constant {constants[id(node)]!r} cannot be fed here: a Jacobian was "
+                            f"planned for its contents. Make it a placeholder_with_default"
+                        )
 
     def rename(self, operation: Operation, name: str) -> None:
         """Give an operation made just now another name, which must be free; the old one is free again."""

@@ -196,6 +196,7 @@ class Session:
         for node in nodes:
             if node.op is placeholder and id(node.outputs[0]) not in fed:
                 raise _unfed(node)
+        self.graph.check_fed(feeds, nodes)
         program, reads, assigned = lower(
             nodes,
             [(t, aval_of_array(v)) for t, v in zip(feeds, values, strict=True)],

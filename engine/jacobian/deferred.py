@@ -70,7 +70,12 @@ class PathCopy:
         number = path.slots
         self.avals = [aval_of(x) for x in path.values]
         self.sources, self.targets = path.sources, path.targets
-        self.constants = {k: x.node.params["value"] for k, x in enumerate(path.values) if x.node.op is constant}
+        # shapes and indices, by which it is planned
+        self.constants = {
+            k: x.node.params["value"]
+            for k, x in enumerate(path.values)
+            if x.node.op is constant and dtype_of(x).is_integer
+        }
         self.taken = [k for k in range(len(path.values)) if k not in self.constants]
         self.nodes = [
             (
@@ -154,7 +159,9 @@ def _applied(recipe: Callable[..., _OnPath], path: Path, *more: Any) -> Sequence
     """The results of a recipe for a path, as symbols."""
     closed = with_closed_rules(path)
     made = recipe(closed, *more)
-    return deferred_op(*[readable(closed, closed.values[k]) for k in made.copy.taken], recipe=made)
+    found = deferred_op(*[readable(closed, closed.values[k]) for k in made.copy.taken], recipe=made)
+    found[0].trace.rely([closed.values[k] for k in made.copy.constants], found)
+    return found
 
 
 def readable(path: Path, x: Any) -> Any:

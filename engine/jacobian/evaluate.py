@@ -44,7 +44,16 @@ def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
         Matrices of shape (target's size, source's size); for a `Scattered` block of a plan for sparse results the
         numbers alone, in CSR order. None for a block that is zero.
     """
-    return placed(plan, path, [joined(parts(plan, path, number)) for number in range(len(plan.passes))])
+    blocks = placed(plan, path, [joined(parts(plan, path, number)) for number in range(len(plan.passes))])
+    note_contents(plan, path, blocks)
+    return blocks
+
+
+def note_contents(plan: Plan, path: Path, blocks: list[list[Any]]) -> None:
+    """Tell the trace, if there is one, that the blocks are right only for the contents that the plan was made for."""
+    results = [b for row in blocks for b in row if isinstance(b, Symbol)]
+    if results:
+        results[0].trace.rely([x for x in map(path.values.__getitem__, plan.used) if isinstance(x, Symbol)], results)
 
 
 def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[list[Any]]:

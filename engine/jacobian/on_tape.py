@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import aslinearoperator
 
 from engine import nest
 from engine.aval import format_shape
@@ -18,8 +16,9 @@ from engine.errors import InvalidArgumentError, ShapeError
 from engine.forward import forward
 from engine.jacobian.bound import bound
 from engine.jacobian.compiled import Compiled
+from engine.jacobian.deferred import batch_jacobian as checked_rowwise
 from engine.jacobian.evaluate import evaluate
-from engine.jacobian.operator import JacobianOperator, symbolic_operator
+from engine.jacobian.operator import JacobianOperator, end_of, symbolic_operator, zero_operator
 from engine.jacobian.parallel import check_executor
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
@@ -197,7 +196,8 @@ class TapeDerivatives:
                     what, values = self._compiled([one], [wanted], options, compiled_rowwise)
                     ((found,),) = what(values)
                 else:
-                    found = rowwise(Path(self._tape.nodes, [wanted], [one]), mode)
+                    path = Path(self._tape.nodes, [wanted], [one])
+                    found = checked_rowwise(path, mode) if isinstance(one, Symbol) else rowwise(path, mode)
         full = shape + source_shape[1:]
         zeros = np.zeros(full, dtype_of(source).numpy)
         return _wrapped(zeros if found is None else reshape(found, full))
@@ -420,13 +420,13 @@ class TapeDerivatives:
 
     def _operator(self, target: Any, source: Any, policy: UnconnectedGradients) -> Any:
         if not (self._usable(source) and self._usable(target)):
-            return _no_operator(target, source, policy)
+            return None if policy is UnconnectedGradients.NONE else zero_operator(target, source)
         if isinstance(target, Symbol):
             return symbolic_operator(Path(self._tape.nodes, [source], [target]))
         push, pull = (self._compiled([target], [source], Options(), make) for make in (compiled_push, compiled_pull))
         if push[0].results[0][0] is None:
-            return _no_operator(target, source, policy)
-        return JacobianOperator(push, pull, _end(target), _end(source))
+            return None if policy is UnconnectedGradients.NONE else zero_operator(target, source)
+        return JacobianOperator(push, pull, end_of(target), end_of(source))
 
     def _hessian_operator(self, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
         if len(flat) != 1:
@@ -436,7 +436,7 @@ class TapeDerivatives:
             nodes, gradients = self._gradients(targets, [source])
             return symbolic_operator(Path(nodes, [source], gradients), symmetric=True)
         walk = self._compiled(targets, [source], Options(), compiled_product)
-        return JacobianOperator(walk, walk, _end(source), _end(source))
+        return JacobianOperator(walk, walk, end_of(source), end_of(source))
 
 
 def _pattern(name: str, sparsity: Any, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
@@ -466,19 +466,6 @@ def _like(flat: Sequence[Any], given: Any, name: str, argument: str) -> list[Any
             )
         results.append(v)
     return results
-
-
-def _end(x: Any) -> tuple[tuple[int, ...], Any]:
-    """Shape and dtype of a target or source."""
-    return known_shape(x, "jacobian"), dtype_of(x).numpy
-
-
-def _no_operator(target: Any, source: Any, policy: UnconnectedGradients) -> Any:
-    """What stands for the operator of a source that the target does not depend on."""
-    if policy is UnconnectedGradients.NONE:
-        return None
-    (shape, _), (source_shape, dtype) = _end(target), _end(source)
-    return aslinearoperator(sparse.csr_array((math.prod(shape), math.prod(source_shape)), dtype=dtype))
 
 
 def _finished(values: Any, block: Any, target: Any, source: Any, format: str, policy: UnconnectedGradients) -> Any:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from engine.aval import Aval
 from engine.composite import Composite
+from engine.errors import InvalidArgumentError
 from engine.forward import forward
 from engine.jacobian.deferred import PathCopy, is_known, readable, with_closed_rules
 from engine.jacobian.path import Path
@@ -21,7 +23,7 @@ from engine.ops.deferred import Recipe
 from engine.reverse import reverse
 from engine.subtrace import SubTrace
 from engine.tape import paused
-from engine.value import aval_of, dtype_of
+from engine.value import aval_of, dtype_of, known_shape
 
 Walk = tuple[Callable[..., Any], Sequence[Any]]
 """A function of some values and a vector, which gives ``[[product]]``, and these values."""
@@ -67,6 +69,17 @@ class JacobianOperator(LinearOperator):
         what, values = walk
         ((found,),) = what(values, x.astype(dtype, copy=False).reshape(shape))
         return np.zeros(math.prod(end[0]), end[1]) if found is None else np.asarray(found).reshape(-1)
+
+
+def end_of(x: Any) -> End:
+    """Shape and dtype of a target or source."""
+    return known_shape(x, "jacobian"), dtype_of(x).numpy
+
+
+def zero_operator(target: Any, source: Any) -> LinearOperator:
+    """What stands for the operator of a source that the target does not depend on."""
+    (shape, _), (source_shape, dtype) = end_of(target), end_of(source)
+    return aslinearoperator(sparse.csr_array((math.prod(shape), math.prod(source_shape)), dtype=dtype))
 
 
 def _is_complex(dtype: Any) -> bool:
@@ -133,11 +146,17 @@ class LateOperator(SymbolicOperator):
         self._copy = PathCopy(path)
         directions = ["forward"] if symmetric else ["forward", "reverse"]
         self._recipes = [_Walk(self._copy, direction) for direction in directions]
-        self._values = [readable(path, path.values[slot]) for slot in self._copy.taken]
+        self._values = [readable(path, path.values[slot]) for slot in (*self._copy.taken, *self._copy.constants)]
 
     def rebuilt(self, components: Sequence[Any]) -> JacobianOperator:
         """The operator at these values."""
-        arrays = {**self._copy.constants, **dict(zip(self._copy.taken, components, strict=True))}
+        arrays = dict(zip((*self._copy.taken, *self._copy.constants), components, strict=True))
+        if not all(np.array_equal(arrays[k], known) for k, known in self._copy.constants.items()):
+            raise InvalidArgumentError(
+                "jacobian: an integer constant cannot be fed if the operator's shapes are not known beforehand; make "
+                "it a placeholder_with_default"
+            )
+        components = components[: len(self._copy.taken)]
         target, source = (
             (np.shape(arrays[k]), np.asarray(arrays[k]).dtype) for k in (*self._copy.targets, *self._copy.sources)
         )

@@ -22,7 +22,7 @@ from numpy.lib.array_utils import byte_bounds
 from engine.aval import Aval
 from engine.errors import InvalidArgumentError, UnimplementedError
 from engine.jacobian.compiled import Compiled, Mirror, numbered
-from engine.jacobian.evaluate import joined, parts, placed
+from engine.jacobian.evaluate import joined, note_contents, parts, placed
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
 from engine.kinds import PerOperand, general
@@ -240,7 +240,9 @@ def spread_blocks(plan: Plan, path: Path, executor: Executor) -> list[list[Any]]
     """The blocks as values: symbols of a graph if the path is one's, computed by the executor when they are fetched."""
     what = spread(spread_over(executor).split(plan), path)
     out = spread_op(*[path.values[slot] for slot in what.arguments], what=what, executor=executor)
-    return [[None if k is None else out[k] for k in row] for row in what.results]
+    blocks = [[None if k is None else out[k] for k in row] for row in what.results]
+    note_contents(plan, path, blocks)
+    return blocks
 
 
 def _abstract(*values: Aval, what: Spread, executor: Executor) -> tuple[Aval, ...]:

@@ -152,3 +152,20 @@ def test_the_check_pickles() -> None:
     bad = [np.ones((6, 6, *value.aval.shape[1:])) for value in check.values]
     with pytest.raises(ValueError, match="couples the 6 rows"):
         pickle.loads(pickle.dumps(check))(*bad)
+
+
+def on_tape_over_graph(x: Any, fn: Function) -> Any:
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = fn(tf, x)
+    return tape.batch_jacobian(y, x)
+
+
+@pytest.mark.parametrize("fn", ROWWISE)
+def test_a_tape_over_a_graph_checks_too(fn: Function) -> None:
+    for coupled, op in (COUPLED[1], COUPLED[3]):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.placeholder(tf.float64, X.shape)
+            with pytest.raises(ValueError, match=rf"rows of the target are not independent: the op `({op})`"):
+                session.run(on_tape_over_graph(x, coupled), {x: X})
+            np.testing.assert_allclose(session.run(on_tape_over_graph(x, fn), {x: X}), on_tape(fn), rtol=1e-12)
