@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.jacobians import Runner, recorded
 from bench.measure import interleaved
 from bench.problems import Problem, Values
+from bench.problems.problem import Kind
 from engine.aval import Aval
 from engine.jacobian.compiled import Mirror
 from engine.jacobian.evaluate import joined, parts, placed
@@ -59,11 +61,15 @@ class Halves:
 
 def halves(problem: Problem, values: Values) -> Halves:
     """The halves by the plan that ``auto`` makes."""
-    tape, y, sources = recorded(problem, values)
-    path = Path(tape._tape.nodes, sources, [y])
+    return halves_of(*recorded(problem, values), problem.kind, Options(values_only=problem.format == "csr"))
+
+
+def halves_of(tape: Any, target: Any, sources: Sequence[Any], kind: Kind, options: Options) -> Halves:
+    """The halves of a Jacobian, a Hessian or a batch Jacobian of what a tape recorded."""
+    path = Path(tape._tape.nodes, sources, [target])
     mirror = Mirror(path)
     with paused():
-        swept, given, blocks = _made(problem, mirror)
+        swept, given, blocks = _made(mirror, kind, options)
     sweeps, slots = mirror.lowered(swept)
     arrays = [array_of(path.values[slot]) for slot in slots]
     if not given:
@@ -95,13 +101,13 @@ def _dims(aval: Aval) -> list[int]:
     return [d for d in aval.shape or () if d is not None]
 
 
-def _made(problem: Problem, mirror: Mirror) -> tuple[list[Any], list[Any], list[Any]]:
+def _made(mirror: Mirror, kind: Kind, options: Options) -> tuple[list[Any], list[Any], list[Any]]:
     """What the sweeps give; symbols that stand for it; and the blocks, made of these."""
-    if problem.kind == "batch_jacobian":
-        return [rowwise(mirror.path, "auto")], [], []
-    second = problem.kind == "hessian"
+    if kind == "batch_jacobian":
+        return [rowwise(mirror.path, options.mode)], [], []
+    second = kind == "hessian"
     path = _gradient(mirror)[2] if second else mirror.path
-    plan = plan_for(path, Options(values_only=problem.format == "csr", symmetric=second))
+    plan = plan_for(path, replace(options, symmetric=second))
     results = [joined(parts(plan, path, number)) for number in range(len(plan.passes))]
     stand_ins = [[mirror.trace.placeholder(aval_of(x)) for x in of] for of in results]
     blocks = placed(plan, path, stand_ins)

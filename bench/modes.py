@@ -6,8 +6,9 @@ import inspect
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,21 +18,26 @@ import numpy as np
 import graph_api
 import tape_api
 from bench.digits import same_bits
+from bench.division import Halves, halves_of
+from bench.jacobians import afresh
 from bench.measure import Measurement, as_json, interleaved, peak_bytes
 from bench.page import table
 from bench.plots import Dot, dots, styles
 from bench.text import DASH, amount, as_text, duration, times
 from engine import nest
+from engine.jacobian.plan import Options
+from engine.value import Value
 
 HEAD = ("", "graph", "tape", "tape / graph")
 MODES = ("graph", "tape")
 FUNCTION, DERIVATIVE = "function", "derivative"
+PARTS = ("sweeps", "scatter")
 
 
 def compare_modes(
     fn: Callable[..., Any],
     *args: Any,
-    sources: Sequence[int] | None = None,
+    sources: int | Sequence[int] | None = None,
     derivative: str = "auto",
     seconds: float = 1.0,
     **options: Any,
@@ -45,9 +51,11 @@ def compare_modes(
         `graph_api` or `tape_api` for `tf`; otherwise as ``fn(*tensors)``, and then it uses operators and NumPy's
         functions only.
         Without side effects: it is called many times.
-    *args : array, number, or list, tuple or dict of these
-        What to call it with. As in ``tf.constant``, numbers without a dtype become float32; arrays keep theirs.
-    sources : sequence of int, optional
+    *args : anything
+        What to call it with. Arrays, tensors, floats and lists of floats become tensors, as by ``tf.constant``: what
+        has no dtype becomes float32. So do those in lists, tuples and dicts. All else is passed as it is: a Python int
+        stays one.
+    sources : int or sequence of int, optional
         Which of `args` to differentiate with respect to; by default all that hold floating-point or complex numbers.
     derivative : str
         ``"gradient"`` (of the sum of the elements), ``"jacobian"``, or ``"auto"``: the gradient of a scalar, else the
@@ -68,6 +76,8 @@ def compare_modes(
         If the modes differ in any bit of the value or of a derivative.
     ValueError, TypeError
         If there is nothing to differentiate, or `fn` does not return one tensor.
+    Exception
+        Whatever `fn` raises, with a note that says in which mode.
 
     Examples
     --------
@@ -80,25 +90,42 @@ def compare_modes(
     firsts: dict[tuple[str, str], float] = {}
     sides: dict[str, _Side] = {}
     for mode, make in (("graph", _graph_side), ("tape", _tape_side)):
-        sides[mode] = make(program)
-        for what, call in sides[mode].calls.items():
-            start = time.perf_counter()
-            sides[mode].results[what] = call()
-            firsts[mode, what] = time.perf_counter() - start
+        # a plan made for one mode serves the other too, but each first call shall be one
+        with afresh(), _noted(program.name, mode):
+            sides[mode] = make(program)
+            for what, call in sides[mode].calls.items():
+                start = time.perf_counter()
+                sides[mode].results[what] = call()
+                firsts[mode, what] = time.perf_counter() - start
     _assert_same_bits(sides["graph"].results, sides["tape"].results)
+    for _ in range(3):
+        # a recording that was seen a few times is compiled
+        sides["tape"].calls[DERIVATIVE]()
     calls = {f"{mode} {what}": call for mode in MODES for what, call in sides[mode].calls.items()}
     rounds = interleaved(calls, seconds)
-    peaks = {mode: peak_bytes(sides[mode].calls[DERIVATIVE]) for mode in MODES}
+    halves = program.halves()
     return ModeComparison(
         program.name,
         program.derivative,
         {mode: sides[mode].built for mode in MODES},
         {mode: firsts[mode, DERIVATIVE] for mode in MODES},
         {mode: {what: rounds[f"{mode} {what}"] for what in (FUNCTION, DERIVATIVE)} for mode in MODES},
-        peaks,
+        {mode: peak_bytes(sides[mode].calls[DERIVATIVE]) for mode in MODES},
         sides["tape"].results[DERIVATIVE],
         program.ops,
+        {mode: halves.shares(sides[mode].calls[DERIVATIVE], seconds / 4) for mode in MODES} if halves else {},
     )
+
+
+@contextmanager
+def _noted(name: str, mode: str) -> Iterator[None]:
+    """Say in which mode an error arose."""
+    try:
+        yield
+    except Exception as error:
+        without_values = ", where tensors have no values while the function runs" if mode == "graph" else ""
+        error.add_note(f"compare_modes: {name} was called in {mode} mode{without_values}")
+        raise
 
 
 @dataclass(frozen=True)
@@ -124,6 +151,8 @@ class ModeComparison:
         The derivative with respect to each source; None for one that the function does not depend on.
     ops : int
         Of how many operations the function is made.
+    shares : dict
+        Per mode, of a Jacobian's later call, the shares that are ``"sweeps"`` and ``"scatter"`` (`bench.division`).
     """
 
     name: str
@@ -134,6 +163,7 @@ class ModeComparison:
     peak: dict[str, int]
     result: list[Any]
     ops: int
+    shares: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def later(self, mode: str, what: str = DERIVATIVE) -> float:
         """Median seconds of a later call."""
@@ -154,12 +184,17 @@ class ModeComparison:
 
     def rows(self) -> list[tuple[str, ...]]:
         """The cells of the table, without its head."""
+        divided: list[tuple[str, dict[str, float | None], Callable[[float | None], str]]] = [
+            (f"of that, {part}", {m: self.later(m) * self.shares[m].get(part, 0.0) for m in MODES}, duration)
+            for part in (PARTS if self.shares else ())
+        ]
         per_mode: list[tuple[str, dict[str, float | None], Callable[[float | None], str]]] = [
             ("build the function", {m: self.built[m][0] or None for m in MODES}, duration),
             (f"build the {self.derivative}", {m: self.built[m][1] or None for m in MODES}, duration),
             ("first run", dict(self.first), duration),
             ("first call in all", {m: self.whole_first(m) for m in MODES}, duration),
             ("later call (median)", {m: self.later(m) for m in MODES}, duration),
+            *divided,
             ("the function alone (median)", {m: self.later(m, FUNCTION) for m in MODES}, duration),
             ("later call by function alone", {m: self.later(m) / self.later(m, FUNCTION) for m in MODES}, times),
             ("memory at most", dict(self.peak), amount),
@@ -187,9 +222,13 @@ class ModeComparison:
         if ratio >= 1.1:
             more = self.later("tape") - self.later("graph")
             running = min(more, max(0.0, self.later("tape", FUNCTION) - self.later("graph", FUNCTION)))
+            ops = f"{self.ops:,} operation" + "s" * (self.ops != 1)
             said.append(
                 f"Of the {duration(more)} that the tape takes longer, {duration(running)} go into running the function "
-                f"op by op ({self.ops:,} of them), the rest into recording and differentiating them again at each call."
+                f"op by op ({ops}), the rest into recording it and differentiating the recording at each call."
+                if running > 0.01 * more
+                else f"The {duration(more)} that the tape takes longer go into recording the function ({ops}) and "
+                f"differentiating the recording at each call."
             )
         return said
 
@@ -208,7 +247,9 @@ class ModeComparison:
         )
         figure = dots(title, found, styles(MODES), "milliseconds (logarithmic; lines: the middle half of the rounds)")
         words = " ".join(escape(s) for s in self.findings())
-        return f"<div>{figure}{table(HEAD, self.rows())}<p>{words}</p></div>"
+        # the figure is made for a white ground; notebooks may have a dark one
+        look = "background: white; color: #222; padding: 8px"
+        return f'<div style="{look}">{figure}{table(HEAD, self.rows())}<p>{words}</p></div>'
 
     def to_json(self, path: Path | str | None = None) -> str:
         """The measurements as pytest-benchmark's JSON, also written to `path` if given (needs pytest-benchmark)."""
@@ -219,6 +260,7 @@ class ModeComparison:
                 first = self.first[mode]
                 if what == DERIVATIVE:
                     stages = dict(zip(("trace", "plan"), self.built[mode], strict=True))
+                    stages |= {part: share * self.later(mode) for part, share in self.shares.get(mode, {}).items()}
                     facts |= {"method": "auto", "peak_bytes": self.peak[mode], "stages": stages}
                     facts["j_over_f"] = self.later(mode) / self.later(mode, FUNCTION)
                     first = self.whole_first(mode)
@@ -243,39 +285,116 @@ class _Program:
     """The function with what it is called with, for either front end."""
 
     def __init__(
-        self, fn: Callable[..., Any], args: Sequence[Any], sources: Sequence[int] | None, derivative: str, options: Any
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        sources: int | Sequence[int] | None,
+        derivative: str,
+        options: dict[str, Any],
     ) -> None:
+        if not callable(fn):
+            raise TypeError(f"compare_modes: the first argument must be a function, got {type(fn).__name__}")
         if derivative not in ("auto", "gradient", "jacobian"):
             raise ValueError(f'compare_modes: derivative must be "auto", "gradient" or "jacobian", got {derivative!r}')
         self.fn = fn
         self.name = getattr(fn, "__name__", type(fn).__name__).replace("<lambda>", "a lambda")
         self.ops = 0
-        self.structure = list(args)
-        self.arrays = [tape_api.constant(leaf).numpy() for leaf in nest.flatten(self.structure)]
         self.options = options
-        owners = [i for i, arg in enumerate(args) for _ in nest.flatten(arg)]
-        asked = range(len(args)) if sources is None else sources
-        self.sources = [
-            k
-            for k, (a, owner) in enumerate(zip(self.arrays, owners, strict=True))
-            if owner in asked and a.dtype.kind in "fc"
-        ]
-        if not self.sources:
+        self.structure = [_joined(arg) for arg in args]
+        self.leaves = nest.flatten(self.structure)
+        owners = [i for i, arg in enumerate(self.structure) for _ in nest.flatten(arg)]
+        self.places = [k for k, leaf in enumerate(self.leaves) if _becomes_tensor(leaf)]
+        self.arrays = [_array(self.leaves[k], owners[k]) for k in self.places]
+        self.sources = self._sources(sources, [owners[k] for k in self.places])
+        self._wants_namespace = _first_parameter(fn) == "tf"
+        with _noted(self.name, "tape"):
+            tape, target, _ = self.recorded()
+        if id(target) not in tape._tape.tracked or not target.dtype.is_differentiable:
+            raise ValueError(
+                f"compare_modes: nothing to differentiate: what {self.name} returns ({target.dtype.name}) "
+                f"does not depend on its sources in a differentiable way"
+            )
+        scalar = len(target.shape) == 0
+        self.derivative = derivative if derivative != "auto" else "gradient" if scalar else "jacobian"
+        if options and self.derivative == "gradient":
+            raise TypeError(f"compare_modes: {', '.join(options)}: options are for Jacobians, and this is a gradient")
+        if options.get("format") == "operator":
+            raise ValueError('compare_modes: format="operator" computes nothing that could be compared')
+
+    def _sources(self, asked: int | Sequence[int] | None, owners: Sequence[int]) -> list[int]:
+        """Which of the arrays to differentiate with respect to."""
+        count = len(self.structure)
+        wanted = range(count) if asked is None else [asked] if isinstance(asked, int) else list(asked)
+        for i in wanted:
+            if not 0 <= i < count:
+                raise ValueError(f"compare_modes: sources: there is no argument {i}; there are {count}, from 0 on")
+        found = [k for k, i in enumerate(owners) if i in wanted and self.arrays[k].dtype.kind in "fc"]
+        if not found:
             raise ValueError(
                 "compare_modes: nothing to differentiate: no source holds floating-point or complex numbers"
             )
-        self._wants_namespace = _first_parameter(fn) == "tf"
-        target = self(tape_api, [tape_api.constant(a) for a in self.arrays])
-        scalar = len(target.shape) == 0
-        self.derivative = derivative if derivative != "auto" else "gradient" if scalar else "jacobian"
+        return found
+
+    def recorded(self) -> tuple[Any, Any, list[Any]]:
+        """A tape on which the function was recorded, its target, the sources."""
+        tensors = [tape_api.constant(a) for a in self.arrays]
+        sources = [tensors[k] for k in self.sources]
+        return *self.recorded_from(tensors, sources), sources
+
+    def recorded_from(self, tensors: Sequence[Any], sources: Sequence[Any]) -> tuple[Any, Any]:
+        """The same of tensors that are there already, without the sources."""
+        with tape_api.GradientTape() as tape:
+            tape.watch(sources)
+            return tape, self(tape_api, tensors)
+
+    def halves(self) -> Halves | None:
+        """What the Jacobian consists of, if it is one that the planner finds by itself."""
+        if self.derivative != "jacobian" or not set(self.options) <= {"mode", "format"}:
+            return None
+        sparse = self.options.get("format", "dense") != "dense"
+        return halves_of(*self.recorded(), "jacobian", Options(self.options.get("mode", "auto"), values_only=sparse))
 
     def __call__(self, tf: Any, tensors: Sequence[Any]) -> Any:
-        """The target, from the leaves of the arguments."""
-        arguments = nest.pack_sequence_as(self.structure, tensors)
+        """The target, from the tensors that stand in the arguments."""
+        leaves = list(self.leaves)
+        for k, tensor in zip(self.places, tensors, strict=True):
+            leaves[k] = tensor
+        arguments = nest.pack_sequence_as(self.structure, leaves)
         target = self.fn(tf, *arguments) if self._wants_namespace else self.fn(*arguments)
-        if nest.is_nested(target) or not hasattr(target, "shape"):
-            raise TypeError(f"compare_modes: {self.name} must return one tensor, got {type(target).__name__}")
+        if not isinstance(target, Value):
+            hint = ": join several, e.g. by tf.concat" if nest.is_nested(target) else ""
+            raise TypeError(f"compare_modes: {self.name} must return one tensor, got {type(target).__name__}{hint}")
         return target
+
+
+def _joined(arg: Any) -> Any:
+    """An argument with every list of floats in it as one array."""
+    if isinstance(arg, (list, tuple)) and _are_floats(arg):
+        return tape_api.constant(arg).numpy()
+    if isinstance(arg, dict):
+        return {key: _joined(x) for key, x in arg.items()}
+    if isinstance(arg, (list, tuple)):
+        items = [_joined(x) for x in arg]
+        return type(arg)(*items) if hasattr(arg, "_fields") else type(arg)(items)
+    return arg
+
+
+def _are_floats(arg: Any) -> bool:
+    """Whether it holds numbers only, not all of them integers."""
+    leaves = nest.flatten(arg)
+    numbers = all(isinstance(x, (int, float, complex)) and not isinstance(x, bool) for x in leaves)
+    return numbers and any(isinstance(x, (float, complex)) for x in leaves)
+
+
+def _becomes_tensor(leaf: Any) -> bool:
+    return isinstance(leaf, (float, complex, np.ndarray, np.inexact, Value))
+
+
+def _array(leaf: Any, number: int) -> Any:
+    try:
+        return tape_api.constant(leaf).numpy()
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"compare_modes: argument {number}: {error}") from error
 
 
 def _first_parameter(fn: Callable[..., Any]) -> str:
@@ -328,9 +447,7 @@ def _tape_side(program: _Program) -> _Side:
 
     def derivative() -> list[Any]:
         found: Any
-        with tf.GradientTape() as tape:
-            tape.watch(sources)
-            target = program(tf, tensors)
+        tape, target = program.recorded_from(tensors, sources)
         if program.derivative == "gradient":
             found = [None if g is None else tf.convert_to_tensor(g) for g in tape.gradient(target, sources)]
         else:
@@ -345,7 +462,8 @@ def _assert_same_bits(graph: dict[str, list[Any]], tape: dict[str, list[Any]]) -
         for i, (a, b) in enumerate(zip(found, tape[what], strict=True)):
             if not _same_bits(a, b):
                 raise AssertionError(
-                    f"compare_modes: graph and tape differ in {what} {i}: graph gives {a!r}, tape gives {b!r}"
+                    f"compare_modes: graph and tape differ in {what} {i}: graph gives {a!r}, tape gives {b!r}. "
+                    f"Does the function draw random numbers, or do something else at each call?"
                 )
 
 

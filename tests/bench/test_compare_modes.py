@@ -83,11 +83,58 @@ def test_modes_that_differ_are_told() -> None:
         quick(unsteady, X)
 
 
-def test_what_cannot_be_differentiated_is_refused() -> None:
-    with pytest.raises(ValueError, match="nothing to differentiate"):
-        quick(lambda tf, i: i, [1, 2])
-    with pytest.raises(TypeError, match="must return one tensor, got list"):
-        quick(lambda tf, x: [x, x], X)
+def test_lists_of_floats_are_arrays_and_ints_stay_ints() -> None:
+    def power(x: Any, n: int, word: str, extra: Any) -> Any:
+        assert extra is None and word == "abc"
+        return sum(x**k for k in range(1, n))
+
+    found = quick(power, [0.5, 1.0, 2.0], 3, "abc", None)
+    assert found.derivative == "jacobian"
+    np.testing.assert_allclose(found.result[0], np.diag([2.0, 3.0, 5.0]))
+    assert found.result[0].dtype == np.float32
+    two = quick(lambda pair: pair[0] * pair[1]["w"], (X.astype(np.float32), {"w": [1.0, 2.0, 3.0]}))
+    np.testing.assert_allclose(two.result[0], np.diag([1.0, 2.0, 3.0]))
+
+
+def test_a_jacobian_is_cut_into_its_parts() -> None:
+    found = quick(lambda tf, x: x[1:] * x[:-1], X)
+    assert set(found.shares) == {"graph", "tape"}
+    assert all(0 < s < 1 for of in found.shares.values() for s in of.values())
+    assert "of that, sweeps" in str(found) and "of that, scatter" in found._repr_html_()
+    assert quick(lambda tf, x: tf.reduce_sum(x * x), X).shares == {}
+    stages = json.loads(found.to_json())["benchmarks"][1]["extra_info"]["stages"]
+    assert set(stages) == {"trace", "plan", "sweeps", "scatter"}
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "fn", "options"),
+    [
+        (ValueError, "no source holds floating-point", lambda tf, i: i, {"sources": 1}),
+        (ValueError, r"returns \(int64\) does not depend", lambda tf, x, i: tf.argmax(x), {}),
+        (ValueError, r"returns \(float32\) does not depend", lambda tf, x, i: tf.constant(1.0), {}),
+        (ValueError, "there is no argument 2; there are 2", lambda tf, x, i: x, {"sources": [0, 2]}),
+        (TypeError, "must return one tensor, got list: join several", lambda tf, x, i: [x, x], {}),
+        (TypeError, "must return one tensor, got ndarray", lambda tf, x, i: np.ones(3), {}),
+        (TypeError, "must be a function, got int", 3, {}),
+        (TypeError, "mode: options are for Jacobians", lambda tf, x, i: tf.reduce_sum(x), {"mode": "forward"}),
+        (ValueError, "computes nothing that could be compared", lambda tf, x, i: x, {"format": "operator"}),
+        (TypeError, "unexpected keyword argument 'modes'", lambda tf, x, i: x, {"modes": "forward"}),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(error: Any, message: str, fn: Any, options: Any) -> None:
+    with pytest.raises(error, match=message):
+        quick(fn, X, 3, **options)
+    with pytest.raises(Exception, match="argument 0: constant: cannot convert"):
+        quick(lambda x: x, np.array([object()]))
+
+
+def test_errors_of_the_function_say_in_which_mode() -> None:
+    with pytest.raises(AttributeError, match="numpy") as caught:
+        quick(lambda x: x * float(x.numpy()[0]), X)
+    assert "was called in graph mode, where tensors have no values" in caught.value.__notes__[0]
+    with pytest.raises(AttributeError, match="placeholder") as caught:
+        quick(lambda tf, x: tf.placeholder(tf.float32, []) * x, X)
+    assert caught.value.__notes__ == ["compare_modes: a lambda was called in tape mode"]
 
 
 # ---- what it shows ---------------------------------------------------------------------------------------------------
