@@ -39,11 +39,17 @@ def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> N
     InvalidArgumentError
         (a ValueError) naming the op that couples rows.
     """
-    shape = known_shape(source, "batch_jacobian")
-    rows = shape[0]
+    rows = known_shape(source, "batch_jacobian")[0]
     if not isinstance(target, EagerTensor) or not rows or rows < 2 or not dtype_of(target).is_differentiable:
         return
-    if coupling(nodes, source, target, constant_value) is None:
+    if coupling(nodes, source, target, constant_value) is not None:
+        check_rows_by_numbers(nodes, target, source)
+
+
+def check_rows_by_numbers(nodes: Sequence[Node], target: Any, source: Any) -> None:
+    """The same, where structure does not tell."""
+    rows = known_shape(source, "batch_jacobian")[0]
+    if not rows or rows < 2:
         return
     with paused():
         values, tangents = _pushed(nodes, target, source)

@@ -37,7 +37,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.replay import array_of
 from engine.reverse import reverse
-from engine.rows import check_rows_independent
+from engine.rows import check_rows_by_numbers, check_rows_independent
 from engine.tape import Tape
 from engine.trace import Symbol
 from engine.unconnected import UnconnectedGradients, as_policy
@@ -189,13 +189,15 @@ class TapeDerivatives:
                     f"({format_shape(source_shape)}) to match."
                 )
             wanted = tracked_value(source)
-            check_rows_independent(self._tape.nodes, one, wanted)
             found = None
             if self._usable(one) and self._usable(wanted):
                 if gives_arrays([one, wanted]):
                     what, values = self._compiled([one], [wanted], options, compiled_rowwise)
+                    if not what.plan.facts["rows are independent"]:
+                        check_rows_by_numbers(self._tape.nodes, one, wanted)
                     ((found,),) = what(values)
                 else:
+                    check_rows_independent(self._tape.nodes, one, wanted)
                     path = Path(self._tape.nodes, [wanted], [one])
                     found = checked_rowwise(path, mode) if isinstance(one, Symbol) else rowwise(path, mode)
         full = shape + source_shape[1:]

@@ -19,6 +19,7 @@ from engine.jacobian.cost import sweep_time
 from engine.jacobian.evaluate import constant_beside, evaluate
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
+from engine.jacobian.rows import coupling
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
@@ -135,14 +136,18 @@ def rowwise(path: Path, mode: str) -> Any:
 
 
 def compiled_rowwise(path: Path, options: Options, sparsity: Any) -> Compiled:
-    """The program for `rowwise`, with the values on the path as arguments."""
+    """The program for `rowwise`, with the values on the path as arguments.
+
+    The plan's fact ``"rows are independent"`` says whether structure alone tells so.
+    """
+    (target,), (source,) = ([path.values[slot] for slot in side] for side in (path.targets, path.sources))
+    plan = _no_plan(path, options)
+    plan.facts["rows are independent"] = coupling(path.nodes, source, target, path.contents) is None
     mirror = Mirror(path)
     with paused():
         found = rowwise(mirror.path, options.mode)
-    if found is None:
-        return Compiled(_no_plan(path, options), mirror.lowered([])[0], [], [[None]])
-    program, arguments = mirror.lowered([found])
-    return Compiled(_no_plan(path, options), program, arguments, [[0]])
+    program, arguments = mirror.lowered([] if found is None else [found])
+    return Compiled(plan, program, arguments, [[None if found is None else 0]], dict(path.used))
 
 
 def _no_plan(path: Path, options: Options) -> Plan:

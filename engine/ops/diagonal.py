@@ -5,35 +5,28 @@ An offset (`k`) is the number of columns above the main diagonal, or, if negativ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.aval import Aval, compatible, format_shape
 from engine.batching import NotBatched, elementwise_rule, leading, materialize
-from engine.dtypes import int32
+from engine.dtypes import bool_, int32
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import general, linear, same_dtype
 from engine.op import Op
 from engine.operands import operands
-from engine.ops.creation import zeros_like
+from engine.ops.bands import ALIGNMENTS, longest, put_band, take_band
+from engine.ops.compare import select
+from engine.ops.creation import ones_like, zeros_like
 from engine.ops.joining import concat
 from engine.ops.reduce import reduce_prod
 from engine.ops.shape import reshape, shape_op
 from engine.ops.slicing import getitem, static_int
 from engine.sparsity import MOVES
 from engine.value import aval_of, shape_of
-
-
-def _length(sides: Sequence[int | None], offset: int) -> int | None:
-    """How many entries a diagonal of a matrix of the given size has."""
-    rows, columns = sides
-    if rows is None or columns is None:
-        return None
-    if not -rows < offset < columns and (rows or columns or offset):
-        raise InvalidArgumentError(f"diagonal: argument `k` must be in ({-rows}, {columns}), got {offset}")
-    return min(rows + min(offset, 0), columns - max(offset, 0))
 
 
 def _check_matrix(name: str, x: Aval) -> None:
@@ -59,7 +52,7 @@ def _diagonal_abstract(x: Aval, *, offset: int = 0) -> Aval:
     _check_matrix("diag_part", x)
     if x.shape is None:
         return Aval(None, x.dtype)
-    return Aval((*x.shape[:-2], _length(x.shape[-2:], offset)), x.dtype)
+    return Aval((*x.shape[:-2], longest(x.shape[-2:], offset, offset)), x.dtype)
 
 
 diagonal = linear(
@@ -94,21 +87,24 @@ embed_diagonal = linear(
 )
 
 
-def _sides(count: int | None, offset: int, rows: int | None, columns: int | None) -> tuple[int | None, int | None]:
-    """The size of the smallest matrix with a diagonal of `count` entries, square unless a side is given."""
+def _sides(
+    count: int | None, low: int, high: int, rows: int | None, columns: int | None
+) -> tuple[int | None, int | None]:
+    """The size of the smallest matrix whose diagonals have up to `count` entries, square unless a side is given."""
     if count is None:
         return rows, columns
-    least = count - min(offset, 0), count + max(offset, 0)
+    least = count - min(high, 0), count + max(low, 0)
     if rows is None and columns is None:
         return max(least), max(least)
     size = (least[0] if rows is None else rows), (least[1] if columns is None else columns)
-    if size[0] < least[0] or size[1] < least[1] or count != _length(size, offset):
-        raise ShapeError(f"diag: {count} entries at `k` = {offset} do not fill a diagonal of a matrix of shape {size}")
+    if size[0] < least[0] or size[1] < least[1] or count != longest(size, low, high):
+        shown = str(low) if low == high else str((low, high))
+        raise ShapeError(f"diag: {count} entries at `k` = {shown} do not fill a diagonal of a matrix of shape {size}")
     return size
 
 
 def _matrix_diag_kernel(d: Any, *, offset: int, rows: int | None, columns: int | None) -> Any:
-    return _embedded(d, _sides(d.shape[-1], offset, rows, columns), offset)
+    return _embedded(d, _sides(d.shape[-1], offset, offset, rows, columns), offset)
 
 
 def _matrix_diag_abstract(d: Aval, *, offset: int, rows: int | None, columns: int | None) -> Aval:
@@ -116,7 +112,7 @@ def _matrix_diag_abstract(d: Aval, *, offset: int, rows: int | None, columns: in
         return Aval(None, d.dtype)
     if not d.shape:
         raise ShapeError("diag: argument `diagonal` must have rank 1 or more, got a scalar")
-    return Aval((*d.shape[:-1], *_sides(d.shape[-1], offset, rows, columns)), d.dtype)
+    return Aval((*d.shape[:-1], *_sides(d.shape[-1], offset, offset, rows, columns)), d.dtype)
 
 
 matrix_diag_op = linear(
@@ -133,16 +129,29 @@ matrix_diag_op = linear(
 
 
 @operands("diagonal")
-def matrix_diag(diagonal: Any, k: Any = 0, num_rows: int = -1, num_cols: int = -1) -> Any:
-    """Matrices with given diagonals, zeros elsewhere.
+def matrix_diag(
+    diagonal: Any,
+    k: Any = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Any:
+    """Matrices with given diagonals.
 
     Parameters
     ----------
-    diagonal : value, shape (..., n)
-    k : int
-        Offset of the diagonal.
+    diagonal : value, shape (..., n), or (..., number of diagonals, n)
+    k : int or pair of int
+        Offset of the diagonal, or of the lowest and of the highest of several, which `diagonal` holds the other way
+        round: the highest first.
     num_rows, num_cols : int
         Size of the matrices; by default the smallest square ones.
+    padding_value : number
+        What to put elsewhere. No derivative flows to it.
+    align : str
+        Where diagonals shorter than n have their entries: ``"RIGHT_LEFT"`` (those above the main one at the right,
+        those below it at the left), ``"LEFT_RIGHT"``, ``"LEFT_LEFT"`` or ``"RIGHT_RIGHT"``.
 
     Examples
     --------
@@ -150,42 +159,93 @@ def matrix_diag(diagonal: Any, k: Any = 0, num_rows: int = -1, num_cols: int = -
     array([[0, 1, 0],
            [0, 0, 2],
            [0, 0, 0]])
+    >>> matrix_diag(np.array([[0, 4, 5], [1, 2, 3]]), k=(0, 1), padding_value=9)
+    array([[1, 4, 9],
+           [9, 2, 5],
+           [9, 9, 3]])
     """
-    sides = [None if n < 0 else int(n) for n in (num_rows, num_cols)]
-    return matrix_diag_op(diagonal, offset=_offset("diag", k), rows=sides[0], columns=sides[1])
+    low, high = _offsets("diag", k)
+    rows, columns = [None if n < 0 else int(n) for n in (num_rows, num_cols)]
+    if low == high:
+        made = matrix_diag_op(diagonal, offset=low, rows=rows, columns=columns)
+        return _padded("diag", made, lambda: matrix_diag_op(_full(diagonal), offset=low, rows=rows, columns=columns), padding_value)
+    params = _band("diag", low, high, align)
+    rank = shape_of(diagonal)
+    sides = _sides(rank[-1] if rank else None, low, high, rows, columns)
+    if None in sides:
+        raise ShapeError(f"diag: the last dimension of `diagonal` must be known, got {aval_of(diagonal)}")
+    size = np.broadcast_to(False, sides)
+    return _padded("diag", put_band(diagonal, size, **params), lambda: put_band(_full(diagonal), size, **params), padding_value)
 
 
 @operands("input")
-def matrix_diag_part(input: Any, k: Any = 0) -> Any:
-    """A diagonal of each matrix.
+def matrix_diag_part(input: Any, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT") -> Any:
+    """Diagonals of each matrix.
 
     Parameters
     ----------
     input : value, shape (..., m, n)
-    k : int
-        Offset of the diagonal.
+    k : int or pair of int
+        Offset of the diagonal, or of the lowest and of the highest of several, as in `matrix_diag`.
+    padding_value : number
+        What to put beside diagonals that are shorter than the longest. No derivative flows to it.
+    align : str
+        Where these have their entries, as in `matrix_diag`.
+
+    Returns
+    -------
+    value, shape (..., length), or (..., number of diagonals, length of the longest)
 
     Examples
     --------
     >>> matrix_diag_part(np.array([[1, 2], [3, 4]]))
     array([1, 4])
+    >>> matrix_diag_part(np.array([[1, 2], [3, 4]]), k=(-1, 1), padding_value=9)
+    array([[9, 2],
+           [1, 4],
+           [3, 9]])
     """
-    return diagonal(input, offset=_offset("diag_part", k))
+    low, high = _offsets("diag_part", k)
+    if low == high:
+        return diagonal(input, offset=low)
+    params = _band("diag_part", low, high, align)
+    return _padded("diag_part", take_band(input, **params), lambda: take_band(_full(input), **params), padding_value)
 
 
-def _offset(name: str, k: Any) -> int:
-    if isinstance(k, (list, tuple)):
-        if len(set(k)) > 1:
-            raise InvalidArgumentError(f"{name}: argument `k` must be one offset; bands are not supported, got {k}")
-        k = k[0]
-    return static_int(name, "k", k)
+def _offsets(name: str, k: Any) -> tuple[int, int]:
+    """The lowest and the highest offset."""
+    known = constant_value(k)
+    values = [] if known is None else [operator.index(i) for i in np.ravel(known)]
+    if len(values) not in (1, 2) or values[0] > values[-1]:
+        raise InvalidArgumentError(f"{name}: argument `k` must be a known offset or two in ascending order, got {k!r}")
+    return values[0], values[-1]
+
+
+def _band(name: str, low: int, high: int, align: str) -> dict[str, Any]:
+    """Parameters of ops on bands."""
+    if align not in ALIGNMENTS:
+        raise InvalidArgumentError(f"{name}: argument `align` must be one of {', '.join(ALIGNMENTS)}, got {align!r}")
+    return {"low": low, "high": high, "align": align}
+
+
+def _full(x: Any) -> Any:
+    return ones_like(x, dtype=bool_)
+
+
+def _padded(name: str, x: Any, filled: Callable[[], Any], padding_value: Any) -> Any:
+    """`x` with another value than 0 where it is not filled."""
+    known = constant_value(padding_value)
+    if known is None:
+        raise InvalidArgumentError(f"{name}: `padding_value` must be known while the graph is built: {padding_value!r}")
+    value = as_array(known.item(), dtype_of(x), f"{name}: argument `padding_value`")
+    return select(filled(), x, value) if value else x
 
 
 # ---- set_diag --------------------------------------------------------------------------------------------------------
 
 
 def _set_diag_kernel(x: Any, d: Any, *, offset: int) -> Any:
-    count = _length(x.shape[-2:], offset)
+    count = longest(x.shape[-2:], offset, offset)
     if d.shape != (*x.shape[:-2], count):
         raise ShapeError(f"set_diag: argument `diagonal` must have shape {(*x.shape[:-2], count)}, got {d.shape}")
     out = x.copy()
@@ -227,15 +287,17 @@ set_diag_op = general(
 
 
 @operands("input", "diagonal")
-def set_diag(input: Any, diagonal: Any, k: Any = 0) -> Any:
-    """`input` with other entries on a diagonal of each matrix.
+def set_diag(input: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
+    """`input` with other entries on diagonals of each matrix.
 
     Parameters
     ----------
     input : value, shape (..., m, n)
-    diagonal : value, shape (..., length of the diagonal)
-    k : int
-        Offset of the diagonal.
+    diagonal : value, shape (..., length of the diagonal), or (..., number of diagonals, length of the longest)
+    k : int or pair of int
+        Offset of the diagonal, or of the lowest and of the highest of several, as in `matrix_diag`.
+    align : str
+        Where diagonals shorter than the longest have their entries, as in `matrix_diag`.
 
     Examples
     --------
@@ -243,7 +305,14 @@ def set_diag(input: Any, diagonal: Any, k: Any = 0) -> Any:
     array([[1., 0.],
            [0., 2.]])
     """
-    return set_diag_op(input, diagonal, offset=_offset("set_diag", k))
+    low, high = _offsets("set_diag", k)
+    if low == high:
+        return set_diag_op(input, diagonal, offset=low)
+    params = _band("set_diag", low, high, align)
+    made, ref = put_band(diagonal, input, **params), aval_of(input)
+    if ref.shape is not None and aval_of(made).shape not in (ref.shape, None):
+        raise ShapeError(f"set_diag: `diagonal` {aval_of(diagonal)} does not fit the matrices of `input` {ref}")
+    return select(put_band(_full(diagonal), input, **params), made, input)
 
 
 # ---- tensors of any rank ---------------------------------------------------------------------------------------------
