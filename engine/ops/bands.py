@@ -39,7 +39,7 @@ def longest(sides: Sequence[int | None], low: int, high: int) -> int | None:
     return min(rows + min(high, 0), columns - max(low, 0))
 
 
-def _places(sides: Sequence[int], low: int, high: int, align: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def _places(sides: Sequence[int], low: int, high: int, align: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Indices of the entries of some diagonals: where they are laid out, and where in the matrix."""
     width = longest(sides, low, high) or 0
     offsets = np.arange(high, low - 1, -1)[:, None]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from engine.ops.reduce import reduce_prod
 from engine.ops.shape import reshape, shape_op
 from engine.ops.slicing import getitem, static_int
 from engine.sparsity import MOVES
-from engine.value import aval_of, shape_of
+from engine.trace import constant_value
+from engine.value import as_array, aval_of, dtype_of, shape_of
 
 
 def _check_matrix(name: str, x: Aval) -> None:
@@ -167,15 +169,14 @@ def matrix_diag(
     low, high = _offsets("diag", k)
     rows, columns = [None if n < 0 else int(n) for n in (num_rows, num_cols)]
     if low == high:
-        made = matrix_diag_op(diagonal, offset=low, rows=rows, columns=columns)
-        return _padded("diag", made, lambda: matrix_diag_op(_full(diagonal), offset=low, rows=rows, columns=columns), padding_value)
-    params = _band("diag", low, high, align)
-    rank = shape_of(diagonal)
-    sides = _sides(rank[-1] if rank else None, low, high, rows, columns)
+        make = partial(matrix_diag_op, offset=low, rows=rows, columns=columns)
+        return _padded("diag", make, diagonal, padding_value)
+    params, shape = _band("diag", low, high, align), shape_of(diagonal)
+    sides = _sides(shape[-1] if shape else None, low, high, rows, columns)
     if None in sides:
         raise ShapeError(f"diag: the last dimension of `diagonal` must be known, got {aval_of(diagonal)}")
-    size = np.broadcast_to(False, sides)
-    return _padded("diag", put_band(diagonal, size, **params), lambda: put_band(_full(diagonal), size, **params), padding_value)
+    ref = np.broadcast_to(False, sides)  # type: ignore[arg-type]  # none of them is None
+    return _padded("diag", lambda d: put_band(d, ref, **params), diagonal, padding_value)
 
 
 @operands("input")
@@ -209,7 +210,7 @@ def matrix_diag_part(input: Any, k: Any = 0, padding_value: Any = 0, align: str 
     if low == high:
         return diagonal(input, offset=low)
     params = _band("diag_part", low, high, align)
-    return _padded("diag_part", take_band(input, **params), lambda: take_band(_full(input), **params), padding_value)
+    return _padded("diag_part", partial(take_band, **params), input, padding_value)
 
 
 def _offsets(name: str, k: Any) -> tuple[int, int]:
@@ -228,17 +229,17 @@ def _band(name: str, low: int, high: int, align: str) -> dict[str, Any]:
     return {"low": low, "high": high, "align": align}
 
 
-def _full(x: Any) -> Any:
-    return ones_like(x, dtype=bool_)
-
-
-def _padded(name: str, x: Any, filled: Callable[[], Any], padding_value: Any) -> Any:
-    """`x` with another value than 0 where it is not filled."""
+def _padded(name: str, make: Callable[[Any], Any], x: Any, padding_value: Any) -> Any:
+    """``make(x)``, with another value than 0 in the places that it does not fill."""
     known = constant_value(padding_value)
     if known is None:
         raise InvalidArgumentError(f"{name}: `padding_value` must be known while the graph is built: {padding_value!r}")
-    value = as_array(known.item(), dtype_of(x), f"{name}: argument `padding_value`")
-    return select(filled(), x, value) if value else x
+    value = np.asarray(as_array(known.item(), dtype_of(x), f"{name}: argument `padding_value`"))
+    return select(_filled(make, x), make(x), value) if value else make(x)
+
+
+def _filled(make: Callable[[Any], Any], x: Any) -> Any:
+    return make(ones_like(x, dtype=bool_))
 
 
 # ---- set_diag --------------------------------------------------------------------------------------------------------
@@ -312,7 +313,7 @@ def set_diag(input: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -
     made, ref = put_band(diagonal, input, **params), aval_of(input)
     if ref.shape is not None and aval_of(made).shape not in (ref.shape, None):
         raise ShapeError(f"set_diag: `diagonal` {aval_of(diagonal)} does not fit the matrices of `input` {ref}")
-    return select(put_band(_full(diagonal), input, **params), made, input)
+    return select(_filled(lambda d: put_band(d, input, **params), diagonal), made, input)
 
 
 # ---- tensors of any rank ---------------------------------------------------------------------------------------------

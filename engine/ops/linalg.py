@@ -11,17 +11,18 @@ import numpy as np
 from engine.aval import Aval, broadcast_shapes
 from engine.axes import expand_dims, squeeze
 from engine.batching import leading
-from engine.dtypes import NUMERIC
-from engine.errors import ShapeError
+from engine.dtypes import NUMERIC, as_dtype, int8, int32, uint8
+from engine.errors import DTypeError, ShapeError
 from engine.kinds import check_dtype, multilinear, same_dtype
 from engine.operands import operands
+from engine.ops.compare import cast
 from engine.ops.diagonal import diagonal
 from engine.ops.einsum import einsum_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose
 from engine.sparsity import Site, rowwise
 from engine.structural import conj, reshape_to, sum_to_like
-from engine.value import known_shape, shape_of
+from engine.value import dtype_of, known_shape, shape_of
 
 
 @operands("matrix")
@@ -188,6 +189,7 @@ def matmul(
     adjoint_b: bool = False,
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
+    output_type: Any = None,
 ) -> Any:
     """Product of matrices, or of stacks of matrices whose leading dimensions are broadcast together.
 
@@ -201,6 +203,8 @@ def matmul(
         Transpose and conjugate the argument first.
     a_is_sparse, b_is_sparse : bool
         Have no effect: hints about the contents.
+    output_type : DType, optional
+        int32 for the product of 8-bit integers, which is then computed in int32; otherwise that of the arguments.
 
     Returns
     -------
@@ -210,6 +214,8 @@ def matmul(
     ------
     ShapeError
         If an argument has rank below 2, or the inner dimensions differ.
+    DTypeError
+        If there is no product of that `output_type`.
 
     Examples
     --------
@@ -218,12 +224,21 @@ def matmul(
     """
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ShapeError("matmul: an argument may be transposed or adjoint, not both")
+    if output_type is not None and as_dtype(output_type) is not dtype_of(a):
+        a, b = _widened(a, output_type), _widened(b, output_type)
     return _product(
         conj(a) if adjoint_a else a,
         conj(b) if adjoint_b else b,
         bool(transpose_a or adjoint_a),
         bool(transpose_b or adjoint_b),
     )
+
+
+def _widened(x: Any, output_type: Any) -> Any:
+    wanted, have = as_dtype(output_type), dtype_of(x)
+    if wanted is not int32 or have not in (int8, uint8):
+        raise DTypeError(f"matmul: there is no product of {have.name} with `output_type` {wanted.name}; use cast")
+    return cast(x, wanted)
 
 
 @operands("a", "b")

@@ -11,12 +11,13 @@ import numpy as np
 
 from engine.aval import Aval, broadcast_shapes, normalize_axis
 from engine.batching import axis_param, leading
-from engine.dtypes import REAL, DType, as_dtype, int32
+from engine.dtypes import REAL, DType, as_dtype, int16, int32, int64
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.axis_args import single_axis
+from engine.ops.compare import cast
 from engine.ops.gather import gather_op
 from engine.ops.shape import transpose
 from engine.ops.slicing import static_int
@@ -150,7 +151,7 @@ top_k_indices = nondifferentiable(
 
 
 @operands("input")
-def top_k(input: Any, k: Any = 1, sorted: bool = True) -> tuple[Any, Any]:
+def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32") -> tuple[Any, Any]:
     """The k largest elements of each row (along the last axis), and where they are.
 
     Parameters
@@ -159,20 +160,25 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True) -> tuple[Any, Any]:
     k : int
     sorted : bool
         Has no effect: the largest always comes first, and of equal ones the first.
+    index_type : DType
+        That of the indices: int16, int32 or int64.
 
     Returns
     -------
     values : value, shape (..., k)
         The derivative goes to the elements selected.
-    indices : int32 value, shape (..., k)
+    indices : integer value, shape (..., k)
 
     Examples
     --------
     >>> top_k(np.array([10, 30, 20]), 2)
     (array([30, 20]), array([1, 2], dtype=int32))
     """
+    wanted = as_dtype(index_type)
+    if wanted not in (int16, int32, int64):
+        raise InvalidArgumentError(f"top_k: argument `index_type` must be int16, int32 or int64, got {wanted.name}")
     indices = top_k_indices(input, k=static_int("top_k", "k", k))
-    return _take_last(input, indices, _rank("top_k", input)), indices
+    return _take_last(input, indices, _rank("top_k", input)), cast(indices, wanted)
 
 
 # ---- searchsorted ----------------------------------------------------------------------------------------------------

@@ -64,6 +64,13 @@ ROWS = (
         tf=lambda tf, x, v: tf.linalg.set_diag(x, v, k=-1),
     ),
     Row(
+        d.matrix_diag_op,
+        (real(2, 3),),
+        call=lambda x: d.matrix_diag(x, k=(1, 1), padding_value=5),
+        tf=lambda tf, x: tf.linalg.diag(x, k=1, padding_value=5),
+        label="padding",
+    ),
+    Row(
         shape.reshape_op,
         (real(2, 3),),
         call=d.tensor_diag,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.ops import diagonal, linalg, shape
-from tests.row import Row, real
+from tests.row import Row, integers, real
 
 ALL = ("float32", "float64", "complex128")
 
@@ -33,6 +33,16 @@ def _matmul(a: tuple[int, ...], b: tuple[int, ...], label: str, **flags: bool) -
 
 ROWS = (
     _matmul((2, 3), (3, 4), "plain"),
+    Row(
+        linalg.matmul_op,
+        (integers(2, 3, low=-128, high=128, dtype=np.int8), integers(3, 4, low=-128, high=128, dtype=np.int8)),
+        dtypes=("float32",),
+        label="bytes",
+        call=lambda x, y: linalg.matmul(x, y, output_type="int32"),
+        oracle=lambda x, y: x.astype(int) @ y.astype(int),
+        tf=lambda tf, x, y: tf.matmul(x, y, output_type=tf.int32),
+        order=0,
+    ),
     _matmul((3, 2), (3, 4), "ta", transpose_a=True),
     _matmul((2, 3), (4, 3), "tb", transpose_b=True),
     _matmul((3, 2), (4, 3), "tatb", transpose_a=True, transpose_b=True),

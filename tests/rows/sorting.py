@@ -60,6 +60,15 @@ ROWS = (
         label="top_k",
     ),
     Row(
+        sorting.top_k_indices,
+        (TIES,),
+        call=lambda x: sorting.top_k(x, 2, index_type="int64")[1],
+        oracle=lambda x: np.array([[0, 2], [0, 1]]),
+        tf=lambda tf, x: tf.math.top_k(x, 2, index_type=tf.int64)[1],
+        order=0,
+        label="index_type",
+    ),
+    Row(
         sorting.searchsorted_op,
         (fixed([[1.0, 3.0, 3.0], [0.0, 1.0, 2.0]]), fixed([[3.0, 4.0], [-1.0, 1.0]])),
         {"side": "right", "out_type": int64},
