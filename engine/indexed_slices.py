@@ -8,7 +8,7 @@ when somebody asks for the whole (`dense`), in the order in which they stand. Ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from engine.ops.compare import cast
 from engine.ops.filling import zeros
 from engine.ops.gather import gather_back_op
 from engine.ops.joining import concat
-from engine.ops.segment import unsorted_segment_sum
+from engine.ops.segment import unsorted_segment_prod, unsorted_segment_sum
 from engine.ops.shape import reshape
 from engine.ops.shape import shape as shape_of_value
 from engine.ops.shape import size as size_of_value
@@ -128,8 +128,15 @@ class IndexedSlices(Composite):
 
     def summed(self) -> IndexedSlices:
         """The same with distinct indices: each row is the sum of the rows that had its index, in their order."""
+        return self._joined(unsorted_segment_sum)
+
+    def multiplied(self) -> IndexedSlices:
+        """The same with distinct indices: each row is the product of the rows that had its index."""
+        return self._joined(unsorted_segment_prod)
+
+    def _joined(self, join: Callable[..., Any]) -> IndexedSlices:
         indices, positions = unique(self.indices)
-        values = unsorted_segment_sum(self.values, positions, size_of_value(indices, int32))
+        values = join(self.values, positions, size_of_value(indices, int32))
         return IndexedSlices(values, indices, like=self._like)
 
     def with_values(self, values: Any) -> IndexedSlices:

@@ -73,6 +73,24 @@ class AssignsRows(Variable):
         """Subtract from rows. Repeated indices add up."""
         return self.scatter_add(sparse_delta.with_values(-sparse_delta.values), name=name or "ScatterSub")
 
+    def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Multiply rows. Of repeated indices all count."""
+        with paused():
+            factor = sparse_delta.multiplied()
+            rows = factor.with_values(self.sparse_read(factor.indices) * factor.values)
+        return self.assign_rows(rows, name or "ScatterMul")
+
+    def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
+        """Divide rows, of a variable of floats. Of repeated indices all count."""
+        if self.dtype.is_integer:
+            raise DTypeError(
+                f"scatter_div into variable {self.name!r}: integers are not divided, got {self.dtype.name}"
+            )
+        with paused():
+            divisor = sparse_delta.multiplied()
+            rows = divisor.with_values(self.sparse_read(divisor.indices) / divisor.values)
+        return self.assign_rows(rows, name or "ScatterDiv")
+
     def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
         """Make rows the larger of themselves and the given ones."""
         return self._scattered(tensor_scatter_nd_max, expand_dims(sparse_delta.indices, -1), sparse_delta.values, name)
@@ -140,6 +158,16 @@ def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
 def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     """Subtract from rows of a variable (see `scatter_update`); repeated indices add up."""
     return ref.scatter_sub(rows_at(ref, indices, updates), name=name)
+
+
+def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Multiply rows of a variable (see `scatter_update`); of repeated indices all count."""
+    return ref.scatter_mul(rows_at(ref, indices, updates), name=name)
+
+
+def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Divide rows of a variable of floats (see `scatter_update`); of repeated indices all count."""
+    return ref.scatter_div(rows_at(ref, indices, updates), name=name)
 
 
 def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:

@@ -61,6 +61,8 @@ NATIVE: tuple[tuple[Any, str], ...] = (
     (row_assignment.scatter_update, "scatter_update"),
     (row_assignment.scatter_add, "scatter_add"),
     (row_assignment.scatter_sub, "scatter_sub"),
+    (row_assignment.scatter_mul, "scatter_mul"),
+    (row_assignment.scatter_div, "scatter_div"),
     (row_assignment.scatter_max, "scatter_max"),
     (row_assignment.scatter_min, "scatter_min"),
     (row_assignment.scatter_nd_update, "scatter_nd_update"),

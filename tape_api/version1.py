@@ -6,8 +6,10 @@ from typing import Any
 
 from engine.row_assignment import (
     scatter_add,
+    scatter_div,
     scatter_max,
     scatter_min,
+    scatter_mul,
     scatter_nd_add,
     scatter_nd_sub,
     scatter_nd_update,
@@ -18,8 +20,9 @@ from tape_api.variable import Variable
 
 __all__ = [
     "assign", "assign_add", "assign_sub", "disable_eager_execution", "disable_v2_behavior", "enable_eager_execution",
-    "enable_resource_variables", "enable_v2_behavior", "enable_v2_tensorshape", "scatter_add", "scatter_max",
-    "scatter_min", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update",
+    "enable_resource_variables", "enable_v2_behavior", "enable_v2_tensorshape", "scatter_add", "scatter_div",
+    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",
+    "scatter_update",
 ]  # fmt: skip
 
 

@@ -24,6 +24,8 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "update, none": lambda v1, v: v1.scatter_update(v, np.zeros(0, np.int32), np.zeros((0, 2))),
     "add": lambda v1, v: v1.scatter_add(v, [2, 0, 2], [[9.0, 8.0], [7.0, 6.0], [1.0, 1.0]]),
     "sub": lambda v1, v: v1.scatter_sub(v, [2, 0, 2], [[9.0, 8.0], [7.0, 6.0], [1.0, 1.0]]),
+    "mul": lambda v1, v: v1.scatter_mul(v, [2, 0, 2], [[9.0, 8.0], [7.0, 6.0], [2.0, -1.0]]),
+    "div": lambda v1, v: v1.scatter_div(v, [2, 0, 2], [[4.0, 8.0], [7.0, 6.0], [2.0, -1.0]]),
     "max": lambda v1, v: v1.scatter_max(v, [2, 0], [[9.0, -8.0], [-7.0, 6.0]]),
     "min": lambda v1, v: v1.scatter_min(v, [2, 0], [[9.0, -8.0], [-7.0, 6.0]]),
     "nd_update": lambda v1, v: v1.scatter_nd_update(v, [[2, 1], [0, 0]], [9.0, 8.0]),
@@ -34,6 +36,8 @@ METHODS: dict[str, Callable[[Any, Any], Any]] = {
     "scatter_update": lambda tf, v: v.scatter_update(slices(tf)),
     "scatter_add": lambda tf, v: v.scatter_add(slices(tf)),
     "scatter_sub": lambda tf, v: v.scatter_sub(slices(tf)),
+    "scatter_mul": lambda tf, v: v.scatter_mul(slices(tf)),
+    "scatter_div": lambda tf, v: v.scatter_div(slices(tf)),
     "scatter_max": lambda tf, v: v.scatter_max(slices(tf)),
     "scatter_min": lambda tf, v: v.scatter_min(slices(tf)),
     "scatter_nd_update": lambda tf, v: v.scatter_nd_update([[2, 1]], [9.0]),
@@ -109,6 +113,13 @@ def test_reading_rows_and_entries() -> None:
     v = tape_api.Variable(V)
     np.testing.assert_array_equal(v.sparse_read([2, 0]).numpy(), V[[2, 0]])
     np.testing.assert_array_equal(v.gather_nd([[2, 1]]).numpy(), [1.5])
+
+
+def test_integers_are_not_divided() -> None:
+    v = tape_api.Variable([7, 9])
+    with pytest.raises(TypeError, match=r"scatter_div into variable.*int32"):
+        tape_api.compat.v1.scatter_div(v, [0], [2])
+    np.testing.assert_array_equal(v.numpy(), [7, 9])
 
 
 @pytest.mark.parametrize(
