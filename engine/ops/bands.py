@@ -86,7 +86,10 @@ def _check_layout(shape: Sequence[int | None], sides: Sequence[int | None], low:
     expected = (high - low + 1, longest(sides, low, high))
     fits = len(shape) > 1 and all(a == b or None in (a, b) for a, b in zip(shape[-2:], expected, strict=True))
     if not fits:
-        raise ShapeError(f"diagonals {low} to {high} of {tuple(sides)} matrices must end in {expected}, got {shape}")
+        raise ShapeError(
+            f"diag: argument `diagonal` must have a shape that ends in {expected} for diagonals {low} to {high} of "
+            f"matrices of shape {tuple(sides)}, got {shape}"
+        )
 
 
 def _put_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -50,6 +50,11 @@ def _write(matrix: Any, d: Any, offset: int) -> None:
 # ---- diagonal --------------------------------------------------------------------------------------------------------
 
 
+def _diagonal_kernel(x: Any, *, offset: int = 0) -> Any:
+    longest(x.shape[-2:], offset, offset)  # raises if there is no such diagonal
+    return np.diagonal(x, offset, -2, -1)
+
+
 def _diagonal_abstract(x: Aval, *, offset: int = 0) -> Aval:
     _check_matrix("diag_part", x)
     if x.shape is None:
@@ -59,7 +64,7 @@ def _diagonal_abstract(x: Aval, *, offset: int = 0) -> Aval:
 
 diagonal = linear(
     "diagonal",
-    lambda x, *, offset=0: np.diagonal(x, offset, -2, -1),
+    _diagonal_kernel,
     lambda ct, x, *, offset=0: embed_diagonal(ct, x, offset=offset),
     _diagonal_abstract,
     leading(2),

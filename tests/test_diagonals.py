@@ -1,0 +1,56 @@
+"""Arguments of the diagonal family, in both front ends and on plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+from tests.support import assert_same_bits
+
+D = np.arange(9.0).reshape(3, 3)
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "descending": (lambda tf: tf.linalg.diag(D, k=(2, 0)), "ascending order"),
+    "alignment": (lambda tf: tf.linalg.diag(D, k=(-1, 1), align="LEFT"), "align.*RIGHT_LEFT.*'LEFT'"),
+    "too large": (lambda tf: tf.linalg.diag(D, k=(-1, 1), num_rows=5, num_cols=5), r"do not fill.*\(5, 5\)"),
+    "too few rows": (lambda tf: tf.linalg.diag(D, k=(-1, 1), num_rows=2), r"do not fill.*\(2, 3\)"),
+    "number of diagonals": (lambda tf: tf.linalg.diag(D, k=(0, 1)), r"diagonal.*\(2, 3\).*\(3, 3\)"),
+    "no such diagonal": (lambda tf: tf.linalg.diag_part(D, k=5), r"\(-3, 3\), got 5"),
+    "no such diagonals": (lambda tf: tf.linalg.diag_part(D, k=(-3, 3)), r"\(-3, 3\), got -3"),
+    "diagonal to set": (lambda tf: tf.linalg.set_diag(D, D, k=(0, 1)), r"diagonal.*\(2, 3\).*\(3, 3\)"),
+    "more matrices": (lambda tf: tf.linalg.set_diag(D, np.ones((4, 2, 3)), k=(0, 1)), "does not fit"),
+    "padding": (lambda tf: tf.linalg.diag(np.arange(3), padding_value=1.5), "padding_value"),
+}
+
+
+@pytest.mark.parametrize("tf", [tape_api, graph_api], ids=["tape", "graph"])
+@pytest.mark.parametrize("key", REFUSED)
+def test_refused(tf: Any, key: str) -> None:
+    call, message = REFUSED[key]
+    for _ in range(2):  # what a kernel must find out itself, as shapes are inferred once per dtype
+        with graph_api.Graph().as_default(), pytest.raises((ValueError, TypeError), match=message):
+            call(tf)
+
+
+def test_unknown_shapes() -> None:
+    tf = graph_api
+    x = D[:2].astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        p = tf.placeholder(tf.float32)
+        y = tf.matrix_diag_part(p, k=(0, 1), padding_value=3.0)
+        z = tf.matrix_set_diag(2 * p, y, k=(0, 1))
+        got = session.run([y, z, *tf.gradients(z, p)], {p: x})
+        with pytest.raises(ValueError, match="must be known"):
+            tf.matrix_diag(p, k=(0, 1))
+    with tape_api.GradientTape() as tape:
+        t = tape_api.constant(x)
+        tape.watch(t)
+        part = tape_api.linalg.diag_part(t, k=(0, 1), padding_value=3.0)
+        changed = tape_api.linalg.set_diag(2 * t, part, k=(0, 1))
+    assert_same_bits(got, [part.numpy(), changed.numpy(), tape.gradient(changed, t).numpy()])
+    np.testing.assert_array_equal(got[1], [[0, 1, 4], [6, 4, 5]])
