@@ -86,6 +86,9 @@ def parts(plan: Plan, path: Path, number: int) -> Iterator[list[Any]]:
     """
     one, nodes = plan.passes[number], [path.nodes[k] for k in plan.kept]
     if one.count == 0:
+        forward = one.direction == "forward"
+        dtypes = [dtype_of(path.values[one.group.slot if forward else slot]).numpy for slot in one.reads]
+        yield [np.zeros((0, path.size(slot)), dtype) for slot, dtype in zip(one.reads, dtypes, strict=True)]
         return
     if one.chain is not None:
         yield _chained(one.chain, one, path, nodes)

@@ -252,7 +252,7 @@ tensor_scatter_update_op = general(
     vjp=(
         lambda ct, out, x, i, updates, **p: tensor_scatter_update_op(ct, i, zeros_like(updates), **p),
         None,
-        lambda ct, out, x, i, updates, **p: gather_nd_op(ct, i, **p),
+        lambda ct, out, x, i, updates, **p: gather_last_op(ct, i, **p),
     ),
     jvp=(
         lambda t, out, x, i, updates, **p: tensor_scatter_update_op(t, i, zeros_like(updates), **p),
@@ -263,7 +263,33 @@ tensor_scatter_update_op = general(
     type="TensorScatterUpdate",
     args=("tensor", "indices", "updates"),
     sparsity=MOVES,
-    doc="A tensor with other entries at some index vectors.",
+    doc="A tensor with other entries at some index vectors; of several at equal ones the last.",
+)
+
+
+def _gather_last_kernel(params: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+    rows = _rows("gather_last", indices, params.shape, batch_dims)
+    count, columns = _row_shape(indices, params.shape, batch_dims)
+    taken = params.reshape(count, columns)[rows]
+    numbers, last = np.arange(rows.size), np.empty(count, np.intp)
+    last[rows] = numbers
+    others = last[rows] != numbers
+    if others.any():
+        taken[others] = 0
+    return taken.reshape(indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1] :])
+
+
+gather_last_op = linear(
+    "gather_last_op",
+    _gather_last_kernel,
+    lambda ct, params, indices, **p: tensor_scatter_update_op(zeros_like(params), indices, ct, **p),
+    lambda params, indices, *, batch_dims=0: Aval(
+        _entries_shape("gather_last", indices, params.shape, batch_dims), params.dtype
+    ),
+    _batch,
+    args=("params", "indices"),
+    sparsity=MOVES,
+    doc="Entries of `params` at index vectors; zeros but for the last of equal ones, which is what an update leaves.",
 )
 
 
@@ -310,7 +336,9 @@ tensor_scatter_min_op = _extreme("tensor_scatter_min_op", np.minimum, "tensor_sc
 
 @operands("tensor", "updates", alone=("indices",))
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any) -> Any:
-    """`tensor` with `updates` in place of the entries at some index vectors, which should be distinct.
+    """`tensor` with `updates` in place of the entries at some index vectors.
+
+    Of several updates at equal index vectors the last counts, and it alone gets a gradient.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.aval import Aval, compatible, format_shape
 from engine.batching import materialize
-from engine.dtypes import INTEGER, NUMERIC, REAL
+from engine.dtypes import INTEGER, NUMERIC, REAL, int32
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, general, linear
 from engine.op import Op, Rule
@@ -25,6 +25,8 @@ from engine.ops.compare import cast_like, equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import sqrt
 from engine.ops.gather import add_at
+from engine.ops.shape import shape_op
+from engine.ops.slicing import getitem
 from engine.sparsity import MOVES, collected
 from engine.structural import conj, scale
 from engine.value import Value
@@ -245,8 +247,9 @@ def _product_of_others(out: Any, data: Any, ids: Any, *number: Any, lead: int) -
     is_zero = equal(data, none)
     safe = where(is_zero, one, data)
     zeros = unsegment(segment_sum_like(cast_like(is_zero, data), ids, out, lead=lead), ids, lead=lead)
-    op = unsorted_segment_prod_op if number else segment_prod_op
-    nonzero = unsegment(op(safe, ids, *number, lead=lead), ids, lead=lead)
+    # as many segments as `out` has: the contents of the ids, which also tell, may not be known here
+    count = getitem(shape_op(out, out_type=int32, lead=lead), 0)
+    nonzero = unsegment(unsorted_segment_prod_op(safe, ids, count, lead=lead), ids, lead=lead)
     return where(is_zero, where(equal(zeros, one), nonzero, none), where(equal(zeros, none), nonzero / safe, none))
 
 

@@ -78,6 +78,21 @@ ROWS = (
         oracle=_updated,
         tf=lambda tf, x, i, u: tf.tensor_scatter_nd_update(x, i, u),
     ),
+    # TensorFlow gives the updates that are lost a gradient too
+    Row(scatter.tensor_scatter_update_op, (real(4, 2), TWICE, real(3, 2)), oracle=_updated, label="twice"),
+    Row(
+        scatter.gather_last_op,
+        (real(3, 2), TWICE),
+        oracle=lambda x, i: np.stack([0 * x[0], x[0], x[1]]),
+        dtypes=("float32", "float64", "complex128"),
+    ),
+    Row(
+        scatter.gather_last_op,
+        (real(2, 3, 4), fixed([[[1], [1]], [[0], [1]]], np.int32)),
+        {"batch_dims": 1},
+        oracle=lambda x, i: np.stack([[0 * x[0, 0], x[0, 1]], [x[1, 0], x[1, 1]]]),
+        label="batch_dims",
+    ),
     Row(
         scatter.tensor_scatter_max_op,
         (distinct(3, 2), TWICE, distinct(3, 2)),
