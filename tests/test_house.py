@@ -80,6 +80,7 @@ ORDER = (
     "engine.jacobian.given",
     "engine.jacobian.evaluate",
     "engine.jacobian.compiled",
+    "engine.jacobian.closed",
     "engine.jacobian.parallel",
     "engine.jacobian.results",
     "engine.jacobian.bound",

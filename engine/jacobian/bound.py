@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from engine.aval import Aval, format_shape
+from engine.custom import custom_call
 from engine.eager import EagerTensor
 from engine.errors import InvalidArgumentError
+from engine.jacobian.closed import with_closed_rules
 from engine.jacobian.compiled import numbered
 from engine.jacobian.evaluate import evaluate
 from engine.jacobian.parallel import Spread, SpreadOver, check_executor, spread, spread_over
 from engine.jacobian.path import Path
-from engine.jacobian.plan import Plan
+from engine.jacobian.plan import Plan, plan_for
 from engine.jacobian.results import sparse_block
 from engine.op import Node
 from engine.program import Program, lower
@@ -49,6 +51,7 @@ class JacobianPlan:
         results: list[list[int | None]],
         path: Path,
         format: str,
+        fixed: bool = False,
     ) -> None:
         self.plan = plan
         self.program = program
@@ -57,6 +60,7 @@ class JacobianPlan:
         self._path: Path | None = path
         self._targets, self._sources = ([path.values[s].aval for s in side] for side in (path.targets, path.sources))
         self._format = format
+        self._fixed = fixed
         self._spread: dict[SpreadOver, tuple[Program, Spread]] = {}
 
     def __call__(self, *sources: Any, executor: Executor | None = None) -> Any:
@@ -78,6 +82,11 @@ class JacobianPlan:
         """
         if len(sources) != len(self._sources):
             raise InvalidArgumentError(f"JacobianPlan: expected {len(self._sources)} sources, got {len(sources)}")
+        if self._fixed:
+            raise InvalidArgumentError(
+                "JacobianPlan: the recorded function has a custom gradient, whose rule may hold values of the "
+                "recording; so it is not known elsewhere. Make the plan in a graph, or use tape.jacobian"
+            )
         check_executor(executor, self._format)
         arrays = [_checked(k, x, aval) for k, (x, aval) in enumerate(zip(sources, self._sources, strict=True))]
         start = time.perf_counter()
@@ -92,7 +101,7 @@ class JacobianPlan:
 
     def in_chunks(self, count: int) -> JacobianPlan:
         """The same with its seeds in about `count` chunks: see `Plan.in_chunks`."""
-        return _bound(self.plan.in_chunks(count), self._known_path(), self._format)
+        return _bound(self.plan.in_chunks(count), self._known_path(), self._format, self._fixed)
 
     def _elsewhere(self, arrays: Sequence[Any], executor: Executor) -> Sequence[Any]:
         """What the program gives, by an executor."""
@@ -163,7 +172,8 @@ def bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
     InvalidArgumentError
         If the path takes something that is neither a source nor known (a placeholder, say).
     """
-    trace = Trace()
+    given, trace = path, Trace()
+    path = with_closed_rules(given)
     of: dict[int, Any] = {id(path.values[s]): trace.placeholder(aval_of(path.values[s])) for s in path.sources}
     nodes: list[Node] = []
     with paused():
@@ -174,17 +184,24 @@ def bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
             first = len(trace.nodes)
             _copy(trace, of, node)
             nodes += trace.nodes[first:]
+        for slot in path.targets:
+            if slot not in path.live:
+                _add(trace, of, path.values[slot])
     ends = [[of[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
-    return _bound(plan, Path(nodes, ends[0], ends[1]), format)
+    copy = Path(nodes, ends[0], ends[1])
+    if path is not given:
+        plan = plan_for(copy, plan.options, plan.given)
+    fixed = any(node.op is custom_call and not isinstance(node.outputs[0], Symbol) for node in given.nodes)
+    return _bound(plan, copy, format, fixed)
 
 
-def _bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
+def _bound(plan: Plan, path: Path, format: str, fixed: bool) -> JacobianPlan:
     """The same for a path in a trace of its own."""
     sources = [path.values[slot] for slot in path.sources]
     with paused():
         blocks = evaluate(plan, path)
     program = _lowered(sources, [b for row in blocks for b in row if b is not None])
-    return JacobianPlan(plan, program, numbered(blocks), path, format)
+    return JacobianPlan(plan, program, numbered(blocks), path, format, fixed)
 
 
 def _lowered(sources: Sequence[Any], wanted: Sequence[Any]) -> Program:

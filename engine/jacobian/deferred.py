@@ -14,9 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from engine.aval import Aval
-from engine.custom import closed_call, custom_call
 from engine.dtypes import int64
 from engine.errors import InvalidArgumentError, ShapeError
+from engine.jacobian.closed import with_closed_rules
 from engine.jacobian.evaluate import evaluate
 from engine.jacobian.path import Path, between
 from engine.jacobian.plan import Options, plan_for
@@ -26,10 +26,10 @@ from engine.op import Node
 from engine.ops.deferred import Recipe, deferred_op
 from engine.ops.shape import identity, reshape
 from engine.rows import checked_rows
-from engine.subtrace import Body, Region, SubTrace
+from engine.subtrace import Body, SubTrace
 from engine.tape import paused
 from engine.trace import constant
-from engine.value import Zero, aval_of, dtype_of, known_shape
+from engine.value import aval_of, dtype_of, known_shape
 from engine.variable import read_variable, variable_handle
 
 
@@ -110,31 +110,6 @@ class PathCopy:
         """The avals of targets and sources if those of the parameters are given."""
         of = {**dict(enumerate(self.avals)), **dict(zip(self.taken, given, strict=True))}
         return [of[k] for k in self.targets], [of[k] for k in self.sources]
-
-
-def with_closed_rules(path: Path) -> Path:
-    """The path with `closed_call` in place of `custom_call`: its rules take nothing of the graph but operands."""
-    if not any(node.op is custom_call for node in path.nodes):
-        return path
-    nodes = [_closed(node) if node.op is custom_call else node for node in path.nodes]
-    return Path(nodes, [path.values[k] for k in path.sources], [path.values[k] for k in path.targets])
-
-
-def _closed(node: Node) -> Node:
-    """A `custom_call` as a `closed_call`. The user's rule is applied once, to cotangents that are not known yet."""
-    count, rule = node.params["count"], node.params["rule"]
-    trace = node.outputs[0].trace
-    first = len(trace.nodes)
-    cts = tuple([trace.placeholder(out.aval) for out in node.outputs])
-    with paused():
-        found = {i: rule(i, cts, x) for i, x in enumerate(node.inputs[:count]) if x.dtype.is_differentiable}
-    found = {i: trace.operand(ct) for i, ct in found.items() if not isinstance(ct, Zero)}
-    region = Region(trace.nodes[first:], cts, list(found.values()), (), lambda _: ())
-    captured, handles = list(region.captured.values()), list(region.handles.values())
-    pull = region.closed(captured, handles, (), lambda _: "")
-    taken = (*node.inputs, *captured, *[read_variable(handle) for handle in handles])
-    params = {"count": count, "results": len(cts), "given": tuple(found), "pull": pull}
-    return Node(closed_call, taken, params, node.outputs)
 
 
 class _OnPath(Recipe):

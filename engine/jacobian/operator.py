@@ -14,7 +14,8 @@ from engine.aval import Aval
 from engine.composite import Composite
 from engine.errors import InvalidArgumentError
 from engine.forward import forward
-from engine.jacobian.deferred import PathCopy, is_known, readable, with_closed_rules
+from engine.jacobian.closed import with_closed_rules
+from engine.jacobian.deferred import PathCopy, is_known, readable
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options
 from engine.jacobian.second import compiled_pull, compiled_push

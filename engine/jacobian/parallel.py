@@ -21,6 +21,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from engine.aval import Aval
 from engine.errors import InvalidArgumentError, UnimplementedError
+from engine.jacobian.closed import with_closed_rules
 from engine.jacobian.compiled import Compiled, Mirror, numbered
 from engine.jacobian.evaluate import joined, note_contents, parts, placed
 from engine.jacobian.path import Path
@@ -238,6 +239,9 @@ def spread(plan: Plan, path: Path) -> Spread:
 
 def spread_blocks(plan: Plan, path: Path, executor: Executor) -> list[list[Any]]:
     """The blocks as values: symbols of a graph if the path is one's, computed by the executor when they are fetched."""
+    closed = with_closed_rules(path)
+    if closed is not path:
+        path, plan = closed, plan_for(closed, plan.options, plan.given)
     what = spread(spread_over(executor).split(plan), path)
     out = spread_op(*[path.values[slot] for slot in what.arguments], what=what, executor=executor)
     blocks = [[None if k is None else out[k] for k in row] for row in what.results]

@@ -1,0 +1,110 @@
+"""Custom gradients, whose rules use tensors around them, by every way that there is to a Jacobian."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+import tape_api
+
+X = np.array([0.5, 1.0, 1.5, 2.0])
+WEIGHT = 3.0
+
+
+def steep(api: Any, x: Any, weight: Any) -> Any:
+    """``x ** 3 * x``, where the cube is said to have the derivative ``weight * x``."""
+
+    @api.custom_gradient
+    def cube(x: Any) -> Any:
+        return x**3.0, lambda ct: ct * weight * x
+
+    return cube(x) * x
+
+
+def expected(x: np.ndarray) -> np.ndarray:
+    return np.diag(x**3 + WEIGHT * x * x)
+
+
+def dense(found: Any) -> np.ndarray:
+    if hasattr(found, "matmat"):
+        return np.asarray(found @ np.eye(len(X)))
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+
+WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "dense": lambda api, y, x: api.jacobian(y, x),
+    "csr": lambda api, y, x: api.jacobian(y, x, format="csr"),
+    "pattern": lambda api, y, x: api.jacobian(y, x, sparsity=np.eye(4)),
+    "operator": lambda api, y, x: api.jacobian(y, x, format="operator"),
+    "executor": lambda api, y, x: api.jacobian(y, x, executor=ThreadPoolExecutor(2)),
+    "reverse": lambda api, y, x: api.jacobian(y, x, mode="reverse"),
+    "forward": lambda api, y, x: api.jacobian(y, x, mode="forward"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tape(way: str) -> None:
+    x, weight = tape_api.constant(X), tape_api.Variable(WEIGHT, dtype=tape_api.float64, trainable=False)
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = steep(tape_api, x, weight)
+    np.testing.assert_allclose(dense(WAYS[way](tape, y, x)), expected(X), rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(4,), (None,)], ids=str)
+@pytest.mark.parametrize("way", WAYS)
+def test_graph(way: str, shape: Any) -> None:
+    if way == "executor" and shape == (None,):
+        pytest.skip("needs known shapes")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, shape)
+        for weight in (tf.placeholder(tf.float64, []), tf.Variable(WEIGHT, dtype=tf.float64), tf.constant(WEIGHT) + 0):
+            if weight.dtype != tf.float64:
+                weight = tf.cast(weight, tf.float64)
+            found = WAYS[way](tf, steep(tf, x, weight), x)
+            session.run(tf.global_variables_initializer())
+            feed = {x: X, **({weight: WEIGHT} if weight.op.type == "Placeholder" else {})}
+            for point in (X, 2.0 * X):
+                np.testing.assert_allclose(dense(session.run(found, {**feed, x: point})), expected(point), rtol=1e-14)
+
+
+def test_plans_of_a_graph() -> None:
+    with tf.Graph().as_default():
+        x, weight = tf.placeholder(tf.float64, [4]), tf.constant(WEIGHT, tf.float64)
+        in_graph = tf.jacobian_plan(steep(tf, x, weight), x)
+    for plan in (in_graph, pickle.loads(pickle.dumps(in_graph))):
+        for point in (X, 2.0 * X):
+            np.testing.assert_allclose(plan(point), expected(point), rtol=1e-14)
+            np.testing.assert_allclose(plan(point, executor=ThreadPoolExecutor(2)), expected(point), rtol=1e-14)
+
+
+def test_plans_of_a_tape_are_not_evaluated_elsewhere() -> None:
+    """The rule holds what it held when it was recorded."""
+    tensor = tape_api.constant(X)
+    with tape_api.GradientTape() as tape:
+        tape.watch(tensor)
+        y = steep(tape_api, tensor, tape_api.constant(WEIGHT, tape_api.float64))
+    plan = tape.jacobian_plan(y, tensor)
+    assert "4 seeds" in str(plan)
+    for way in (plan, plan.in_chunks(2)):
+        with pytest.raises(ValueError, match="custom gradient, whose rule may hold values of the recording"):
+            way(2.0 * X)
+
+
+def test_a_plan_of_what_does_not_depend_on_the_source() -> None:
+    tensor = tape_api.constant(X)
+    with tape_api.GradientTape() as tape:
+        tape.watch(tensor)
+    plan = tape.jacobian_plan(tape_api.constant([1.0, 2.0]), tensor)
+    assert "zero" in str(plan)
+    np.testing.assert_array_equal(plan(X), np.zeros((2, 4)))
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float64, [4])
+        plan = tf.jacobian_plan(tf.constant([1.0, 2.0]), x)
+    np.testing.assert_array_equal(plan(X), np.zeros((2, 4)))
