@@ -1,7 +1,8 @@
 """TensorFlow's names that mean the same in both of its versions, and which function of the engine each stands for.
 
-A row is ``(function or op, names)``; names are below ``tf.``. Signatures and documentation are the engine's. Each
-front end adds the names that are its own (`graph_api.names`, `tape_api.names`), and lifts all of them to functions of
+A row is ``(function or op, names)``, or ``(Old(function, ...), names)`` where TensorFlow has the arguments in another
+order; names are below ``tf.``. Signatures and documentation are the engine's.
+`engine.version1` and `tape_api.names` add the names of one version; each front end lifts all of them to functions of
 its tensors; there is no second implementation of anything.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.legacy import Old
 from engine.ops import (
     arithmetic,
     blocks,
@@ -229,9 +231,15 @@ TABLE: tuple[tuple[Any, str], ...] = (
     # ---- diagonals and triangles
     (diagonal.tensor_diag, "linalg.tensor_diag"),
     (diagonal.tensor_diag_part, "linalg.tensor_diag_part"),
-    (diagonal.matrix_diag, "linalg.diag"),
-    (diagonal.matrix_diag_part, "linalg.diag_part"),
-    (diagonal.set_diag, "linalg.set_diag"),
+    (
+        Old(
+            diagonal.matrix_diag,
+            order=("diagonal", "name", "k", "num_rows", "num_cols", "padding_value", "align"),
+        ),
+        "linalg.diag",
+    ),
+    (Old(diagonal.matrix_diag_part, order=("input", "name", "k", "padding_value", "align")), "linalg.diag_part"),
+    (Old(diagonal.set_diag, order=("input", "diagonal", "name", "k", "align")), "linalg.set_diag"),
     (diagonal.band_part, "linalg.band_part"),
     # ---- Fourier transforms
     (fft.fft, "signal.fft"),

@@ -1,4 +1,4 @@
-"""TensorFlow's names for clipping, the same in both of its versions (see `engine.names`)."""
+"""TensorFlow's names for clipping: the same in both of its versions (see `engine.names`), and TensorFlow 1's."""
 
 from __future__ import annotations
 
@@ -12,3 +12,4 @@ CLIPPING: tuple[tuple[Any, str], ...] = (
     (clip.clip_by_global_norm, "clip_by_global_norm"),
     (clip.global_norm, "linalg.global_norm"),
 )
+CLIPPING_VERSION1: tuple[tuple[Any, str], ...] = (*CLIPPING, (clip.clip_by_average_norm, "clip_by_average_norm"))

@@ -43,6 +43,7 @@ from engine.namespace import namespace as _namespace
 from engine.tensor_shape import TensorShape
 from engine.unconnected import UnconnectedGradients
 from tape_api import debugging, keras, random, test, train, version1
+from tape_api import library as _library
 from tape_api.debugging import ensure_shape
 from tape_api.flow import (
     case,
@@ -72,13 +73,23 @@ from tape_api.flow import (
 )
 from tape_api.for_scipy import for_ode, for_scipy
 from tape_api.keras import initializers, metrics, optimizers
-from tape_api.library import root as _root
 from tape_api.module import Module
 from tape_api.printing import print_ as print
 from tape_api.tensor import TensorSpec, constant, convert_to_tensor, is_tensor
 from tape_api.tensor_array import TensorArray
 from tape_api.variable import Variable
-from tape_api.version1 import assign, assign_add, assign_sub, enable_eager_execution
+from tape_api.version1 import (
+    assign,
+    assign_add,
+    assign_sub,
+    enable_eager_execution,
+    multinomial,
+    py_func,
+    random_normal,
+    set_random_seed,
+)
+
+_root = _library.root
 
 __version__ = "2.21.0"
 """The version of TensorFlow whose behaviour this follows: programs compare it with what they need."""
@@ -94,18 +105,12 @@ zeros_initializer = initializers.Zeros
 globals().update({name: value for name, value in vars(_root).items() if not name.startswith("_")})
 _root.nn.dropout = random.dropout
 _v1 = _root.compat.v1
-vars(_v1).update({name: getattr(version1, name) for name in version1.__all__})
-vars(_v1).update(
-    random_normal=random.normal,
-    random_uniform=random.uniform,
-    set_random_seed=random.set_seed,
-    train=train,
-    truncated_normal=random.truncated_normal,
-)
+vars(_v1).update(_defined(_library.version1))
+vars(_v1).update({name: getattr(version1, name) for name in version1.__all__}, train=train)
 losses = _namespace("tape_api.losses")
 """Keras's losses, and those of TensorFlow 1 under names of their own."""
 vars(losses).update({**_defined(_v1.losses), **_defined(keras.losses)})
-vars(_v1).update({name: value for name, value in globals().items() if name[0] != "_" and name not in vars(_v1)})
+version1.complete(_v1, globals())
 _root.compat.v2 = _sys.modules["tape_api"]
 vars(_root.dtypes).update(DType=DType, as_dtype=as_dtype, half=half, double=double, **{d.name: d for d in _ALL_DTYPES})
 

@@ -2,6 +2,7 @@
 
 `root` holds what TensorFlow has at the top level; its attributes ``math``, ``nn``, ... hold the rest. The package
 `tape_api` re-exports all of it; modules of this package that need the functions (layers, losses) take them from `root`.
+`version1` holds the same under TensorFlow 1's names and with its arguments, for ``tf.compat.v1``.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from engine import version1 as engine_version1
 from engine.eager import EagerTensor
 from engine.legacy import lift_row
 from engine.namespace import build
 from engine.op import Op
 from engine.value import Value, as_array
+from optim.names import CLIPPING_VERSION1
 from tape_api.names import TABLE
 from tape_api.tensor import finish
 
@@ -51,3 +54,4 @@ def public(row: Any, name: str) -> Callable[..., Any]:
 
 
 root: Any = build("tape_api", TABLE, public)
+version1: Any = build("tape_api.compat.v1", engine_version1.table(*CLIPPING_VERSION1), public)

@@ -1,9 +1,15 @@
-"""What programs of the time of TensorFlow 1's eager mode call, beside TensorFlow 2's names: ``tf.compat.v1``."""
+"""``tf.compat.v1``: what programs of the time of TensorFlow 1's eager mode call.
+
+Functions take TensorFlow 1's arguments here (`engine.version1`); what it has not, or has the same, is TensorFlow 2's.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
+from engine.namespace import defined
 from engine.row_assignment import (
     scatter_add,
     scatter_div,
@@ -16,14 +22,42 @@ from engine.row_assignment import (
     scatter_sub,
     scatter_update,
 )
+from tape_api import random
+from tape_api.flow import numpy_function
 from tape_api.variable import Variable
 
 __all__ = [
     "assign", "assign_add", "assign_sub", "disable_eager_execution", "disable_v2_behavior", "enable_eager_execution",
-    "enable_resource_variables", "enable_v2_behavior", "enable_v2_tensorshape", "scatter_add", "scatter_div",
+    "enable_resource_variables", "enable_v2_behavior", "enable_v2_tensorshape", "multinomial", "py_func",
+    "random_gamma", "random_normal", "random_poisson", "random_shuffle", "random_uniform", "scatter_add", "scatter_div",
     "scatter_max", "scatter_min", "scatter_mul", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",
-    "scatter_update",
+    "scatter_update", "set_random_seed", "truncated_normal",
 ]  # fmt: skip
+
+
+random_gamma = random.gamma
+random_normal = random.normal
+random_poisson = random.poisson
+random_shuffle = random.shuffle
+random_uniform = random.uniform
+set_random_seed = random.set_seed
+truncated_normal = random.truncated_normal
+py_func = numpy_function
+
+
+def multinomial(logits: Any, num_samples: Any, seed: Any = None, name: Any = None, output_dtype: Any = None) -> Any:
+    """``tf.random.categorical`` with another order of arguments."""
+    return random.categorical(logits, num_samples, output_dtype, seed)
+
+
+def complete(tree: ModuleType, today: Mapping[str, Any]) -> None:
+    """Add the names of today that a tree of TensorFlow 1's names lacks, in the namespaces that both have too."""
+    for name, value in today.items():
+        if name.startswith("_"):
+            continue
+        mine = vars(tree).setdefault(name, value)
+        if mine is not value and isinstance(mine, ModuleType) and isinstance(value, ModuleType):
+            complete(mine, defined(value))
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:

@@ -28,7 +28,8 @@ HEADER = """# What is supported
 Made by `python -m tests.support_page` from the ops, the tables of names and the tests' tables; a test fails when it is
 stale.
 
-- **graph_api**, **tape_api**: TensorFlow's names that stand for the function, below `tf.`.
+- **graph_api**, **tape_api**: TensorFlow's names that stand for the function, below `tf.`. Those in `graph_api`, which
+  are TensorFlow 1's, are also in `tape_api`, below `tf.compat.v1.`.
 - **kind**: how its derivatives are made (`engine/kinds.py`). *made of ops*: a function without an op of its own;
   derivatives and batching are those of the ops it calls.
 - **reverse**, **forward**: the operands that carry a derivative. *from reverse*: the forward rule is the transpose of

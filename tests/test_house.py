@@ -45,6 +45,8 @@ ORDER = (
     "engine.legacy",
     "engine.ops.random",
     "engine.names",
+    "engine.version1_images",
+    "engine.version1",
     "engine.numpy_functions",
     "engine.numpy_protocol",
     "engine.operators",

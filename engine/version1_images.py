@@ -1,4 +1,4 @@
-"""The rows of `graph_api.names` for convolutions, pools and blocks of images."""
+"""The rows of `engine.version1` for convolutions, pools and blocks of images."""
 
 from __future__ import annotations
 
