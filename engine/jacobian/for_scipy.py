@@ -122,6 +122,8 @@ def _argument(x: Any, dtype: np.dtype) -> Any:
 def _result(y: Any, dtype: np.dtype) -> Any:
     if isinstance(y, Variable):
         y = y.read_value()
+    if y is None:
+        raise InvalidArgumentError("for_scipy: the function must give tensors; got None. Does it lack a return?")
     if not isinstance(y, Value):
         y = EagerTensor(np.asarray(y, dtype))
     if not dtype_of(y).is_floating:

@@ -213,3 +213,8 @@ def test_unknown_shapes_in_a_graph() -> None:
             v = RNG.normal(size=3)
             np.testing.assert_allclose(loss.hessp(x, v, a), expected @ v, rtol=1e-11)
         assert plans.counters["planned"] == planned
+
+
+def test_a_function_that_gives_nothing() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"got None\. Does it lack a return\?"):
+        tf.for_scipy(lambda x: None, np.zeros(2)).fun(np.zeros(2))
