@@ -23,7 +23,8 @@ from engine.forward import forward
 from engine.op import Node, Op
 from engine.ops.creation import zeros_like
 from engine.program import Program, lower
-from engine.program.lower import is_stateful, needed_nodes
+from engine.program.instruction import is_stateful
+from engine.program.lower import needed_nodes
 from engine.reverse import reverse
 from engine.tape import paused
 from engine.trace import Symbol, Trace, constant, placeholder

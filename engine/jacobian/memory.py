@@ -44,8 +44,7 @@ def chunks_for(
     max_bytes : int, optional
         The caller's limit for all.
     """
-    results = [one.count * sum(_bytes(path, slot) for slot in one.reads) for one in passes]
-    held = sum(results)
+    held = sum(one.count * sum(_bytes(path, slot) for slot in one.reads) for one in passes)
     budget = SWEEP_BYTES if max_bytes is None else max(max_bytes - held, 0)
     chunks, most = (
         [],
@@ -56,13 +55,12 @@ def chunks_for(
             for block, shape, source in zip(row, of, path.sources, strict=True)
         ),
     )
-    for one, result in zip(passes, results, strict=True):
+    for one in passes:
         per_seed = max(1, seed_bytes(path, nodes, one))
         chunk = one.count if one.chain else max(1, min(one.count, budget // per_seed))
         chunks.append(chunk)
-        # a sweep in one piece makes its own result
         sweep = chain_bytes(path, nodes, one) if one.chain else chunk * per_seed
-        most = max(most, sweep + held - (result if chunk == one.count else 0))
+        most = max(most, sweep + held)
     return chunks, most
 
 

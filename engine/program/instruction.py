@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,3 +28,8 @@ class Instruction:
     params: dict[str, Any]
     outputs: tuple[int, ...]
     where: str = ""
+
+
+def is_stateful(op: Op, params: Mapping[str, Any]) -> bool:
+    """Whether an application may have effects: because of the op, or of a sub-trace among its parameters."""
+    return op.stateful or any(getattr(p, "stateful", False) for p in params.values())

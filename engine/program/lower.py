@@ -19,6 +19,7 @@ way it applies the passes, each of which looks at one node at a time and is bit-
 - ``blocks``: elementwise ops on large arrays are run together, block by block (`engine.program.blocks`).
 - ``pieces``: large arrays are joined piece by piece (`engine.program.pieces`).
 - ``finite``: products that must not make NaN of a zero are not looked at one by one (`engine.program.finite`).
+- ``workspace``: large intermediate results are written to the same memory in each run (`engine.program.workspace`).
 - ``inline``: what needs no call of a function of ours is written out in the generated code.
 
 *State.* ``read_variable`` becomes whatever the variable holds at that point: the program's state input, or the value
@@ -40,13 +41,10 @@ from engine.eager import abstract_operand
 from engine.errors import ShapeError
 from engine.op import Node, Op, distinct
 from engine.program.assignments import Assignment, assignments
-from engine.program.blocks import fused
 from engine.program.facts import Fact, of_array, of_result, rewritten
-from engine.program.finite import plain
-from engine.program.instruction import Instruction
-from engine.program.pieces import in_place
+from engine.program.finish import finish
+from engine.program.instruction import Instruction, is_stateful
 from engine.program.program import Program, located
-from engine.program.siblings import together
 from engine.program.slots import Slot, Slots
 from engine.program.vectors import without_ones
 from engine.structural import reshape_to
@@ -69,6 +67,7 @@ ALL_PASSES = (
     "pieces",
     "finite",
     "inline",
+    "workspace",
 )
 FOLD_LIMIT = 1 << 20
 """Constants larger than this many bytes are not folded, but computed each time the program runs."""
@@ -331,11 +330,6 @@ class Lowering(Slots):
         self.report[name] = self.report.get(name, 0) + 1
 
 
-def is_stateful(op: Op, params: Mapping[str, Any]) -> bool:
-    """Whether an application may have effects: because of the op, or of a sub-trace among its parameters."""
-    return op.stateful or any(getattr(p, "stateful", False) for p in params.values())
-
-
 def _same_places(shape: Shape, other: Shape) -> bool:
     """Whether shapes differ in axes of size one only, so that a reshape keeps any order in memory."""
     return [d for d in shape or () if d != 1] == [d for d in other or () if d != 1]
@@ -439,59 +433,5 @@ def lower(
         avals=work.avals,
         report=work.report,
     )
-    if "prune" in passes:
-        prune(program)
-    if "siblings" in passes:
-        join_siblings(program)
-    if "blocks" in passes:
-        run_in_blocks(program)
-    if "pieces" in passes:
-        write_pieces(program)
-    if "finite" in passes:
-        trust(program)
-    program.inline = "inline" in passes
+    finish(program, passes)
     return program, [handle for handle, _ in work.reads.values()], assigned
-
-
-def join_siblings(program: Program) -> None:
-    """Put instructions of one kind on many small arrays together."""
-    program.instructions, count = together(program.instructions, program.avals, set(program.outputs))
-    if count:
-        program.report["siblings"] = count
-
-
-def run_in_blocks(program: Program) -> None:
-    """Put elementwise instructions on large arrays together."""
-    program.instructions, count = fused(program.instructions, program.avals, set(program.outputs))
-    if count:
-        program.report["blocks"] = count
-
-
-def write_pieces(program: Program) -> None:
-    """Put large arrays together piece by piece."""
-    program.instructions, count = in_place(program.instructions, program.avals, set(program.outputs))
-    if count:
-        program.report["pieces"] = count
-
-
-def trust(program: Program) -> None:
-    """Note which products may be plain, in a program that may be run twice."""
-    if any(is_stateful(i.op, i.params) for i in program.instructions):
-        return
-    found = plain(program.instructions, program.avals)
-    if found.products:
-        program.plain = found
-        program.report["finite"] = len(found.products)
-
-
-def prune(program: Program) -> None:
-    """Drop what no output needs, except stateful instructions."""
-    needed = set(program.outputs)
-    kept = []
-    for instruction in reversed(program.instructions):
-        if is_stateful(instruction.op, instruction.params) or any(s in needed for s in instruction.outputs):
-            needed.update(instruction.inputs)
-            kept.append(instruction)
-    program.report["prune"] = len(program.instructions) - len(kept)
-    program.instructions = kept[::-1]
-    program.constants = {s: a for s, a in program.constants.items() if s in needed}

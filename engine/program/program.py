@@ -17,8 +17,10 @@ import numpy as np
 
 from engine.aval import Aval
 from engine.eager import explained
+from engine.ops.linalg import matmul_op
 from engine.program.finite import NotFinite, Plain, check
 from engine.program.instruction import Instruction
+from engine.program.workspace import Workspace, into
 
 _RETRIES = 8
 """After so many runs that met a NaN, a program no longer hopes for runs without."""
@@ -44,6 +46,8 @@ class Program:
         Products that may be plain, as long as all is finite.
     inline : bool
         Whether to write out what ops say of themselves in `Op.inline`.
+    workspace : Workspace, optional
+        Where to write large intermediate results.
     """
 
     inputs: tuple[int, ...]
@@ -54,6 +58,7 @@ class Program:
     report: dict[str, int] = field(default_factory=dict)
     plain: Plain | None = None
     inline: bool = False
+    workspace: Workspace | None = None
     _function: Callable[..., Any] | None = None
     _retries: int = 0
 
@@ -71,8 +76,10 @@ class Program:
             Results may share memory with arguments and constants.
         """
         if self._function is None:
-            self._function = self._generate(self.plain)
+            self._function = self._generate(self.plain, self.workspace)
         try:
+            if self.workspace is not None:
+                return self._in_workspace(self._function, self.workspace, arguments)
             return self._function(*arguments)
         except NotFinite:
             return self._careful(arguments)
@@ -82,27 +89,35 @@ class Program:
                 raise
             raise better from error
 
+    def _in_workspace(self, function: Callable[..., Any], space: Workspace, arguments: tuple[Any, ...]) -> Any:
+        stretch = space.take()
+        try:
+            return function(*arguments, *stretch.places(space))
+        finally:
+            stretch.give_back()
+
     def _careful(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the program with every product looked at."""
         careful = self._generate(None)
         self._retries += 1
         if self._retries >= _RETRIES:
-            self._function = careful
+            self._function, self.workspace = careful, None
         return careful(*arguments)
 
     def source(self) -> str:
         """The Python source of the generated function."""
-        return "\n".join(self._lines(self.plain))
+        return "\n".join(self._lines(self.plain, None))
 
-    def _lines(self, plain: Plain | None) -> list[str]:
+    def _lines(self, plain: Plain | None, space: Workspace | None) -> list[str]:
         last_use: dict[int, int] = {}
         for i, instruction in enumerate(self.instructions):
             for slot in (*instruction.inputs, *instruction.outputs):
                 last_use[slot] = i
         keep = set(self.outputs) | set(self.constants)
-        lines = [f"def program({', '.join(f'v{s}' for s in self.inputs)}):"]
+        places = [f"w{s}" for s in space.places] if space is not None else []
+        lines = [f"def program({', '.join([*[f'v{s}' for s in self.inputs], *places])}):"]
         for i, instruction in enumerate(self.instructions):
-            lines.append("    " + self._statement(i, instruction, plain))
+            lines.append("    " + self._statement(i, instruction, plain, space))
             slots = dict.fromkeys((*instruction.inputs, *instruction.outputs))
             dead = [s for s in slots if last_use[s] == i and s not in keep]
             # one line per instruction, so that a traceback's line number tells which one failed
@@ -111,11 +126,14 @@ class Program:
         lines.append("    return (" + "".join(f"v{s}, " for s in self.outputs) + ")")
         return lines
 
-    def _statement(self, i: int, instruction: Instruction, plain: Plain | None) -> str:
+    def _statement(self, i: int, instruction: Instruction, plain: Plain | None, space: Workspace | None) -> str:
         results = ", ".join(f"v{s}" for s in instruction.outputs)
         if instruction.op.multi:
             results += "," if results else "_"
-        statement = f"{results} = {self._expression(i, instruction, plain)}"
+        if space is not None and instruction.outputs[0] in space.places:
+            statement = f"{results} = {self._written_to(f'w{instruction.outputs[0]}', i, instruction, plain)}"
+        else:
+            statement = f"{results} = {self._expression(i, instruction, plain)}"
         return f"{statement}; check({results})" if plain is not None and i in plain.checks else statement
 
     def _expression(self, i: int, instruction: Instruction, plain: Plain | None) -> str:
@@ -130,14 +148,25 @@ class Program:
         named = [f"{name}=p{i}_{name}" for name in instruction.params]
         return f"k{i}({', '.join(operands + named)})"
 
-    def _generate(self, plain: Plain | None) -> Callable[..., Any]:
-        names: dict[str, Any] = {"__name__": "engine.program.generated", "np": np, "check": check}
+    def _written_to(self, place: str, i: int, instruction: Instruction, plain: Plain | None) -> str:
+        """The same, with a place for the result."""
+        operands = [f"v{s}" for s in instruction.inputs]
+        if instruction.op is matmul_op:
+            for k, name in enumerate(("transpose_a", "transpose_b")):
+                operands[k] += ".T" if instruction.params.get(name) else ""
+            return f"np.matmul({', '.join(operands)}, out={place})"
+        kernel = "np.multiply" if plain is not None and i in plain.products else f"k{i}"
+        taken = ", ".join(operands)
+        return f"{kernel}({taken}, out=into({place}, {taken}))"
+
+    def _generate(self, plain: Plain | None, space: Workspace | None = None) -> Callable[..., Any]:
+        names: dict[str, Any] = {"__name__": "engine.program.generated", "np": np, "check": check, "into": into}
         names.update({f"v{s}": array for s, array in self.constants.items()})
         names.update({f"v{s}": np.asarray(self.constants[s]) for s in self._ufunc_scalars()})
         for i, instruction in enumerate(self.instructions):
             names[f"k{i}"] = instruction.op.kernel
             names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
-        exec(compile("\n".join(self._lines(plain)), "<program>", "exec"), names)
+        exec(compile("\n".join(self._lines(plain, space)), "<program>", "exec"), names)
         return names["program"]
 
     def _ufunc_scalars(self) -> set[int]:
@@ -161,11 +190,11 @@ class Program:
 
     def __getstate__(self) -> tuple[Any, ...]:
         parts = (self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report)
-        return (*parts, self.plain, self.inline)
+        return (*parts, self.plain, self.inline, self.workspace)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
-        self.plain, self.inline = state[6:]
+        self.plain, self.inline, self.workspace = state[6:]
         self._function, self._retries = None, 0
 
     def __str__(self) -> str:

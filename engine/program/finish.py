@@ -1,0 +1,88 @@
+"""The passes that look at a whole program, once all its instructions are there. See `engine.program.lower`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from engine.program.blocks import fused
+from engine.program.finite import plain
+from engine.program.instruction import is_stateful
+from engine.program.pieces import in_place
+from engine.program.program import Program
+from engine.program.siblings import together
+from engine.program.workspace import workspace
+
+
+def finish(program: Program, passes: Collection[str]) -> None:
+    """Apply those of the passes that are wanted."""
+    for name, apply in _PASSES.items():
+        if name in passes:
+            apply(program)
+
+
+def _join_siblings(program: Program) -> None:
+    """Put instructions of one kind on many small arrays together."""
+    program.instructions, count = together(program.instructions, program.avals, set(program.outputs))
+    if count:
+        program.report["siblings"] = count
+
+
+def _run_in_blocks(program: Program) -> None:
+    """Put elementwise instructions on large arrays together."""
+    program.instructions, count = fused(program.instructions, program.avals, set(program.outputs))
+    if count:
+        program.report["blocks"] = count
+
+
+def _write_pieces(program: Program) -> None:
+    """Put large arrays together piece by piece."""
+    program.instructions, count = in_place(program.instructions, program.avals, set(program.outputs))
+    if count:
+        program.report["pieces"] = count
+
+
+def _keep_places(program: Program) -> None:
+    """Give large intermediate results places that are kept from run to run."""
+    products = program.plain.products if program.plain is not None else ()
+    program.workspace = workspace(program.instructions, program.avals, program.outputs, products)
+    if program.workspace is not None:
+        program.report["workspace"] = len(program.workspace.places)
+
+
+def _trust(program: Program) -> None:
+    """Note which products may be plain, in a program that may be run twice."""
+    if any(is_stateful(i.op, i.params) for i in program.instructions):
+        return
+    found = plain(program.instructions, program.avals)
+    if found.products:
+        program.plain = found
+        program.report["finite"] = len(found.products)
+
+
+def _prune(program: Program) -> None:
+    """Drop what no output needs, except stateful instructions."""
+    needed = set(program.outputs)
+    kept = []
+    for instruction in reversed(program.instructions):
+        if is_stateful(instruction.op, instruction.params) or any(s in needed for s in instruction.outputs):
+            needed.update(instruction.inputs)
+            kept.append(instruction)
+    program.report["prune"] = len(program.instructions) - len(kept)
+    program.instructions = kept[::-1]
+    program.constants = {s: a for s, a in program.constants.items() if s in needed}
+
+
+def _write_out(program: Program) -> None:
+    """Write out what needs no call of a function of ours."""
+    program.inline = True
+
+
+_PASSES = {
+    "prune": _prune,
+    "siblings": _join_siblings,
+    "blocks": _run_in_blocks,
+    "pieces": _write_pieces,
+    "finite": _trust,
+    "inline": _write_out,
+    "workspace": _keep_places,
+}
