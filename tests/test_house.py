@@ -78,6 +78,7 @@ ORDER = (
     "engine.jacobian.layout",
     "engine.jacobian.symmetric",
     "engine.jacobian.memory",
+    "engine.jacobian.words",
     "engine.jacobian.plan",
     "engine.jacobian.given",
     "engine.jacobian.evaluate",

@@ -33,6 +33,8 @@ from engine.variable import read_variable
 class JacobianPlan:
     """How a Jacobian is computed; call it with arrays for the sources to compute it there.
 
+    Print it to read it in words, which `engine.jacobian.words` explains.
+
     Attributes
     ----------
     plan : Plan

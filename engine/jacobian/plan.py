@@ -20,12 +20,13 @@ from scipy import sparse
 from engine.errors import InvalidArgumentError
 from engine.jacobian.cost import PICK, flops
 from engine.jacobian.ends import Part, peel_sources, peel_targets, whole_ends
-from engine.jacobian.layout import Block, Layout, Scattered
+from engine.jacobian.layout import Layout
 from engine.jacobian.memory import chunks_for
 from engine.jacobian.path import Path
 from engine.jacobian.pattern import Pattern, patterns
 from engine.jacobian.sweeps import Cover, Group, Pass
 from engine.jacobian.symmetric import symmetrised
+from engine.jacobian.words import block_in_words, count, fact_in_words, names_of, pass_in_words
 from engine.op import Node
 
 MODES = ("auto", "forward", "reverse")
@@ -79,6 +80,8 @@ class Plan:
         What it costs, for printing.
     given : sparse.csr_array, or None
         The caller's pattern, if it was made with one.
+    names : dict
+        Number to name of the values that it speaks of, for printing.
     """
 
     options: Options
@@ -90,6 +93,7 @@ class Plan:
     used: dict[int, np.ndarray]
     facts: dict[str, Any] = field(default_factory=dict)
     given: Any = None
+    names: dict[int, str] = field(default_factory=dict)
 
     @property
     def seeds(self) -> int:
@@ -109,19 +113,16 @@ class Plan:
         return dataclasses.replace(self, chunks=chunks)
 
     def __str__(self) -> str:
-        """The plan in words, one sweep a line."""
+        """The plan in words: see `engine.jacobian.words`."""
         sources = len(self.blocks[0]) if self.blocks else 0
-        lines = [f"Jacobian of {_count(len(self.blocks), 'target')}, {_count(sources, 'source')}"]
-        for one, chunk in zip(self.passes, self.chunks, strict=True):
-            how = "one per element" if one.colors is None else _count(one.count, "colour")
-            parts = f", {-(-one.count // chunk)} chunks of {chunk}" if chunk < one.count else ""
-            cuts = f", cut at {[f'v{c}' for c in one.chain.cuts]}: {_bracketing(one)}" if one.chain else ""
-            lines.append(f"  {one.direction} from v{one.group.slot}: {_count(one.count, 'seed')} ({how}){parts}{cuts}")
+        lines = [f"Jacobian of {count(len(self.blocks), 'target')}, {count(sources, 'source')}"]
+        lines += [pass_in_words(p, chunk, self.names) for p, chunk in zip(self.passes, self.chunks, strict=True)]
         for i, row in enumerate(self.blocks):
             for j, block in enumerate(row):
-                lines.append(f"  block [{i}][{j}] {self.shapes[i][j][0]} x {self.shapes[i][j][1]}: {_described(block)}")
-        lines += [f"  {name}: {value}" for name, value in self.facts.items()]
-        return "\n".join(lines)
+                rows, columns = self.shapes[i][j]
+                lines.append(f"block [{i}][{j}] {rows} x {columns}: {block_in_words(block)}")
+        lines += [fact_in_words(name, value) for name, value in self.facts.items()]
+        return "\n  ".join(lines)
 
 
 def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
@@ -183,13 +184,14 @@ def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     chunks, peak = chunks_for(path, best.nodes, best.passes, blocks, shapes, options.values_only, options.max_bytes)
     facts = {
         "why": best.why,
-        "candidates": ", ".join(f"{c.why}: {_count(sum(p.count for p in c.passes), 'seed')}" for c in candidates),
+        "candidates": ", ".join(f"{c.why}: {count(sum(p.count for p in c.passes), 'seed')}" for c in candidates),
         "flops": sum(p.count * sum(flops(node) for node in best.nodes) for p in best.passes),
         "bytes": peak,
         "predicted seconds": best.time,
     }
     kept = tuple([k for k, node in enumerate(path.nodes) if id(node) in left])
-    return Plan(options, best.passes, chunks, blocks, kept, shapes, dict(path.used), facts, sparsity)
+    names = names_of(path, best.passes)
+    return Plan(options, best.passes, chunks, blocks, kept, shapes, dict(path.used), facts, sparsity, names)
 
 
 def _mode(options: Options, complex_ends: bool) -> str:
@@ -331,31 +333,3 @@ def _columns_of(pattern: Pattern, split: Sequence[tuple[Group, np.ndarray | None
         return [pattern]
     matrix = sparse.csc_array(pattern.to_csr())
     return [Pattern.csr(sparse.csr_array(matrix[:, index])) for _, index in split]
-
-
-# ---- in words --------------------------------------------------------------------------------------------------------
-
-
-def _bracketing(one: Pass) -> str:
-    from engine.jacobian.chain import Product, Step
-
-    def text(step: Step) -> str:
-        if isinstance(step, Product):
-            return f"({text(step.left)} @ {text(step.right)})"
-        inner = "" if step.seeds is None else f" of {text(step.seeds)}"
-        return f"{step.direction}[{step.low}..{step.high}]{inner}"
-
-    assert one.chain is not None
-    return text(one.chain.step)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _described(block: Block) -> str:
-    if block is None:
-        return "zero"
-    if isinstance(block, Scattered):
-        return f"{block.nnz} entries scattered"
-    return type(block).__name__.lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,26 @@ def test_the_plan_says_why() -> None:
     text = str(tape_plan(arrowhead, *points((3000,))))
     for word in ("reverse from", "forward from", "seeds", "why", "flops", "bytes", "predicted seconds", "block [0][0]"):
         assert word in text
+
+
+def test_a_plan_in_words() -> None:
+    def two_parts(tf: Any, x: Any) -> Any:
+        h = tf.tanh(tf.reshape(x, [1, 100]) @ np.ones((100, 5)))
+        return tf.concat([tf.reshape(h @ np.ones((5, 80)), [-1]), x[1:] * x[:-1]], 0)
+
+    text = str(tape_plan(two_parts, *points((100,)), max_bytes=10**9))
+    assert re.search(
+        r"v\d+ \(MatMul, shape \(1, 80\)\) by the sources, cut at v\d+ \((MatMul|Tanh), shape \(1, 5\)\): "
+        r"\(\[\w+, v\d+ to v\d+\] @ \[reverse, v\d+ to sources\]\)",
+        text,
+    )
+    assert "reverse from v" in text and "(Mul, shape (99,)): 2 seeds (2 colours)" in text
+    assert "block [0][0] 179 x 100: 8198 entries, each put in its place" in text
+    assert "kB; results and the largest sweep)" in text
+    assert "the result of a sweep" in str(tape_plan(lambda tf, x: tf.reduce_sum(x * x), *points((5,))))
+    path = path_of(lambda tf, x: tf.reduce_sum(x) * x, *points((3,)))
+    mirrored = planning.plan_for(path, planning.Options(symmetric=True))
+    assert "the result of a sweep, mirrored at the diagonal" in str(mirrored)
 
 
 # ---- plans are kept --------------------------------------------------------------------------------------------------
