@@ -7,6 +7,7 @@ time, again some images at a time.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -15,7 +16,21 @@ from typing import Any
 import numpy as np
 
 from engine.ops.shape import as_dims
-from engine.ops.windows import PASSES, Span, Windows, blank, core, padded, parts, patches, spans, taps
+from engine.ops.windows import (
+    LINE,
+    PASSES,
+    Span,
+    Windows,
+    blank,
+    compact,
+    core,
+    padded,
+    parts,
+    patches,
+    spans,
+    taps,
+    without_buffers,
+)
 
 _SHORT_RUN = 16
 """Windows whose rows are shorter than this are copied tap by tap."""
@@ -184,11 +199,23 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
 # ---- kernels: each channel on its own --------------------------------------------------------------------------------
 
 
-def _tap_weights(w: Any, stack: int, rank: int) -> Any:
-    """Filters as ``(taps, *stack, 1, ..., 1, channels * multiplier)``, to go with data of one batch dimension."""
+def _tap_weights(w: Any, stack: int, width: int) -> list[Any]:
+    """For each tap, its weights for a line of `width` pixels, to go with data of one batch dimension.
+
+    Returns
+    -------
+    list of array, shape (*stack, 1, ..., 1, width, channels * multiplier)
+    """
+    rank = w.ndim - stack - 2
     count = math.prod(w.shape[stack:-2])
     flat = w.reshape(*w.shape[:stack], count, *(1,) * (rank + 1), w.shape[-2] * w.shape[-1])
-    return np.moveaxis(flat, stack, 0)
+    lines = np.broadcast_to(flat, (*flat.shape[:-2], width, flat.shape[-1]))
+    return [np.ascontiguousarray(line) for line in np.moveaxis(lines, stack, 0)]
+
+
+def _in_lines(x: Any, stride: int) -> Any:
+    """Pixels that are `stride` apart in memory, moved together if that is better."""
+    return x if stride == 1 or x.shape[-1] >= LINE else compact(x)
 
 
 def _repeated(x: Any, times: int) -> Any:
@@ -203,15 +230,16 @@ def depthwise_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
     *size, channels, multiplier = w.shape[stack:]
     along = spans(f"depthwise_conv{rank}d", x.shape[-rank - 1 : -1], size, windows)
     inner = tuple([s.number for s in along])
-    images, weights = _images(x, stack, rank), _tap_weights(w, stack, rank)
+    images, weights = _images(x, stack, rank), _tap_weights(w, stack, inner[-1])
     lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
     out = np.zeros((*lead, images.shape[stack], *inner, channels * multiplier), x.dtype)
     every = (slice(None),) * stack
     for part in parts(images.shape[stack], math.prod(lead + inner) * channels * multiplier * PASSES):
         some = padded(_repeated(images[(*every, part)], multiplier), along)
         target = out[(*every, part)]
-        for weight, key in zip(weights, taps(size, windows, along), strict=True):
-            target += some[key] * weight
+        with without_buffers():
+            for weight, key in zip(weights, taps(size, windows, along), strict=True):
+                target += _in_lines(some[key], windows.strides[-1]) * weight
     return out.reshape(*lead, *x.shape[stack : -rank - 1], *inner, channels * multiplier)
 
 
@@ -225,15 +253,17 @@ def depthwise_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stac
     along = spans(f"depthwise_conv{rank}d", space, size, windows)
     _check_result(ct, along, channels * multiplier)
     _check_batch(batch, wanted[: -rank - 1])
-    images, weights = _images(ct, stack, rank), _tap_weights(w, stack, rank)
+    images, weights = _images(ct, stack, rank), _tap_weights(w, stack, along[-1].number)
     lead = np.broadcast_shapes(ct.shape[:stack], w.shape[:stack])
     out = np.empty((*lead, images.shape[stack], *space, channels), ct.dtype)
     every = (slice(None),) * stack
+    short = windows.strides[-1] > 1 and channels * multiplier < LINE
     for part in parts(images.shape[stack], math.prod(lead + space) * channels * multiplier * PASSES):
         some, target = images[(*every, part)], out[(*every, part)]
         sums = blank(target.shape[: stack + 1], space, channels * multiplier, along, ct.dtype)
-        for weight, key in zip(weights, taps(size, windows, along), strict=True):
-            sums[key] += some * weight
+        with contextlib.nullcontext() if short else without_buffers():
+            for weight, key in zip(weights, taps(size, windows, along), strict=True):
+                sums[key] += some * weight
         found = core(sums, space, along)
         target[...] = found if multiplier == 1 else np.add.reduce(found.reshape(*target.shape, multiplier), axis=-1)
     return out.reshape(*lead, *batch, *space, channels)
@@ -254,9 +284,11 @@ def depthwise_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, s
     lead = np.broadcast_shapes(x.shape[:stack], ct.shape[:stack])
     out = np.zeros((math.prod(size), *lead, channels * multiplier), x.dtype)
     every = (slice(None),) * stack
-    inside = tuple(range(stack, stack + rank + 1))
     for part in parts(images.shape[stack], math.prod((*lead, *ct.shape[-rank - 1 :])) * PASSES):
         some, points = padded(_repeated(images[(*every, part)], multiplier), along), results[(*every, part)]
-        for i, key in enumerate(taps(size, windows, along)):
-            out[i] += np.add.reduce(some[key] * points, axis=inside)
+        with without_buffers():
+            for i, key in enumerate(taps(size, windows, along)):
+                products = _in_lines(some[key], windows.strides[-1]) * points
+                lines = products.reshape(*lead, math.prod(products.shape[stack:-2]), *products.shape[-2:])
+                out[i] += np.add.reduce(np.add.reduce(lines, axis=stack), axis=stack)
     return np.moveaxis(out, 0, stack).reshape(*lead, *wanted)

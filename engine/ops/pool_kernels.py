@@ -4,8 +4,8 @@ The largest entries and the sums are found along one dimension after the other, 
 cache, so that the data are read once and the results written once. `_Reads` says what a result needs along a
 dimension; the transpose of a sum is a sum too, with other reads.
 
-NumPy adds two arrays at full speed only along lines of memory. Where the lines of an operand are short, as with few
-channels and steps of two, its pixels are moved together first.
+Where the lines of an operand are short, as with few channels and steps of two, its pixels are moved together first (see
+`engine.ops.windows`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,23 @@ import numpy as np
 
 from engine.dtypes import DType, int32, uint8
 from engine.ops.shape import as_dims
-from engine.ops.windows import Span, Windows, blank, check_rank, core, padded, spans, taps
+from engine.ops.windows import (
+    LINE,
+    Span,
+    Windows,
+    blank,
+    check_rank,
+    compact,
+    core,
+    move,
+    padded,
+    spans,
+    taps,
+    without_buffers,
+)
 
 _BLOCK = 1 << 19
 """How many numbers of the data are dealt with at a time."""
-_LINE = 128
-"""So many numbers beside each other make a line that is worth a loop of its own."""
-
 # ---- sums and extrema ------------------------------------------------------------------------------------------------
 
 
@@ -75,8 +85,7 @@ def _reduced(
     out = np.empty((len(images), *numbers, channels), x.dtype)
     each = channels * max(math.prod(space), math.prod(numbers))
     some, rows = max(1, _BLOCK // max(1, each)), max(1, min(numbers[0], numbers[0] * _BLOCK // max(1, each)))
-    with np.errstate():
-        np.setbufsize(16)  # or else NumPy copies operands into buffers wherever lines are shorter than these
+    with without_buffers():
         for i in range(0, len(images) if out.size else 0, some):
             data = images[i : i + some] if before is None else images[i : i + some] / before
             for j in range(0, numbers[0], rows):
@@ -110,7 +119,7 @@ def _reduce_along(x: Any, out: Any, first: int, behind: int, reads: _Reads, ufun
         entries = [x[(..., slice(offset, offset + width, reads.stride), *rest)] for offset in inside]
         read = pixels * (end - begin) if reads.stride == 1 else pixels
         written = pixels * (end - begin) if reads.every == 1 else pixels
-        _combine(entries, out[(..., slice(begin, end), *rest)], ufunc, fill, read >= _LINE, written >= _LINE)
+        _combine(entries, out[(..., slice(begin, end), *rest)], ufunc, fill, read >= LINE, written >= LINE)
 
 
 def _runs(offsets: Sequence[int], stride: int, dim: int, number: int) -> Iterator[tuple[int, int, list[int]]]:
@@ -130,28 +139,16 @@ def _combine(entries: list[Any], out: Any, ufunc: Any, fill: Any, long_reads: bo
     if not entries:
         out[...] = fill
     elif len(entries) == 1:
-        _move(entries[0], out)
+        move(entries[0], out)
     else:
         total = out if long_writes or out.flags.c_contiguous else np.empty(out.shape, out.dtype)
-        lines = entries if long_reads else map(_compact, entries)
+        lines = entries if long_reads else map(compact, entries)
         following = iter(lines)
         ufunc(next(following), next(following), out=total)
         for other in following:
             ufunc(total, other, out=total)
         if total is not out:
-            _move(total, out)
-
-
-def _compact(x: Any) -> Any:
-    out = np.empty(x.shape, x.dtype)
-    _move(x, out)
-    return out
-
-
-def _move(x: Any, out: Any) -> None:
-    """Copy pixel by pixel, which is faster than number by number."""
-    pixel = np.dtype((np.void, x.itemsize * x.shape[-1]))
-    np.copyto(out.view(pixel), x.view(pixel))
+            move(total, out)
 
 
 # ---- max -------------------------------------------------------------------------------------------------------------
