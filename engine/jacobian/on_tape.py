@@ -25,6 +25,7 @@ from engine.jacobian.plan import Options, Plan, plan_for
 from engine.jacobian.recorded import blocks_of, compiled_for, gives_arrays
 from engine.jacobian.results import options_for, pattern_given, require_differentiable, sparse_block
 from engine.jacobian.second import (
+    UnknownShapesError,
     compiled_hessian,
     compiled_product,
     compiled_pull,
@@ -390,7 +391,11 @@ class TapeDerivatives:
         """The plan for the Hessian and its blocks."""
         wanted = self._watched(flat)
         if gives_arrays([*targets, *wanted]):
-            what, values = self._compiled(targets, wanted, options, compiled_hessian)
+            try:
+                what, values = self._compiled(targets, wanted, options, compiled_hessian)
+            except UnknownShapesError:
+                nodes, gradients = self._gradients(targets, wanted)
+                what, values = compiled_for(nodes, wanted, gradients, options)
             return what.plan, what(values)
         nodes, gradients = self._gradients(targets, wanted)
         path = Path(nodes, wanted, gradients)

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.axes import repeat_leading
 from engine.batching import Batched, batch_level, unbatch
+from engine.errors import ShapeError
 from engine.forward import forward
 from engine.jacobian.compiled import Compiled, Mirror, numbered
 from engine.jacobian.cost import sweep_time
@@ -26,14 +27,26 @@ from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
 from engine.tape import paused
 from engine.trace import placeholder
-from engine.value import dtype_of
+from engine.value import aval_of, dtype_of
+
+
+class UnknownShapesError(ShapeError):
+    """Raised if shapes in the gradient follow from contents, which programs leave open: evaluate it and record that."""
 
 
 def compiled_hessian(path: Path, options: Options, sparsity: Any) -> Compiled:
-    """The program for the blocks of the Hessian of the sum of all targets, with the values on the path as arguments."""
+    """The program for the blocks of the Hessian of the sum of all targets, with the values on the path as arguments.
+
+    Raises
+    ------
+    UnknownShapesError
+    """
     mirror = Mirror(path)
     with paused():
         _, _, second = _gradient(mirror)
+        unknown = next((x for x in second.values if not aval_of(x).is_static), None)
+        if unknown is not None:
+            raise UnknownShapesError(f"hessian: the shape of {unknown!r} follows from contents")
         plan = plan_for(second, options, sparsity)
         blocks = evaluate(plan, second)
     program, arguments = mirror.lowered([b for row in blocks for b in row if b is not None])

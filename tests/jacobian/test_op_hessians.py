@@ -65,3 +65,39 @@ def test_what_is_overwritten_has_no_gradient() -> None:
     for mode in ("forward", "reverse", "auto"):
         np.testing.assert_array_equal(tape.jacobian(y, x, mode=mode), expected)
         np.testing.assert_array_equal(tape.jacobian(y, x, mode=mode, format="csr").toarray(), expected)
+
+
+PENALISED: dict[str, Callable[[Any], Any]] = {
+    "tile": lambda x: tf.tile(x**2.0, [tf.constant(TWO)]),
+    "pad": lambda x: tf.pad(x**2.0, [[tf.constant(TWO), 0]]),
+    "slice": lambda x: (x**2.0)[tf.constant(TWO) :],
+    "mask": lambda x: tf.boolean_mask(x**2.0, x > 0.0),
+    "partition": lambda x: tf.dynamic_partition(x**2.0, [0, 1, 0, 1], 2)[0],
+}
+
+
+def penalty(fn: Callable[[Any], Any], x: Any) -> Any:
+    """The squared length of the gradient of ``sum(fn(x) ** 2)``."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(fn(x) ** 2.0)
+    return tf.reduce_sum(tf.square(tape.gradient(y, x)))
+
+
+@pytest.mark.parametrize("name", PENALISED)
+def test_gradient_penalties(name: str) -> None:
+    """Their gradients have values whose shapes follow from contents."""
+    fn = PENALISED[name]
+    for numbers in ([1.0, 2.0, -3.0, 0.5], [-1.0, 2.0, 3.0, 0.5], [1.0, 2.0, -3.0, 0.5]):
+        x = tf.constant(np.array(numbers))
+        with tf.GradientTape(persistent=True) as outer:
+            outer.watch(x)
+            with tf.GradientTape(persistent=True) as inner:
+                inner.watch(x)
+                y = penalty(fn, x)
+            gradient = inner.gradient(y, x)
+        expected = outer.jacobian(gradient, x)
+        assert np.any(expected)
+        np.testing.assert_allclose(inner.hessian(y, x), expected, rtol=1e-12)
+        np.testing.assert_allclose(inner.hessian(y, x, format="csr").toarray(), expected, rtol=1e-12)
+        np.testing.assert_allclose(inner.hessian_diag(y, x), np.diag(expected), rtol=1e-12)
