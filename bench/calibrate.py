@@ -60,6 +60,12 @@ def _best(call: Callable[[], Any], repeats: int, seconds: float) -> float:
     return best
 
 
+def better(a: dict[str, float], b: dict[str, float]) -> dict[str, float]:
+    """Of each figure the one from when the machine was less disturbed; what only one of them knows is kept."""
+    both = {name: (max if "_per_" in name else min)(a[name], b[name]) for name in a if name in b}
+    return {**a, **b, **both}
+
+
 def slowness(figures: dict[str, float]) -> dict[str, float]:
     """The same figures as times, larger for a slower machine, so that their ratios are ratios of time."""
     return {name: 1 / value if "_per_" in name else value for name, value in figures.items()}

@@ -1,16 +1,17 @@
 """``python -m bench compare A.json B.json``: what became slower or faster from one run to the other.
 
-A benchmark counts as slower only if the bootstrap interval of the ratio of medians (`bench.bootstrap`) lies so far
-above 1 that even its lower bound exceeds the smallest effect worth a word (10 % unless told otherwise), and its fastest
-round became slower by as much. Two processes with the same code differ by some percent from memory layout alone, and
-no number of rounds shows that; other programs on the machine make rounds slower, but seldom all of them.
+What is compared is the fast end of the rounds (`bench.bootstrap`), since other programs make rounds slower but seldom
+all of them. A benchmark counts as slower only if the interval of the ratio lies so far above 1 that even its lower
+bound exceeds the smallest effect worth a word (15 % unless told otherwise). Two processes with the same code differ by
+some percent from memory layout alone, what allocates much by more, and no number of rounds shows that.
 
-If the process did not have a processor all the time, somebody else did. A time is then known to lie between the share
-in which it did (``cpu_share``, see `bench.rounds`) and the whole, and the interval is widened accordingly.
+A round that takes longer than a time slice is interrupted whenever another program wants the processor, so that none is
+undisturbed. Its time is then known to lie between the share in which the process had a processor (``cpu_share``, see
+`bench.rounds`) and the whole, and the interval is widened accordingly.
 
-If the runs come from different machines, ratios are divided by how much slower the second machine is, as far as the
-calibrations tell (`bench.calibrate`): by the geometric mean of their ratios, while the interval is widened to cover
-each of them, since no single figure says how a machine does on a given program.
+If the machine itself was slower, as far as the calibrations tell (`bench.calibrate`), the interval is widened by that:
+by the geometric mean of their ratios. If the runs come from different machines, ratios are divided by it, while the
+interval is widened to cover the ratio of each figure, since no single one says how a machine does on a given program.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.bootstrap import Interval, ratio_interval
+from bench.bootstrap import Interval, fast_end, ratio_interval
 from bench.calibrate import slowness
 from bench.results import Result, Run, read
 from bench.text import as_text, duration
 
-EFFECT = 0.10
+EFFECT = 0.15
 LEAST = 3  # rounds without which nothing is said
+SLICE = 5e-3  # seconds for which a process is usually left alone
 SLOWER, FASTER, SAME, UNSURE = "slower", "faster", "no change", "too few rounds"
-HEAD = ("benchmark", "before", "after", "ratio", "95 % interval", "verdict")
+HEAD = ("benchmark", "fast end before", "after", "ratio", "95 % interval", "verdict")
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class Comparison:
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing in common"
         lines = [
             f"{len(self.changes)} benchmarks in both runs: {said}.",
-            f"“Slower”, “faster”: over {self.effect:.0%} in all of the 95 % bootstrap interval and in the best round.",
+            f"“Slower”, “faster”: in the fast end of the rounds, by over {self.effect:.0%} in all of the interval "
+            f"(95 % bootstrap, and as much as passes disagree).",
             self.machines.words,
         ]
         peers = sum(c.verdict == SLOWER and not c.after.ours for c in self.changes)
@@ -93,14 +96,14 @@ class Comparison:
 
 def compare(before: Run, after: Run, effect: float = EFFECT) -> Comparison:
     """Compare two runs, benchmark by benchmark."""
-    machines = relative_speed(before, after, effect)
+    machines = relative_speed(before, after)
     old = {r.fullname: r for r in before.results}
     new = {r.fullname: r for r in after.results}
     changes = [_change(old[name], new[name], machines, effect) for name in new if name in old]
     return Comparison(changes, machines, [n for n in old if n not in new], [n for n in new if n not in old], effect)
 
 
-def relative_speed(before: Run, after: Run, effect: float = EFFECT) -> Machines:
+def relative_speed(before: Run, after: Run) -> Machines:
     """How much slower the second run's machine was."""
     old, new = slowness(before.calibration), slowness(after.calibration)
     factors = [new[name] / old[name] for name in new if name in old]
@@ -108,31 +111,45 @@ def relative_speed(before: Run, after: Run, effect: float = EFFECT) -> Machines:
     if not factors:
         where = "one machine" if same else "DIFFERENT MACHINES, and no calibration to set them right"
         return Machines(1, 1, 1, f"Both ran on {where}." if same else f"The runs come from {where}.")
-    low, high = min(factors), max(factors)
+    middle = math.prod(factors) ** (1 / len(factors))
     if not same:
-        middle = math.prod(factors) ** (1 / len(factors))
+        low, high = min(factors), max(factors)
         words = f"Different machines: by calibration the second is {middle:.2f} × as slow ({low:.2f} to {high:.2f})."
         return Machines(low, middle, high, words)
-    if max(high, 1 / low) > 1 + effect:
-        words = (
-            f"One machine, but its calibration moved by {low:.2f} to {high:.2f} ×: the intervals are widened by that."
-        )
-        return Machines(min(low, 1), 1, max(high, 1), words)
-    return Machines(1, 1, 1, "Both ran on one machine, equally fast by calibration.")
+    words = "Both ran on one machine"
+    if 0.95 < middle < 1.05:
+        return Machines(1, 1, 1, f"{words}, equally fast by calibration.")
+    words = f"{words}, but by calibration it was {middle:.2f} × as slow: the intervals are widened by that."
+    return Machines(min(middle, 1), 1, max(middle, 1), words)
 
 
 def _change(before: Result, after: Result, machines: Machines, effect: float) -> Change:
-    if min(sum(map(len, r.blocks)) for r in (before, after)) < LEAST:
+    if min(before.rounds, after.rounds) < LEAST:
         ratio = after.median / before.median / machines.middle
         return Change(before, after, Interval(ratio, math.nan, math.nan), UNSURE)
+    raw = (
+        ratio_interval(before.blocks, after.blocks) if before.blocks and after.blocks else _by_quartiles(before, after)
+    )
     # the least and the most that the ratio can be, whatever other programs and the machines did to it
-    least, most = (after.fact("cpu_share") or 1) / machines.high, 1 / machines.low / (before.fact("cpu_share") or 1)
-    raw = ratio_interval(before.blocks, after.blocks)
-    interval = Interval(raw.ratio / machines.middle, raw.low * least, raw.high * most)
-    fastest = min(map(min, after.blocks)) / min(map(min, before.blocks))
-    low, high = min(interval.low, fastest * least), max(interval.high, fastest * most)
+    low, high = raw.low * _own_share(after) / machines.high, raw.high / _own_share(before) / machines.low
+    interval = Interval(raw.ratio / machines.middle, low, high)
     verdict = SLOWER if low > 1 + effect else FASTER if high < 1 / (1 + effect) else SAME
     return Change(before, after, interval, verdict)
+
+
+def _by_quartiles(before: Result, after: Result) -> Interval:
+    """The ratio of the medians, where rounds were not kept; certain is only what lies outside of both middle halves."""
+    return Interval(after.median / before.median, after.q1 / before.q3, after.q3 / before.q1)
+
+
+def _own_share(r: Result) -> float:
+    """Which share of its time a result may have had a processor, 1 if it surely had one in some rounds."""
+    return (r.fact("cpu_share") or 1.0) if compared(r) > SLICE else 1.0
+
+
+def compared(r: Result) -> float:
+    """The seconds that are compared: the fast end; the median, where rounds were not kept."""
+    return fast_end(r.blocks) if r.blocks else r.median
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
@@ -142,7 +159,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What ``compare`` accepts."""
     parser.add_argument("before", type=Path, metavar="A.json")
     parser.add_argument("after", type=Path, metavar="B.json")
-    parser.add_argument("--effect", type=float, default=EFFECT, help="smallest change that counts (default: 0.10)")
+    parser.add_argument("--effect", type=float, default=EFFECT, help="smallest change that counts (default: 0.15)")
     parser.add_argument("--all", action="store_true", help="list what did not change, too")
 
 
@@ -165,8 +182,8 @@ def row(change: Change) -> tuple[str, ...]:
     between = "–" if math.isnan(low) else f"{low:.2f} to {high:.2f}"
     return (
         change.after.name,
-        duration(change.before.median),
-        duration(change.after.median),
+        duration(compared(change.before)),
+        duration(compared(change.after)),
         f"{ratio:.2f}",
         between,
         change.verdict,

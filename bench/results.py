@@ -48,8 +48,10 @@ class Result:
         ``"trace"``, ``"plan"``, ``"cold"`` (the first call, with everything) or ``"warm"`` (a later call)...
     median, q1, q3 : float
         Seconds.
+    rounds : int
+        How many.
     blocks : list of list of float
-        Seconds of each round, pass by pass; empty if the file holds no rounds.
+        Seconds of each round, pass by pass; empty if the file holds none.
     extra : dict
         The other facts: n, m, nnz, flops, bytes, passes, peak_bytes, j_over_f.
     """
@@ -65,6 +67,7 @@ class Result:
     median: float
     q1: float
     q3: float
+    rounds: int
     blocks: list[list[float]]
     extra: dict[str, Any]
 
@@ -163,7 +166,7 @@ def _result(entry: dict[str, Any]) -> Result:
     return Result(
         name,
         str(entry.get("fullname") or name),
-        "problem" in extra,
+        bool(extra.get("problem")),
         str(extra.pop("problem", None) or entry.get("group") or name.partition("[")[0]),
         "" if size is None else str(size),
         mode,
@@ -172,6 +175,7 @@ def _result(entry: dict[str, Any]) -> Result:
         median,
         float(stats.get("q1") or median),
         float(stats.get("q3") or median),
+        int(stats.get("rounds") or 0),
         _blocks(stats.get("data") or [], extra.pop("blocks", None)),
         extra,
     )

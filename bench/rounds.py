@@ -4,7 +4,8 @@ pytest-benchmark times one benchmark after the other, each at one time only. On 
 while, this makes some benchmarks slow and not others. `InterleavedRounds` goes through the suite in several passes,
 those that are to be compared next to each other, and merges the passes into one entry of the JSON file. For
 `bench.compare` it keeps how long the passes are (``extra_info["blocks"]``), and which share of the time the process had
-a processor at all (``extra_info["cpu_share"]``): where that is less than 1, other programs were in the way.
+a processor at all, in the pass where it had it most (``extra_info["cpu_share"]``): where that is less than 1, other
+programs were in the way.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from bench.calibrate import calibrate
+from bench.calibrate import better, calibrate
 from bench.measure import statistics_of
 
 PASS = "bench_pass"
@@ -79,8 +80,8 @@ class InterleavedRounds:
         return result
 
     def pytest_benchmark_update_machine_info(self, machine_info: dict[str, Any]) -> None:
-        """Keep how fast the machine is, with how many threads."""
-        machine_info["calibration"] = self.calibration
+        """Keep how fast the machine is, by the better of a look before and one after, and with how many threads."""
+        machine_info["calibration"] = better(self.calibration, calibrate())
         machine_info["threads"] = self.threads
 
     def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
@@ -106,7 +107,7 @@ def merged(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for entry in entries:
         name = _without_pass(entry["fullname"])
         data.setdefault(name, []).append(entry["stats"]["data"])
-        shares[name] = min(shares.get(name, 1.0), entry["extra_info"].get("cpu_share", 1.0))
+        shares[name] = max(shares.get(name, 0.0), entry["extra_info"].get("cpu_share", 1.0))
         if name not in kept:
             params = {k: v for k, v in (entry["params"] or {}).items() if k != PASS} or None
             param = _without_pass(entry["param"] or "").strip("[]") or None

@@ -18,11 +18,12 @@ from bench.svg import GREEN, ORANGE, PURPLE, SKY, VERMILLION, Style
 from bench.text import as_markdown, duration, filled
 
 TITLE = "What Jacobians cost in graph mode and in tape mode"
+OTHER_TITLE = "Benchmarks"
 PART_COLOURS = dict(zip(tables.PARTS, (SKY, ORANGE, "#BBBBBB", VERMILLION, "#F0E442", GREEN, PURPLE), strict=True))
-HOW = """Times are medians; lines through dots and “middle half” show between which times half of the rounds lie. What
-is compared was run one after the other, in several passes, so that what slows the machine for a while slows all of it.
-“First call” holds everything that is done once: building, planning, lowering. A peer stands with its fastest way. J / f
-is the time of the Jacobian by that of the function."""
+MEDIANS = "Times are medians; lines through dots and “middle half” show between which times half of the rounds lie."
+HOW = f"""{MEDIANS} What is compared was run one after the other, in several passes, so that what slows the machine for
+a while slows all of it. “First call” holds everything that is done once: building, planning, lowering. A peer stands
+with its fastest way. J / f is the time of the Jacobian by that of the function."""
 STAGES = """Our calls, cut into what they do, at the largest size of each problem; the number beside a bar is its whole
 time. The first call holds what is done once: making the graph (“trace”), choosing the way and adding it to the graph
 (“plan”), and what is left, which is mostly lowering. Each call, the first too, runs the function and handles what goes
@@ -87,7 +88,16 @@ def write(measured: Run, out: Path, stem: str, html: str) -> None:
 
 def as_page(measured: Run) -> str:
     """The HTML page; it needs no other file and no script."""
-    return page.page(TITLE, sections(measured), f"Made by python -m bench report. {measured.described()}.")
+    return page.page(heading(measured), sections(measured), f"Made by python -m bench report. {measured.described()}.")
+
+
+def heading(measured: Run) -> str:
+    """What the page is about: our suite, or whatever somebody measured."""
+    return TITLE if any(r.in_suite for r in measured.results) else OTHER_TITLE
+
+
+def _how(measured: Run) -> str:
+    return " ".join((HOW if heading(measured) == TITLE else MEDIANS).split())
 
 
 def sections(measured: Run) -> list[str]:
@@ -95,18 +105,22 @@ def sections(measured: Run) -> list[str]:
     results = measured.results
     looks = styles(modes(r for r in results if r.in_suite))
     body = [page.verdict(sentence) for sentence in tables.verdicts(results)]
-    body.append(f"<p>{HOW}</p>")
+    body.append(f"<p>{_how(measured)}</p>")
     if rows := tables.summary(results):
         body += ["<h2>All problems</h2>", overview(results, looks), page.wide(_table(tables.SUMMARY, rows))]
     body += [part for name, found in _suite(results).items() for part in problem_section(name, found, looks)]
     body += _stages_section(results)
     body += _roof_section(results, measured.calibration, looks)
     if rows := tables.other_rows(results):
-        body += ["<h2>Beside the Jacobians</h2>", page.wide(page.table(tables.OTHERS, rows))]
+        body += [f"<h2>{_others(measured)}</h2>", page.wide(page.table(tables.OTHERS, rows))]
     if measured.calibration:
         head = ("the machine", "its ceiling")
         body += ["<h2>The machine</h2>", page.table(head, described(measured.calibration))]
     return body
+
+
+def _others(measured: Run) -> str:
+    return "Beside the Jacobians" if heading(measured) == TITLE else "Measured"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -228,11 +242,11 @@ def _roof_section(results: Sequence[Result], calibration: dict[str, float], look
 def as_text_page(measured: Run) -> str:
     """The tables and sentences as Markdown."""
     results = measured.results
-    parts = [f"# {TITLE}", measured.described() + ".", *tables.verdicts(results), " ".join(HOW.split())]
+    parts = [f"# {heading(measured)}", measured.described() + ".", *tables.verdicts(results), _how(measured)]
     for title, head, rows in (
         ("All problems", tables.SUMMARY, tables.summary(results)),
         ("How near to the machine's ceiling", tables.ROOF, tables.roof_rows(results, measured.calibration)),
-        ("Beside the Jacobians", tables.OTHERS, tables.other_rows(results)),
+        (_others(measured), tables.OTHERS, tables.other_rows(results)),
     ):
         if rows:
             parts += [f"## {title}", as_markdown(filled([head, *rows]))]

@@ -240,8 +240,7 @@ def as_csv(results: Iterable[Result]) -> str:
     head = ("problem", "size", "mode", "method", "stage", "median", "q1", "q3", "rounds")
     writer.writerow([*head, *FACTS, "benchmark"])
     for r in results:
-        rounds = sum(map(len, r.blocks))
         facts = [r.extra.get(key, "") for key in FACTS]
-        known = (r.problem, r.size, r.mode, r.method, r.stage, r.median, r.q1, r.q3, rounds)
+        known = (r.problem, r.size, r.mode, r.method, r.stage, r.median, r.q1, r.q3, r.rounds)
         writer.writerow([*known, *facts, r.fullname])
     return text.getvalue()

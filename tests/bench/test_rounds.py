@@ -24,7 +24,7 @@ HOME = Path(__file__).resolve().parent.parent.parent
 
 def test_passes_become_one_entry() -> None:
     entries = [
-        entry("test_it[a-pass1of2]", [1.0, 2.0], params={"library": "a", "bench_pass": 0}, size="3"),
+        entry("test_it[a-pass1of2]", [1.0, 2.0], params={"library": "a", "bench_pass": 0}, size="3", cpu_share=0.75),
         entry("test_it[b-pass1of2]", [5.0]),
         entry("test_it[a-pass2of2]", [3.0, 4.0, 5.0], params={"library": "a", "bench_pass": 1}, cpu_share=0.5),
         entry("test_it[b-pass2of2]", [7.0]),
@@ -32,7 +32,7 @@ def test_passes_become_one_entry() -> None:
     a, b = merged(entries)
     assert a["name"] == "test_it[a]" and a["fullname"].endswith("::test_it[a]") and a["params"] == {"library": "a"}
     assert a["stats"]["data"] == [1.0, 2.0, 3.0, 4.0, 5.0] and a["stats"]["median"] == 3.0
-    assert a["extra_info"] == {"size": "3", "blocks": [2, 3], "cpu_share": 0.5}
+    assert a["extra_info"] == {"size": "3", "blocks": [2, 3], "cpu_share": 0.75}
     assert b["stats"]["data"] == [5.0, 7.0] and b["params"] is None
 
 
