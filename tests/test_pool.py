@@ -82,6 +82,23 @@ class TestAgainstLoops:
         got = pool_kernels.average_back(ct, np.array(shape), size=size, windows=windows)
         np.testing.assert_allclose(got, expected, atol=1e-12)
 
+    def test_the_first_of_the_largest(self, shape: tuple[int, ...], size: tuple[int, ...], windows: Windows) -> None:
+        rng = np.random.default_rng(0)
+        x = rng.choice([-np.inf, 0.0, 1.0, 2.0], shape)  # ties
+        y = pool_kernels.largest(x, size=size, windows=windows)
+        which = pool_kernels.largest_tap(x, y, size=size, windows=windows)
+        ct, t = rng.normal(size=y.shape), rng.normal(size=shape)
+        back, forth = np.zeros(shape), np.zeros(y.shape)
+        for window, entries in links(x, size, windows).items():
+            for at in np.ndindex(*shape[: -1 - len(size)]) if entries else ():
+                for c in range(shape[-1]):
+                    first = max(entries, key=lambda e: x[(*at, *e, c)])
+                    back[(*at, *first, c)] += ct[(*at, *window, c)]
+                    forth[(*at, *window, c)] = t[(*at, *first, c)]
+        placed = pool_kernels.place(ct, which, np.array(shape), size=size, windows=windows)
+        np.testing.assert_allclose(placed, back, atol=1e-12)
+        np.testing.assert_array_equal(pool_kernels.pick(t, which, size=size, windows=windows), forth)
+
 
 @pytest.mark.parametrize("kernel", [pool_kernels.largest, pool_kernels.average])
 def test_an_image_alone_has_the_bits_it_has_among_others(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,8 @@ from engine.ops.windows import (
     Span,
     Windows,
     blank,
-    compact,
     core,
+    in_lines,
     padded,
     parts,
     patches,
@@ -213,11 +213,6 @@ def _tap_weights(w: Any, stack: int, width: int) -> list[Any]:
     return [np.ascontiguousarray(line) for line in np.moveaxis(lines, stack, 0)]
 
 
-def _in_lines(x: Any, stride: int) -> Any:
-    """Pixels that are `stride` apart in memory, moved together if that is better."""
-    return x if stride == 1 or x.shape[-1] >= LINE else compact(x)
-
-
 def _repeated(x: Any, times: int) -> Any:
     return x if times == 1 else np.repeat(x, times, axis=-1)
 
@@ -239,7 +234,7 @@ def depthwise_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
         target = out[(*every, part)]
         with without_buffers():
             for weight, key in zip(weights, taps(size, windows, along), strict=True):
-                target += _in_lines(some[key], windows.strides[-1]) * weight
+                target += in_lines(some[key], windows.strides[-1]) * weight
     return out.reshape(*lead, *x.shape[stack : -rank - 1], *inner, channels * multiplier)
 
 
@@ -288,7 +283,7 @@ def depthwise_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, s
         some, points = padded(_repeated(images[(*every, part)], multiplier), along), results[(*every, part)]
         with without_buffers():
             for i, key in enumerate(taps(size, windows, along)):
-                products = _in_lines(some[key], windows.strides[-1]) * points
+                products = in_lines(some[key], windows.strides[-1]) * points
                 lines = products.reshape(*lead, math.prod(products.shape[stack:-2]), *products.shape[-2:])
                 out[i] += np.add.reduce(np.add.reduce(lines, axis=stack), axis=stack)
     return np.moveaxis(out, 0, stack).reshape(*lead, *wanted)

@@ -115,11 +115,7 @@ max_pool_op = general(
     type="MaxPool",
     args=("input",),
     sparsity=pooled,
-    doc="""The largest entry of each window. The derivative goes to the first of several equal ones.
-
-    It costs some 5 times the op, as it visits every tap of the windows, where the op goes along one dimension after the
-    other: it finds out which tap is the largest, and writes an array of the size of the data.
-    """,
+    doc="The largest entry of each window. The derivative goes to the first of several equal ones.",
 )
 
 # ---- where the maximum is --------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ Where the lines of an operand are short, as with few channels and steps of two, 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -21,14 +22,17 @@ from engine.dtypes import DType, int32, uint8
 from engine.ops.shape import as_dims
 from engine.ops.windows import (
     LINE,
+    PASSES,
     Span,
     Windows,
     blank,
     check_rank,
     compact,
     core,
+    in_lines,
     move,
     padded,
+    parts,
     spans,
     taps,
     without_buffers,
@@ -36,6 +40,7 @@ from engine.ops.windows import (
 
 _BLOCK = 1 << 19
 """How many numbers of the data are dealt with at a time."""
+
 # ---- sums and extrema ------------------------------------------------------------------------------------------------
 
 
@@ -81,7 +86,7 @@ def _reduced(
     """
     rank = len(numbers)
     lead, space, channels = x.shape[: -1 - rank], x.shape[-1 - rank : -1], x.shape[-1]
-    images = np.ascontiguousarray(x).reshape(math.prod(lead), *space, channels)
+    images = _images(x, rank)
     out = np.empty((len(images), *numbers, channels), x.dtype)
     each = channels * max(math.prod(space), math.prod(numbers))
     some, rows = max(1, _BLOCK // max(1, each)), max(1, min(numbers[0], numbers[0] * _BLOCK // max(1, each)))
@@ -178,39 +183,83 @@ def tap_dtype(size: tuple[int, ...]) -> DType:
 
 def largest_tap(x: Any, maximum: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
     """Which tap of each window has the largest entry."""
-    places = along("max_pool", x, size, windows)
-    data = padded(x, places, _lowest(x.dtype))
+    places, lowest = along("max_pool", x, size, windows), _lowest(x.dtype)
+    images, largest_ones = _images(x, len(size)), _images(maximum, len(size))
+    which = np.zeros(largest_ones.shape, tap_dtype(size).numpy)
     # a tap of the padding must not win, not even where all entries are -inf
-    outside = None if data is x else padded(np.zeros((*x.shape[-1 - len(size) : -1], 1), bool), places, True)
-    # the number of the first tap that is not less than the largest entry is the number of taps before it
-    which, still = np.zeros(maximum.shape, tap_dtype(size).numpy), np.ones(maximum.shape, bool)
-    for key in taps(size, windows, places):
-        less = data[key] < maximum
+    inside = np.zeros((1, *x.shape[-1 - len(size) : -1], 1), bool)
+    with without_buffers():
+        for part in parts(len(images) if which.size else 0, math.prod(images.shape[1:]) * PASSES):
+            wanted = largest_ones[part]
+            outside = padded(inside, places, True) if (wanted == lowest).any() else None
+            _count_less(padded(images[part], places, lowest), outside, wanted, which[part], size, windows, places)
+    return which.reshape(maximum.shape)
+
+
+def _count_less(
+    data: Any, outside: Any, maximum: Any, which: Any, size: tuple[int, ...], windows: Windows, along: Sequence[Span]
+) -> None:
+    """Add the number of the first tap that is not less than the largest entry: how many are, one after the other."""
+    still = np.ones(maximum.shape, bool)
+    # if all the others are less, it is the last one
+    for key in itertools.islice(taps(size, windows, along), math.prod(size) - 1):
+        less = np.less(in_lines(data[key], windows.strides[-1]), maximum)
         if outside is not None:
             less |= outside[key]
         still &= less
         which += still.view(np.uint8)
-    return which
 
 
 def pick(x: Any, which: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
     """The entry at the given tap of each window."""
     places = along("max_pool", x, size, windows)
-    data = padded(x, places)
-    out, zero = np.zeros(which.shape, x.dtype), x.dtype.type(0)
+    data, out = padded(x, places), np.zeros(which.shape, x.dtype)
     for i, key in enumerate(taps(size, windows, places)):
-        out += np.where(which == i, data[key], zero)
+        out += _only(which == i, np.ascontiguousarray(data[key]))
     return out
+
+
+def _only(wanted: Any, x: Any) -> Any:
+    """`x` where it is wanted, else 0: by its bits, as `np.where` branches, and what is wanted is hard to guess."""
+    if x.dtype.kind == "c":
+        return np.where(wanted, x, x.dtype.type(0))
+    bits = np.dtype(f"i{x.itemsize}")
+    mask = np.negative(wanted.view(np.int8)).astype(bits)
+    mask &= x.view(bits)
+    return mask.view(x.dtype)
 
 
 def place(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
     """`ct` added up at the given tap of each window, in data of the shape `sizes`."""
     *space, channels = as_dims(sizes)[-1 - len(size) :]
     places = spans("max_pool", space, size, windows)
-    out, zero = blank(ct.shape[: -1 - len(size)], space, channels, places, ct.dtype), ct.dtype.type(0)
-    for i, key in enumerate(taps(size, windows, places)):
-        out[key] += np.where(which == i, ct, zero)
-    return core(out, space, places)
+    points, numbers = _images(ct, len(size)), _images(which, len(size))
+    out = blank(points.shape[:1], space, channels, places, ct.dtype)
+    long = windows.strides[-1] == 1 or channels >= LINE
+    with without_buffers() if long else contextlib.nullcontext():
+        for part in parts(len(points) if out.size else 0, math.prod(out.shape[1:]) * PASSES):
+            _add_at_taps(points[part], numbers[part], out[part], size, windows, places)
+    return core(out, space, places).reshape(*ct.shape[: -1 - len(size)], *space, channels)
+
+
+def _add_at_taps(
+    ct: Any, which: Any, sums: Any, size: tuple[int, ...], windows: Windows, along: Sequence[Span]
+) -> None:
+    """Add `ct` to zeros, tap by tap; the first of those that may meet in an entry just puts it there."""
+    met = set()
+    for i, (tap, key) in enumerate(zip(np.ndindex(*size), taps(size, windows, along), strict=True)):
+        share = _only(which == i, ct)
+        kind = tuple([t * d % s for t, d, s in zip(tap, windows.dilations, windows.strides, strict=True)])
+        if kind in met:
+            sums[key] += share
+        else:
+            met.add(kind)
+            move(share, sums[key])
+
+
+def _images(x: Any, rank: int) -> Any:
+    """Data with one batch dimension, in the usual order in memory."""
+    return np.ascontiguousarray(x).reshape(math.prod(x.shape[: -1 - rank]), *x.shape[-1 - rank :])
 
 
 # ---- average ---------------------------------------------------------------------------------------------------------

@@ -173,6 +173,11 @@ def compact(x: Any) -> Any:
     return out
 
 
+def in_lines(x: Any, stride: int) -> Any:
+    """Pixels that are `stride` apart in memory, moved together if that is better."""
+    return x if stride == 1 or x.shape[-1] >= LINE else compact(x)
+
+
 def move(x: Any, out: Any) -> None:
     """Copy pixel by pixel, which is faster than number by number."""
     pixel = np.dtype((np.void, x.itemsize * x.shape[-1]))
