@@ -94,6 +94,9 @@ def options_for(name: str, mode: Any, format: Any, max_bytes: Any, symmetric: bo
 
 
 def _is_integer(x: Any) -> bool:
+    """Whether it is a whole number; ``1e9`` is one."""
+    if isinstance(x, (float, np.floating)):
+        return float(x).is_integer()
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
 
 
@@ -114,7 +117,10 @@ def pattern_given(name: str, sparsity: Any, shape: tuple[int, int] | None) -> An
     if isinstance(sparsity, str):
         raise InvalidArgumentError(f"{name}: argument `sparsity` must be None, 'detect' or a matrix; got {sparsity!r}")
     if not sparse.issparse(sparsity):
-        sparsity = np.atleast_2d(np.asarray(sparsity))
+        try:
+            sparsity = np.atleast_2d(np.asarray(sparsity))
+        except ValueError as error:
+            raise InvalidArgumentError(f"{name}: argument `sparsity` must be a matrix: {error}") from None
     if shape is not None and sparsity.shape != shape:
         raise InvalidArgumentError(
             f"{name}: argument `sparsity` must have the shape (elements of the target, elements of the source) = "

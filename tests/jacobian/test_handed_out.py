@@ -191,8 +191,10 @@ X = np.array([1.0, 2.0, 3.0])
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "mode": ({"mode": "fwd"}, "jacobian: argument `mode` must be one of auto, forward, reverse; got 'fwd'"),
     "format": ({"format": "bsr"}, "jacobian: argument `format` must be one of dense, csr, .*; got 'bsr'"),
+    "ragged pattern": ({"sparsity": [[1], [1, 2]]}, "jacobian: argument `sparsity` must be a matrix: setting an array"),
     "no memory": ({"max_bytes": 0}, "jacobian: argument `max_bytes` must be a positive number of bytes; got 0"),
     "memory in words": ({"max_bytes": "1 GB"}, "argument `max_bytes` must be a positive number of bytes; got '1 GB'"),
+    "half a byte": ({"max_bytes": 0.5}, "argument `max_bytes` must be a positive number of bytes; got 0.5"),
     "memory as a bool": ({"max_bytes": True}, "argument `max_bytes` must be a positive number of bytes; got True"),
     "pattern as a word": ({"sparsity": "yes"}, "argument `sparsity` must be None, 'detect' or a matrix; got 'yes'"),
     "pattern's shape": ({"sparsity": np.ones((2, 3))}, r"`sparsity` must have the shape .* = \(3, 3\); got \(2, 3\)"),
