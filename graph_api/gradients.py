@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from engine.errors import InvalidArgumentError
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
 from engine.unconnected import UnconnectedGradients
@@ -76,6 +78,7 @@ def gradients(
         raise ValueError(
             f"gradients: argument `aggregation_method` must be an AggregationMethod, got {aggregation_method!r}"
         )
+    check_one_graph([*as_list(ys), *as_list(xs)])
     with graph_of(ys, "ys").name_scope(name):
         return symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients)
 
@@ -87,3 +90,11 @@ def graph_of(x: Any, argument: str) -> Graph:
         if isinstance(graph, Graph):
             return graph
     raise TypeError(f"argument `{argument}` must hold tensors or variables of a graph, got {x!r}")
+
+
+def check_one_graph(values: Sequence[Any]) -> None:
+    """Raise unless all tensors and variables among `values` belong to one graph."""
+    held = [x for x in values if isinstance(getattr(x, "graph", None), Graph)]
+    for x in held[1:]:
+        if x.graph is not held[0].graph:
+            raise InvalidArgumentError(f"{x!r} must be from the same graph as {held[0]!r}")

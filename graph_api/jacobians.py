@@ -30,7 +30,7 @@ from engine.symbolic import gradients as symbolic_gradients
 from engine.unconnected import UnconnectedGradients, as_policy
 from engine.value import Value, as_array, aval_of, dtype_of, known_shape, shape_of
 from engine.variable import tracked_value
-from graph_api.gradients import gradients, graph_of
+from graph_api.gradients import check_one_graph, gradients, graph_of
 from graph_api.variable import Variable
 
 
@@ -256,7 +256,7 @@ def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Any:
     found = []
     with graph_of([y], "y").name_scope(name):
         for x in nest.flatten(xs):
-            _, (source,) = _ends([], [x], "hessian_diag")
+            _, (source,) = _ends([y], [x], "hessian_diag")
             require_differentiable("hessian_diag", [source])
             path = _hessian_path([y], [source])
             if not is_known(path):
@@ -306,9 +306,9 @@ def hvp(y: Any, xs: Any, vectors: Any, name: str = "hvp") -> Any:
         Scope of the new operations.
     """
     with graph_of([y], "y").name_scope(name):
+        _, sources = _ends([y], xs, "hvp")
         first = symbolic_gradients([y], nest.flatten(xs), [ones_like(y)], unconnected_gradients="zero")
         first = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
-        _, sources = _ends([], xs, "hvp")
         found = jvp(first, sources, _vectors("hvp", "vectors", vectors, sources))
     return nest.pack_sequence_as(xs, found)
 
@@ -323,6 +323,7 @@ def _ends(ys: Any, xs: Any, name: str) -> tuple[list[Any], list[Any]]:
     for role, side in (("ys", targets), ("xs", sources)):
         for x in side:
             graph_of([x], role)
+    check_one_graph([*targets, *sources])
     return targets, [tracked_value(x) for x in sources]
 
 

@@ -268,6 +268,25 @@ def test_wrong_vectors_in_a_graph() -> None:
                 getattr(tf, method)(y, tf.placeholder(tf.int32, [3]))
 
 
+def test_two_graphs() -> None:
+    tf = graph_api
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float64, [3])
+    with tf.Graph().as_default():
+        v = tf.placeholder(tf.float64, [3])
+        calls: tuple[Callable[[], Any], ...] = (
+            lambda: tf.gradients(v * v, x),
+            lambda: tf.jacobian(v * v, x),
+            lambda: tf.hessian(v * v, [v, x]),
+            lambda: tf.hvp(v * v, x, v),
+            lambda: tf.hessian_diag(v * v, x),
+            lambda: tf.jacobian_plan(v * v, x),
+        )
+        for call in calls:
+            with pytest.raises(ValueError, match="must be from the same graph as"):
+                call()
+
+
 # ---- batch_jacobian --------------------------------------------------------------------------------------------------
 
 
