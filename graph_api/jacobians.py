@@ -22,7 +22,14 @@ from engine.jacobian.operator import symbolic_operator
 from engine.jacobian.parallel import check_executor, spread_blocks
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, plan_for
-from engine.jacobian.results import SparseJacobian, options_for, pattern_given, require_differentiable, sparse_block
+from engine.jacobian.results import (
+    SparseJacobian,
+    options_for,
+    pattern_given,
+    require_differentiable,
+    sparse_block,
+    vectors_of,
+)
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.symbolic import ancestors, as_list
@@ -290,7 +297,9 @@ def jvp(ys: Any, xs: Any, tangents: Any, name: str = "jvp") -> Any:
 
 def vjp(ys: Any, xs: Any, cotangents: Any, name: str = "vjp") -> Any:
     """The products of `cotangents` with the Jacobians: `gradients` with ``grad_ys``, in the structure of `xs`."""
-    found = gradients(nest.flatten(ys), nest.flatten(xs), nest.flatten(cotangents), name, unconnected_gradients="zero")
+    flat = nest.flatten(ys)
+    seeds = vectors_of(cotangents, flat)
+    found = gradients(flat, nest.flatten(xs), seeds, name, unconnected_gradients="zero")
     return nest.pack_sequence_as(xs, found)
 
 
@@ -417,7 +426,7 @@ def _in_graph(x: Any, y: Any) -> Any:
 
 
 def _vectors(name: str, argument: str, given: Any, sources: Sequence[Any]) -> list[Any]:
-    vectors = nest.flatten(given)
+    vectors = vectors_of(given, sources)
     if len(vectors) != len(sources):
         raise InvalidArgumentError(f"{name}: expected {len(sources)} {argument}, one per x; got {len(vectors)}")
     found = []

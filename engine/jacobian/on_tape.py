@@ -23,7 +23,7 @@ from engine.jacobian.parallel import check_executor
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
 from engine.jacobian.recorded import blocks_of, compiled_for, gives_arrays
-from engine.jacobian.results import options_for, pattern_given, require_differentiable, sparse_block
+from engine.jacobian.results import options_for, pattern_given, require_differentiable, sparse_block, vectors_of
 from engine.jacobian.second import (
     UnknownShapesError,
     compiled_hessian,
@@ -294,7 +294,8 @@ class TapeDerivatives:
 
         It is `gradient` with ``output_gradients=cotangents``, with zeros where the target does not depend on a source.
         """
-        return self.gradient(target, sources, cotangents, UnconnectedGradients.ZERO)  # type: ignore[attr-defined]
+        seeds = vectors_of(cotangents, nest.flatten(target))
+        return self.gradient(target, sources, seeds, UnconnectedGradients.ZERO)  # type: ignore[attr-defined]
 
     def hvp(self, target: Any, sources: Any, vectors: Any) -> Any:
         """The product of the Hessian of the sum of `target`'s elements with `vectors`, without the matrix.
@@ -459,7 +460,7 @@ def _pattern(name: str, sparsity: Any, targets: Sequence[Any], flat: Sequence[An
 
 def _like(flat: Sequence[Any], given: Any, name: str, argument: str) -> list[Any]:
     """The caller's vectors, one per source, as values of its shape and dtype."""
-    vectors = nest.flatten(given)
+    vectors = vectors_of(given, flat)
     if len(vectors) != len(flat):
         raise InvalidArgumentError(f"{name}: expected {len(flat)} {argument}, one per source; got {len(vectors)}")
     results = []

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from engine import nest
 from engine.composite import Composite
 from engine.errors import InvalidArgumentError
 from engine.jacobian.layout import Scattered
 from engine.jacobian.plan import MODES, Options
 from engine.ops.selection import pick_op, place_op
-from engine.value import dtype_of
+from engine.value import dtype_of, shape_of
 
 FORMATS = ("dense", "csr", "csc", "coo", "operator")
 
@@ -98,6 +99,16 @@ def _is_integer(x: Any) -> bool:
     if isinstance(x, (float, np.floating)):
         return float(x).is_integer()
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+
+
+def vectors_of(given: Any, ends: Sequence[Any]) -> list[Any]:
+    """The caller's vectors, flat, one per end; if there is but one end, lists of numbers are one vector."""
+    found = nest.flatten(given)
+    if len(ends) == 1 != len(found) and found and all(isinstance(x, (int, float, complex)) for x in found):
+        array, shape = np.asarray(given), shape_of(ends[0])
+        # the end itself may be given in a list
+        return [array[0] if shape is not None and array.ndim == len(shape) + 1 and len(array) == 1 else array]
+    return found
 
 
 def require_differentiable(name: str, ends: Sequence[Any]) -> None:

@@ -176,3 +176,18 @@ def test_a_hessian_of_a_tape_over_a_graph() -> None:
         found = session.run(tape.hessian(y, symbol, format="operator"), {symbol: x})
     a, b, c = x
     np.testing.assert_allclose(dense(found), [[0, c, b], [c, 0, a], [b, a, 0]], rtol=1e-13)
+
+
+def test_vectors_written_as_lists() -> None:
+    x = tape_api.constant([1.0, 2.0, 3.0])
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x**3.0
+        z = tape_api.reduce_sum(y)
+    found = [tape.jvp(y, x, [1.0, 0, 0]), tape.vjp([y], x, [[1.0, 0, 0]]), tape.hvp(z, [x], [1, 0, 0])[0]]
+    np.testing.assert_array_equal(found, [[3.0, 0.0, 0.0], [3.0, 0.0, 0.0], [6.0, 0.0, 0.0]])
+    with tf.Graph().as_default(), tf.Session() as session:
+        u = tf.constant([1.0, 2.0, 3.0])
+        y, z = u**3.0, tf.reduce_sum(u**3.0)
+        in_graph = [tf.jvp(y, u, [1.0, 0, 0]), tf.vjp([y], u, [[1.0, 0, 0]]), tf.hvp(z, [u], [1, 0, 0])[0]]
+        np.testing.assert_array_equal(session.run(in_graph), found)
