@@ -10,14 +10,16 @@ undisturbed. Its time is then known to lie between the share in which the proces
 `bench.rounds`) and the whole, and the interval is widened accordingly.
 
 If the machine itself was slower, as far as the calibrations tell (`bench.calibrate`), the interval is widened by that:
-by the geometric mean of their ratios. If the runs come from different machines, ratios are divided by it, while the
-interval is widened to cover the ratio of each figure, since no single one says how a machine does on a given program.
+by the median of their ratios, since a look that was disturbed shows in one of them. If the runs come from different
+machines, ratios are divided by the geometric mean, while the interval is widened to cover the ratio of each figure,
+since no single one says how a machine does on a given program.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +30,7 @@ from bench.text import as_text, duration
 
 EFFECT = 0.15
 LEAST = 3  # rounds without which nothing is said
-SLICE = 5e-3  # seconds for which a process is usually left alone
+SLICE = 2e-3  # seconds for which a process is usually left alone, even if several others wait
 SLOWER, FASTER, SAME, UNSURE = "slower", "faster", "no change", "too few rounds"
 HEAD = ("benchmark", "fast end before", "after", "ratio", "95 % interval", "verdict")
 
@@ -79,8 +81,8 @@ class Comparison:
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing in common"
         lines = [
             f"{len(self.changes)} benchmarks in both runs: {said}.",
-            f"“Slower”, “faster”: in the fast end of the rounds, by over {self.effect:.0%} in all of the interval "
-            f"(95 % bootstrap, and as much as passes disagree).",
+            f"“Slower”, “faster”: in the fast end of the rounds, by over {self.effect:.0%} in all of the interval.",
+            "Interval: the 95 % bootstrap's, and at least how far passes disagree.",
             self.machines.words,
         ]
         peers = sum(c.verdict == SLOWER and not c.after.ours for c in self.changes)
@@ -111,11 +113,12 @@ def relative_speed(before: Run, after: Run) -> Machines:
     if not factors:
         where = "one machine" if same else "DIFFERENT MACHINES, and no calibration to set them right"
         return Machines(1, 1, 1, f"Both ran on {where}." if same else f"The runs come from {where}.")
-    middle = math.prod(factors) ** (1 / len(factors))
     if not same:
+        middle = math.prod(factors) ** (1 / len(factors))
         low, high = min(factors), max(factors)
         words = f"Different machines: by calibration the second is {middle:.2f} × as slow ({low:.2f} to {high:.2f})."
         return Machines(low, middle, high, words)
+    middle = statistics.median(factors)
     words = "Both ran on one machine"
     if 0.95 < middle < 1.05:
         return Machines(1, 1, 1, f"{words}, equally fast by calibration.")
