@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine import nest
+from engine.arena import is_whole
 from engine.aval import Aval, aval_of_array, compatible, format_shape
 from engine.composite import Composite
 from engine.dtypes import bool_
@@ -433,23 +434,29 @@ class _Shared:
 
     def has(self, array: np.ndarray) -> bool:
         """Whether an array shares memory with one of them, or is a view of a part of an array."""
-        if array.base is None:
+        if is_whole(array):
             return id(array) in self._ids
         whole = _whole(array)
-        if array.nbytes != whole.nbytes or id(whole) in self._ids:
+        if array.nbytes != whole.nbytes or _owner(whole) in self._ids:
             return True
-        return any(_whole(a) is whole for a in self._lent if isinstance(a, np.ndarray))
+        return any(_owner(a) == _owner(whole) for a in self._lent if isinstance(a, np.ndarray))
 
     def handed_out(self, array: np.ndarray) -> None:
         """Note that somebody has this array from now on."""
-        self._ids.add(id(array if array.base is None else _whole(array)))
+        self._ids.add(_owner(array))
 
 
-def _whole(array: np.ndarray) -> Any:
-    """The array that owns the memory of a view."""
+def _whole(array: np.ndarray) -> np.ndarray:
+    """The array that a view is a view of, in the end."""
     while isinstance(array.base, np.ndarray):
         array = array.base
-    return array if array.base is None else array.base
+    return array
+
+
+def _owner(array: np.ndarray) -> int:
+    """The identity of what owns an array's memory: an array, or what it was made from."""
+    whole = _whole(array)
+    return id(whole if is_whole(whole) else whole.base)
 
 
 def _fitting(handle: Tensor, value: Any) -> Any:

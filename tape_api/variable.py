@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.arena import is_whole
 from engine.aval import Aval, Shape, compatible, format_shape, normalize_shape
 from engine.dtypes import DType
 from engine.eager import EagerTensor, Reference, array_text
@@ -328,7 +329,7 @@ _ALONE = _holders(_Holder())
 def _is_only_holder(variable: Variable) -> bool:
     """Whether neither tensors nor tapes nor views share the memory of the variable's value."""
     array = variable._tensor._array
-    owned = array.base is None and array.flags.writeable
+    owned = is_whole(array) and array.flags.writeable
     del array
     return owned and _holders(variable) == _ALONE
 

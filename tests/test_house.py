@@ -24,6 +24,7 @@ ORDER = (
     "engine.operands",
     "engine.errors",
     "engine.dtypes",
+    "engine.arena",
     "engine.initializers",
     "engine.aval",
     "engine.tensor_shape",

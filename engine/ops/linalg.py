@@ -19,7 +19,7 @@ from engine.ops.compare import cast
 from engine.ops.diagonal import diagonal
 from engine.ops.einsum import einsum_op
 from engine.ops.reduce import reduce_sum
-from engine.ops.shape import matrix_transpose
+from engine.ops.shape import matrix_transpose, matrix_transpose_op
 from engine.sparsity import Site, rowwise
 from engine.structural import conj, reshape_to, sum_to_like
 from engine.value import dtype_of, known_shape, shape_of
@@ -110,11 +110,14 @@ def _matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_
         rows = reshape_to(a, shape=(math.prod(batch) * n, k))
         product = _product(rows, b, False, transpose_b)
         return reshape_to(product, shape=(*batch, n, shape_b[0 if transpose_b else 1]))
-    if len(shape_b) > 2 == len(shape_a) and not transpose_b and shape_b[-1] == 1:
-        *batch, k, _ = shape_b
-        rows = reshape_to(b, shape=(math.prod(batch), k))
-        product = _product(rows, a, False, not transpose_a)
-        return reshape_to(product, shape=(*batch, shape_a[1 if transpose_a else 0], 1))
+    if len(shape_b) > 2 == len(shape_a) and (transpose_b or shape_b[-1] <= NARROW):
+        *batch, n, k = shape_b if transpose_b else (*shape_b[:-2], shape_b[-1], shape_b[-2])
+        rows = b if transpose_b or n == 1 else matrix_transpose_op(b)
+        product = _product(reshape_to(rows, shape=(math.prod(batch) * n, k)), a, False, not transpose_a)
+        m = shape_a[1 if transpose_a else 0]
+        if n == 1:
+            return reshape_to(product, shape=(*batch, m, 1))
+        return matrix_transpose_op(reshape_to(product, shape=(*batch, n, m)))
     return None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.arena import empty
 from engine.aval import Aval
 from engine.program.finite import NotFinite, Plain, check, plain
 from engine.program.instruction import Instruction
@@ -64,7 +65,7 @@ class Chain:
             return self._one_by_one(arrays)
         left = iter(rows)
         operands = [next(left) if full else a.reshape(()) for a, full in zip(arrays, in_blocks, strict=True)]
-        results = {s: np.empty(shape, self.avals[s].dtype.numpy) for s, shape in self.outputs}
+        results = {s: empty(shape, self.avals[s].dtype.numpy) for s, shape in self.outputs}
         self._run(operands, in_blocks, [r.reshape(rows[0].shape) for r in results.values()], rows[0].shape)
         return tuple([results[s].reshape(shape) for s, shape in self.outputs])
 

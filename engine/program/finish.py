@@ -42,11 +42,11 @@ def _write_pieces(program: Program) -> None:
 
 
 def _keep_places(program: Program) -> None:
-    """Give large intermediate results places that are kept from run to run."""
+    """Say where to write large results."""
     products = program.plain.products if program.plain is not None else ()
     program.workspace = workspace(program.instructions, program.avals, program.outputs, products)
     if program.workspace is not None:
-        program.report["workspace"] = len(program.workspace.places)
+        program.report["workspace"] = len(program.workspace.places) + len(program.workspace.results)
 
 
 def _trust(program: Program) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.arena import empty
 from engine.aval import Aval
 from engine.dtypes import as_dtype
 from engine.ops.joining import concat_op
@@ -23,7 +24,7 @@ _LEAST = 1 << 16
 
 
 def _room(*, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    return np.empty(shape, dtype)
+    return empty(shape, dtype)
 
 
 def _filled(whole: Any, piece: Any, *, start: int) -> Any:

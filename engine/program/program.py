@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from engine import arena
 from engine.aval import Aval
 from engine.eager import explained
+from engine.ops.joining import concat_op, stack_op
 from engine.ops.linalg import matmul_op
 from engine.program.finite import NotFinite, Plain, check
 from engine.program.instruction import Instruction
@@ -90,11 +92,13 @@ class Program:
             raise better from error
 
     def _in_workspace(self, function: Callable[..., Any], space: Workspace, arguments: tuple[Any, ...]) -> Any:
-        stretch = space.take()
+        if not space.places:
+            return function(*arguments)
+        stretch = arena.take(space.size)
         try:
-            return function(*arguments, *stretch.places(space))
+            return function(*arguments, *stretch.cut(space, space.cut))
         finally:
-            stretch.give_back()
+            arena.give_back(stretch)
 
     def _careful(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the program with every product looked at."""
@@ -130,8 +134,12 @@ class Program:
         results = ", ".join(f"v{s}" for s in instruction.outputs)
         if instruction.op.multi:
             results += "," if results else "_"
-        if space is not None and instruction.outputs[0] in space.places:
-            statement = f"{results} = {self._written_to(f'w{instruction.outputs[0]}', i, instruction, plain)}"
+        slot = instruction.outputs[0] if instruction.outputs else -1
+        if space is not None and slot in space.places:
+            statement = f"{results} = {self._written_to(f'w{slot}', i, instruction, plain)}"
+        elif space is not None and slot in space.results:
+            shape, dtype = self.avals[slot].shape, self.avals[slot].dtype.numpy.str
+            statement = f"{results} = {self._written_to(f'empty({shape}, {dtype!r})', i, instruction, plain)}"
         else:
             statement = f"{results} = {self._expression(i, instruction, plain)}"
         return f"{statement}; check({results})" if plain is not None and i in plain.checks else statement
@@ -155,12 +163,21 @@ class Program:
             for k, name in enumerate(("transpose_a", "transpose_b")):
                 operands[k] += ".T" if instruction.params.get(name) else ""
             return f"np.matmul({', '.join(operands)}, out={place})"
-        kernel = "np.multiply" if plain is not None and i in plain.products else f"k{i}"
         taken = ", ".join(operands)
+        if instruction.op in (concat_op, stack_op):
+            name = "np.concatenate" if instruction.op is concat_op else "np.stack"
+            return f"{name}(({taken},), p{i}_axis, out=into({place}, {taken}))"
+        kernel = "np.multiply" if plain is not None and i in plain.products else f"k{i}"
         return f"{kernel}({taken}, out=into({place}, {taken}))"
 
     def _generate(self, plain: Plain | None, space: Workspace | None = None) -> Callable[..., Any]:
-        names: dict[str, Any] = {"__name__": "engine.program.generated", "np": np, "check": check, "into": into}
+        names: dict[str, Any] = {
+            "__name__": "engine.program.generated",
+            "np": np,
+            "check": check,
+            "into": into,
+            "empty": arena.empty,
+        }
         names.update({f"v{s}": array for s, array in self.constants.items()})
         names.update({f"v{s}": np.asarray(self.constants[s]) for s in self._ufunc_scalars()})
         for i, instruction in enumerate(self.instructions):

@@ -1,8 +1,8 @@
-"""Memory that a program keeps from one run to the next, for large intermediate results.
+"""Where the large results of a program are written.
 
-Memory that is new to a process is mapped page by page as it is first written, which can take longer than computing what
-is written. So what a program needs in between, and nobody sees afterwards, is written to the same place in each run;
-values that are not needed at the same time share one, and so do programs that do not run at the same time.
+What a program needs in between, and nobody sees afterwards, is written to the same place in each run (`engine.arena`);
+values that are not needed at the same time share one, and so do programs that do not run at the same time. What
+somebody may see gets memory that is used again once nobody holds it.
 
 A result has the order in memory that it would have had without: what would not be in C order is not written there.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,16 +23,13 @@ from engine.ops.selection import pick_op, place_op
 from engine.ops.shape import matrix_transpose_op, transpose_op
 from engine.program.instruction import Instruction
 from engine.program.kernels import diagonal_product, vector_product
-from engine.program.pieces import filled
+from engine.program.pieces import filled, room
 from engine.structural import reshape_to, scale
 
 LEAST = 1 << 16
 """Bytes of a result from which on it gets a place."""
 MOST = 1 << 25
 """Bytes that the places of one program may take."""
-KEPT = 1 << 26
-"""Bytes that are kept between runs, for all programs together."""
-_CUTS = 8
 _ALIGN = 64
 
 _VIEWS = {reshape_to, transpose_op, matrix_transpose_op, unstack_op}
@@ -62,52 +59,17 @@ class Workspace:
         Slot to (offset in bytes, aval).
     size : int
         Bytes in all.
+    results : set of int
+        Large results that are handed out.
     """
 
     places: dict[int, tuple[int, Aval]]
     size: int
+    results: set[int]
 
-    def take(self) -> Stretch:
-        """Memory that nobody else uses until it is given back."""
-        for stretch in reversed(_spare):
-            if self.size <= stretch.memory.size <= 4 * self.size:
-                try:
-                    _spare.remove(stretch)
-                except ValueError:
-                    # another thread was quicker
-                    continue
-                return stretch
-        return Stretch(np.empty(self.size, np.uint8))
-
-
-@dataclass(eq=False)
-class Stretch:
-    """A stretch of memory, and what it has been cut into."""
-
-    memory: np.ndarray
-    cuts: dict[Workspace, tuple[np.ndarray, ...]] = field(default_factory=dict)
-
-    def places(self, space: Workspace) -> tuple[np.ndarray, ...]:
-        """The arrays for a workspace's places, in their order."""
-        if space not in self.cuts:
-            if len(self.cuts) >= _CUTS:
-                self.cuts.clear()
-            self.cuts[space] = tuple([_part(self.memory, start, aval) for start, aval in space.places.values()])
-        return self.cuts[space]
-
-    def give_back(self) -> None:
-        """Let others have it. What lies around longest is freed if there is too much."""
-        _spare.append(self)
-        while sum([stretch.memory.size for stretch in _spare.copy()]) > KEPT:
-            del _spare[:1]
-
-
-_spare: list[Stretch] = []
-
-
-def forget() -> None:
-    """Free the memory that is kept for later runs."""
-    _spare.clear()
+    def cut(self, memory: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The arrays for the places, in their order."""
+        return tuple([_part(memory, start, aval) for start, aval in self.places.values()])
 
 
 def into(place: np.ndarray, *operands: np.ndarray) -> np.ndarray | None:
@@ -137,7 +99,7 @@ def _bytes(aval: Aval) -> int:
 def workspace(
     instructions: Sequence[Instruction],
     avals: dict[int, Aval],
-    outputs: Sequence[int],
+    outputs: Collection[int],
     products: Collection[int],
 ) -> Workspace | None:
     """The places for a program's intermediate results; None if none is large.
@@ -147,25 +109,34 @@ def workspace(
     products : collection of int
         Positions of instructions that are plain products.
     """
-    root, last, shown = _lifetimes(instructions, outputs)
-    memory = _Memory()
+    last, shown, handed_out = _lifetimes(instructions, outputs)
+    # what is put together from pieces shall take little memory: each goes when the next one comes
+    in_pieces = any(instruction.op is room for instruction in instructions)
+    memory, results = _Memory(), set()
     ends: dict[int, list[int]] = {}
     for i, instruction in enumerate(instructions):
+        done = ends.pop(i, [])
         slot = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
-        elementwise = i in products or _is_ufunc(instruction)
-        wanted = slot >= 0 and root[slot] == slot and slot not in shown and _bytes(avals[slot]) >= LEAST
-        if wanted and (elementwise or _is_large_product(instruction, avals)):
-            done = ends.pop(i, [])
-            # an elementwise op may write over an operand of the same shape that is not needed any more
-            over = [s for s in done if elementwise and avals[s] == avals[slot]]
-            memory.free(over)
-            if memory.place(slot, avals[slot]):
-                ends.setdefault(last[slot], []).append(slot)
-            memory.free([s for s in done if s not in over])
-        memory.free(ends.pop(i, []))
-    if not memory.places:
+        if slot >= 0 and _bytes(avals[slot]) >= LEAST and (i in products or takes_place(instruction, avals)):
+            if slot in handed_out:
+                results.add(slot)
+            elif not in_pieces and slot not in shown:
+                # an elementwise op may write over an operand of the same shape that is not needed any more
+                elementwise = i in products or _is_ufunc(instruction)
+                over = [s for s in done if elementwise and avals[s] == avals[slot]]
+                memory.free(over)
+                done = [s for s in done if s not in over]
+                if memory.place(slot, avals[slot]):
+                    ends.setdefault(last[slot], []).append(slot)
+        memory.free([*done, *ends.pop(i, [])])
+    if not memory.places and not results:
         return None
-    return Workspace(memory.places, memory.size)
+    return Workspace(memory.places, memory.size, results)
+
+
+def takes_place(instruction: Instruction, avals: dict[int, Aval]) -> bool:
+    """Whether an instruction can be told where to write its result."""
+    return instruction.op in (concat_op, stack_op) or _is_ufunc(instruction) or _is_large_product(instruction, avals)
 
 
 class _Memory:
@@ -200,8 +171,8 @@ class _Memory:
 
 def _lifetimes(
     instructions: Sequence[Instruction], outputs: Sequence[int]
-) -> tuple[dict[int, int], dict[int, int], set[int]]:
-    """Per slot the one whose memory it may share, per such slot its last use, and those that somebody may see later."""
+) -> tuple[dict[int, int], set[int], set[int]]:
+    """Per slot the last use of its memory, those that another op may hold on to, and those that are handed out."""
     root: dict[int, int] = {}
     last: dict[int, int] = {}
     shown: set[int] = set()
@@ -214,8 +185,7 @@ def _lifetimes(
         for slot in instruction.outputs:
             root[slot] = slot if shares is None else shares
             last.setdefault(root[slot], i)
-    shown.update([root.get(s, s) for s in outputs])
-    return root, last, shown
+    return last, shown, {root.get(s, s) for s in outputs}
 
 
 def _is_ufunc(instruction: Instruction) -> bool:

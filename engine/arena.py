@@ -1,0 +1,100 @@
+"""Memory that is used again and again.
+
+Memory that is new to a process is mapped page by page as it is first written. For large arrays that can take longer
+than computing what is written, and the C library hands large arrays back to the system as soon as they are freed. So
+programs keep what they need between runs, and what a large result was written to comes back when nobody holds it any
+more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+KEPT = 1 << 26
+"""Bytes that are kept in all while nobody uses them."""
+_LEAST = 1 << 17
+"""Bytes of an array that is worth it."""
+_CUTS = 8
+
+
+@dataclass(eq=False)
+class Stretch:
+    """A stretch of memory, and the arrays that it has been cut into."""
+
+    memory: np.ndarray
+    _cuts: dict[Hashable, Any] = field(default_factory=dict)
+
+    def cut(self, key: Hashable, make: Callable[[np.ndarray], Any]) -> Any:
+        """``make(memory)``, or what that gave for the same key before."""
+        if key not in self._cuts:
+            if len(self._cuts) >= _CUTS:
+                self._cuts.clear()
+            self._cuts[key] = make(self.memory)
+        return self._cuts[key]
+
+
+_spare: list[Stretch] = []
+"""What nobody uses, that used last at the end."""
+
+
+def take(size: int) -> Stretch:
+    """Memory of at least so many bytes that nobody else uses until it is given back."""
+    for stretch in reversed(_spare):
+        if size <= stretch.memory.size <= 2 * size:
+            try:
+                _spare.remove(stretch)
+            except ValueError:
+                # another thread was quicker
+                continue
+            return stretch
+    return Stretch(np.empty(size, np.uint8))
+
+
+def give_back(stretch: Stretch) -> None:
+    """Let others have it. What has not been used for longest is freed if there is too much."""
+    _spare.append(stretch)
+    while sum([s.memory.size for s in _spare.copy()]) > KEPT:
+        del _spare[:1]
+
+
+def forget() -> None:
+    """Free the memory that nobody uses."""
+    _spare.clear()
+
+
+class _Held:
+    """What an array keeps alive in place of memory of its own: when the last array goes, the memory is given back."""
+
+    __slots__ = ("__array_interface__", "_stretch")
+
+    def __init__(self, stretch: Stretch, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self._stretch = stretch
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (stretch.memory.ctypes.data, False),
+            "shape": shape,
+            "typestr": dtype.str,
+        }
+
+    # the default is there still when an interpreter that ends has cleared the module
+    def __del__(self, give_back: Callable[[Stretch], None] = give_back) -> None:
+        give_back(self._stretch)
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array with nothing in it yet, like `numpy.empty`; if it is large, in memory that is used again afterwards."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    if not _LEAST <= size <= KEPT:
+        return np.empty(shape, dtype)
+    return np.asarray(_Held(take(size), shape, dtype))
+
+
+def is_whole(array: np.ndarray) -> bool:
+    """Whether an array is all there is of its memory, and no view of another."""
+    return array.base is None or isinstance(array.base, _Held)
