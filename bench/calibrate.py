@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 COPIED = 4 << 20  # elements of 8 bytes: 32 MB, well beyond the caches
-ORDER = 512
+ORDER = 256  # short beside a time slice, so that some products are not interrupted
 FIGURES = {
     "copy_bytes_per_s": ("copying an array (read and written)", 1e-9, "GB/s"),
     "gemm_float64_flops_per_s": ("multiplying matrices, float64", 1e-9, "GFlop/s"),

@@ -17,7 +17,7 @@ from bench.svg import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILLION, Scale, 
 from bench.text import readable
 
 GREY, BAND, BLACK = "#999999", "#F5F5F5", "#000000"
-CHARACTER = 8.0  # average width of a character, px; nothing here can measure text
+CHARACTER = 8.3  # average width of a character, px; nothing here can measure text
 
 _OWN = {"graph": Style(BLUE, "disc"), "tape": Style(VERMILLION, "square"), "": Style(INK, "disc")}
 _COLOURS = (GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
