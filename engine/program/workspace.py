@@ -110,8 +110,8 @@ def workspace(
         Positions of instructions that are plain products.
     """
     last, shown, handed_out = _lifetimes(instructions, outputs)
-    # what is put together from pieces shall take little memory: each goes when the next one comes
-    in_pieces = any(instruction.op is room for instruction in instructions)
+    # sweeps in chunks are to take little memory: what is in one goes when the next one comes
+    in_chunks = _has_chunks(instructions, avals)
     memory, results = _Memory(), set()
     ends: dict[int, list[int]] = {}
     for i, instruction in enumerate(instructions):
@@ -120,7 +120,7 @@ def workspace(
         if slot >= 0 and _bytes(avals[slot]) >= LEAST and (i in products or takes_place(instruction, avals)):
             if slot in handed_out:
                 results.add(slot)
-            elif not in_pieces and slot not in shown:
+            elif not in_chunks and slot not in shown:
                 # an elementwise op may write over an operand of the same shape that is not needed any more
                 elementwise = i in products or _is_ufunc(instruction)
                 over = [s for s in done if elementwise and avals[s] == avals[slot]]
@@ -132,6 +132,17 @@ def workspace(
     if not memory.places and not results:
         return None
     return Workspace(memory.places, memory.size, results)
+
+
+def _has_chunks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> bool:
+    """Whether a large matrix is put together from several pieces of one size (and what is left over)."""
+    pieces: list[list[int]] = []
+    for instruction in instructions:
+        if instruction.op is room:
+            pieces.append([])
+        elif instruction.op is filled and len(avals[instruction.inputs[1]].shape or ()) > 1:
+            pieces[-1].append(avals[instruction.inputs[1]].size or 0)
+    return any(len(sizes) > 1 and len(set(sorted(sizes)[1:])) == 1 for sizes in pieces)
 
 
 def takes_place(instruction: Instruction, avals: dict[int, Aval]) -> bool:
@@ -170,7 +181,7 @@ class _Memory:
 
 
 def _lifetimes(
-    instructions: Sequence[Instruction], outputs: Sequence[int]
+    instructions: Sequence[Instruction], outputs: Collection[int]
 ) -> tuple[dict[int, int], set[int], set[int]]:
     """Per slot the last use of its memory, those that another op may hold on to, and those that are handed out."""
     root: dict[int, int] = {}
