@@ -190,10 +190,11 @@ def _library(entry: dict[str, Any]) -> str:
     return word if word in OURS else ""
 
 
-def _blocks(data: Sequence[float], lengths: Sequence[int] | None) -> list[list[float]]:
+def _blocks(data: Sequence[float], lengths: Any) -> list[list[float]]:
     """The rounds, pass by pass. One pass is cut into up to ten stretches: what is near in time is alike."""
     rounds = [float(x) for x in data]
-    if lengths and len(lengths) > 1 and sum(lengths) == len(rounds):
+    told = isinstance(lengths, list) and all(isinstance(n, int) for n in lengths)
+    if told and len(lengths) > 1 and sum(lengths) == len(rounds):
         ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
         return [rounds[end - length : end] for end, length in zip(ends, lengths, strict=True) if length]
     count = min(10, len(rounds))

@@ -160,7 +160,9 @@ def _known(results: Sequence[Result], warm: Result) -> dict[str, float]:
     same = (r for r in results if (r.mode, r.method) == (warm.mode, warm.method) and r.stage in STAGES)
     known = {r.stage: r.median for r in same}
     inner = warm.extra.get("stages")
-    return known | ({k: float(v) for k, v in inner.items()} if isinstance(inner, dict) else {})
+    if isinstance(inner, dict):
+        known |= {k: float(v) for k, v in inner.items() if isinstance(v, (int, float))}
+    return known
 
 
 # ---- how near to the ceiling -----------------------------------------------------------------------------------------

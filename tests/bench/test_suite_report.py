@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -42,6 +43,28 @@ def test_results_say_what_they_are(run: Run) -> None:
     assert graph is not None and graph.method == "auto", "ours as it comes, not at its best"
     assert first_call(small, graph) == pytest.approx(6e-4, rel=0.02)
     assert [r.way for r in small if r.mode == "jax"] == ["jax jacfwd"]
+
+
+def test_files_of_other_projects_are_reported(tmp_path: Path) -> None:
+    plain = made.entry("test_sum[list-10]", made.rounds(1.0), params={"kind": "list", "count": 10})
+    facts = {
+        "problem": None,
+        "size": 3,
+        "mode": 7,
+        "stage": "compile",
+        "blocks": "xy",
+        "stages": "no",
+        "flops": math.nan,
+    }
+    odd = made.entry("test_odd", made.rounds(2.0), "a / <b>", **facts, cpu_share="?", way=3)
+    ours = made.case("p", 3, "graph", "auto", 1.0, stages={"trace": "soon", "sweeps": 0.5}, first_call=3.0)
+    for name, entries in (("theirs", [plain, odd]), ("mixed", [plain, odd, ours])):
+        assert main(["report", str(made.write(tmp_path / f"{name}.json", entries)), "-o", str(tmp_path)]) == 0
+        file = str(tmp_path / f"{name}.json")
+        assert main(["compare", file, file]) == 0
+    page = (tmp_path / "theirs.html").read_text(encoding="utf-8")
+    assert "<h1>Benchmarks</h1>" in page and "Jacobian" not in page and "a / &lt;b&gt;" in page
+    assert "Beside the Jacobians" in (tmp_path / "mixed.md").read_text(encoding="utf-8")
 
 
 def test_libraries_in_the_parameters_are_modes(run: Run) -> None:
