@@ -61,6 +61,12 @@ class JacobianOperator(LinearOperator):
             return found + 1j * self._applied(self._pull, -1j * np.asarray(x), self._target, self._source)
         return found
 
+    def _matmat(self, x: Any) -> Any:
+        return _columns(self._matvec, x, self.shape[0], self.dtype)
+
+    def _rmatmat(self, x: Any) -> Any:
+        return _columns(self._rmatvec, x, self.shape[1], self.dtype)
+
     @classmethod
     def _applied(cls, walk: Walk, x: Any, start: End, end: End) -> Any:
         x = np.asarray(x)
@@ -70,6 +76,12 @@ class JacobianOperator(LinearOperator):
         what, values = walk
         ((found,),) = what(values, x.astype(dtype, copy=False).reshape(shape))
         return np.zeros(math.prod(end[0]), end[1]) if found is None else np.asarray(found).reshape(-1)
+
+
+def _columns(product: Callable[[Any], Any], x: Any, size: int, dtype: Any) -> np.ndarray:
+    """Products with the columns of a matrix, which may have none (SciPy's own loop cannot cope with that)."""
+    found = [product(column) for column in np.asarray(x).T]
+    return np.stack(found, axis=1) if found else np.zeros((size, 0), dtype)
 
 
 def end_of(x: Any) -> End:

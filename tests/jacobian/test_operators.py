@@ -135,6 +135,14 @@ def test_hessians(shape: Any) -> None:
         in_graph(lambda tf, x, y: tf.reduce_sum(x * y), x, x, method="hessian", format="operator")
 
 
+@pytest.mark.parametrize("run", [on_tape, in_graph])
+def test_empty(run: Any) -> None:
+    (found,) = run(lambda tf, x: x * 2.0, np.zeros(0), format="operator")
+    assert found.shape == (0, 0) and dense(found).shape == (0, 0)
+    (found,) = run(lambda tf, x: x[:0] * 2.0, np.ones(3), format="operator")
+    assert dense(found).shape == (0, 3) and (found @ np.zeros((3, 0))).shape == (0, 0)
+
+
 def test_solvers_take_them() -> None:
     (x,) = points((5,))
     found = fetched(lambda x: tf.jacobian(x[1:] * x[:-1], x, format="operator"), x, [None])
