@@ -29,7 +29,8 @@ from bench.results import Result, Run, read
 from bench.text import as_text, duration
 
 EFFECT = 0.15
-LEAST = 3  # rounds without which nothing is said
+LEAST = 3  # rounds without which nothing is said,
+UNDISTURBED = 2  # nor if, by the share of the time in which there was a processor, fewer than these were undisturbed
 SLICE = 2e-3  # seconds for which a process is usually left alone, even if several others wait
 SLOWER, FASTER, SAME, UNSURE = "slower", "faster", "no change", "too few rounds"
 HEAD = ("benchmark", "fast end before", "after", "ratio", "95 % interval", "verdict")
@@ -85,6 +86,8 @@ class Comparison:
             "Interval: the 95 % bootstrap's, and at least how far passes disagree.",
             self.machines.words,
         ]
+        if counts[UNSURE]:
+            lines.append(f"Too few rounds: under {LEAST}, or under {UNDISTURBED} that other programs left alone.")
         peers = sum(c.verdict == SLOWER and not c.after.ours for c in self.changes)
         if peers:
             lines.append(f"{peers} of the slower ones are other libraries and do not count as regressions.")
@@ -127,7 +130,7 @@ def relative_speed(before: Run, after: Run) -> Machines:
 
 
 def _change(before: Result, after: Result, machines: Machines, effect: float) -> Change:
-    if min(before.rounds, after.rounds) < LEAST:
+    if not (_enough(before) and _enough(after)):
         ratio = after.median / before.median / machines.middle
         return Change(before, after, Interval(ratio, math.nan, math.nan), UNSURE)
     raw = (
@@ -138,6 +141,10 @@ def _change(before: Result, after: Result, machines: Machines, effect: float) ->
     interval = Interval(raw.ratio / machines.middle, low, high)
     verdict = SLOWER if low > 1 + effect else FASTER if high < 1 / (1 + effect) else SAME
     return Change(before, after, interval, verdict)
+
+
+def _enough(r: Result) -> bool:
+    return r.rounds >= LEAST and r.rounds * (r.fact("cpu_share") or 1.0) >= UNDISTURBED
 
 
 def _by_quartiles(before: Result, after: Result) -> Interval:

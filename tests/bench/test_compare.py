@@ -101,6 +101,10 @@ def test_time_without_a_processor_is_no_change(tmp_path: Path) -> None:
         pair = read(once(1.0, 1.0)), read(once(factor, share))
         assert [c.verdict for c in compare.compare(*pair).changes] == [expected]
         assert [c.verdict for c in compare.compare(*pair[::-1]).changes] == [FASTER if expected == SLOWER else SAME]
+    few = read(made_at(tmp_path, entry("test_it", rounds(1.0, 5)))), read(once(9.0, 1.0))
+    assert [c.verdict for c in compare.compare(*few).changes] == [SLOWER]
+    few = read(made_at(tmp_path, entry("test_it", rounds(1.0, 5), cpu_share=0.2))), few[1]
+    assert [c.verdict for c in compare.compare(*few).changes] == [UNSURE], "all five may have been disturbed"
     short = read(once(1e-3, 1.0)), read(once(1.8e-3, 0.5))
     assert [c.verdict for c in compare.compare(*short).changes] == [SLOWER], "some short rounds had one all the time"
 
