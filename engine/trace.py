@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.aval import Aval
 from engine.batching import NotBatched
-from engine.dtypes import as_dtype
+from engine.dtypes import as_dtype, bool_
 from engine.eager import EagerTensor, abstract_operand
 from engine.errors import InvalidArgumentError, OperatorNotAllowedInGraphError
 from engine.op import Node, Op
@@ -123,8 +123,8 @@ class Trace:
         return Symbol(self, node, index, aval)
 
     def operands(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """`inputs` as values of this trace."""
-        dtype = next((x.dtype for x in inputs if isinstance(x, Value)), None)
+        """`inputs` as values of this trace; numbers take the dtype of the value beside them, conditions aside."""
+        dtype = next((x.dtype for x in inputs if isinstance(x, Value) and x.dtype is not bool_), None)
         return tuple(self.operand(x, dtype, op.name) for x in inputs)
 
     def operand(self, x: Any, dtype: Any = None, name: str = "value") -> Any:

@@ -279,3 +279,13 @@ def test_config_and_options() -> None:
             sess.run(tf.constant(1), run_metadata=object())
     with pytest.raises(ValueError, match="target"):
         tf.Session("grpc://somewhere")
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_numbers_beside_a_condition_take_the_dtype_of_the_values(dtype: tf.DType) -> None:
+    x = tf.placeholder(dtype, [3])
+    chosen = [tf.where(x > 0, x, 1.0), tf.where(x > 0, 1.0, x), tf.where([True, False, True], x, 1.0)]
+    with tf.Session() as sess:
+        for found, expected in zip(sess.run(chosen, {x: [2, -1, 3]}), [[2, 1, 3], [1, -1, 1], [2, 1, 3]], strict=True):
+            assert found.dtype == dtype.as_numpy_dtype
+            np.testing.assert_array_equal(found, expected)
