@@ -129,16 +129,19 @@ def stages(results: Sequence[Result], mode: str) -> tuple[float, ...] | None:
     """Seconds of each of `PARTS` in the first call of a mode, None if that was not measured.
 
     The first call is what is done once, and what a later call does. The rest of it is what it takes beyond all that was
-    told apart: lowering, allocating, warming up.
+    told apart: lowering, allocating, warming up. As each was timed by itself, they may come to more than the whole;
+    then what is done once is taken to be less.
     """
     warm = chosen(results, mode)
     cold = None if warm is None else first_call(results, warm)
     if warm is None or cold is None:
         return None
     known = _known(results, warm)
-    trace, plan = known.get("trace", 0.0), known.get("plan", 0.0)
-    later = min(warm.median, max(0.0, cold - trace - plan))
-    rest = max(0.0, cold - trace - plan - later)
+    later = min(warm.median, cold)
+    once = known.get("trace", 0.0) + known.get("plan", 0.0)
+    scale = min(1.0, (cold - later) / once) if once else 1.0
+    trace, plan = scale * known.get("trace", 0.0), scale * known.get("plan", 0.0)
+    rest = cold - trace - plan - later
     divided = later_stages(results, mode)
     if divided is None:
         return trace, plan, rest, later, 0.0, 0.0, 0.0

@@ -123,6 +123,9 @@ def test_a_later_call_may_be_undivided(tmp_path: Path) -> None:
     results = read(made.write(tmp_path / "a.json", [one])).results
     assert tables.stages(results, "graph") == pytest.approx((1, 2, 2, 1, 0, 0, 0), rel=0.03)
     assert tables.later_stages(results, "graph") is None
+    short = made.case("p", 1, "graph", "auto", 1.0, stages={"trace": 1.0, "plan": 2.0}, first_call=2.5)
+    found = tables.stages(read(made.write(tmp_path / "b.json", [short])).results, "graph")
+    assert found == pytest.approx((0.5, 1, 0, 1, 0, 0, 0), abs=0.03), "the whole is what was measured"
 
 
 def test_fractions_of_the_ceiling(run: Run) -> None:
