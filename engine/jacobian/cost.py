@@ -48,13 +48,19 @@ def traffic(node: Node) -> int:
     return sum(size_of(x) for x in node.outputs) + max([size_of(x) for x in node.inputs], default=0)
 
 
-def sweep_time(node: Node, seeds: int, live: int = 1) -> float:
+def sweep_time(node: Node, seeds: int, live: int = 1, sums: int | None = None) -> float:
     """Seconds to push `seeds` tangents forward through a node, or to pull cotangents back.
 
-    `live` is the number of operands that have or get a derivative: each takes a product of its own, and all but the
-    first are added up.
+    Parameters
+    ----------
+    live : int
+        The number of operands that have or get a derivative: each takes a product of its own.
+    sums : int, optional
+        How many of these are added to something; all but the first by default.
     """
-    return 2 * live * CALL + seeds * (live * _arithmetic(node) + (2 * live - 1) * 0.5 * traffic(node) * ELEMENT)
+    sums = live - 1 if sums is None else sums
+    per_seed = live * _arithmetic(node) + (live + sums) * 0.5 * traffic(node) * ELEMENT
+    return (live + sums + 1) * CALL + seeds * per_seed
 
 
 def _arithmetic(node: Node) -> float:

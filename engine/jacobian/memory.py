@@ -12,6 +12,7 @@ from engine.jacobian.path import Path
 from engine.jacobian.sweeps import Pass
 from engine.jacobian.symmetric import Mirrored, Transposed
 from engine.op import Node
+from engine.value import shape_of
 
 SWEEP_BYTES = 1 << 28
 """How much memory one sweep may take, unless the caller says otherwise."""
@@ -111,8 +112,8 @@ def _scratch(node: Node) -> int:
     """What an op's rules make besides, in derivatives of its result."""
     if node.op.module == _CONV:
         # the data are laid out once for each element of a window
-        windows = (x.aval.shape for x in node.inputs if len(x.aval.shape or ()) > 2)
-        return 4 + min([math.prod(shape[:-2]) for shape in windows if shape is not None], default=0)
+        windows = (shape_of(x) for x in node.inputs if len(shape_of(x) or ()) > 2)
+        return 4 + min([math.prod([d or 1 for d in shape[:-2]]) for shape in windows if shape], default=0)
     return _SCRATCH.get(node.op.module, 2 * (node.op.kind not in _LEAN))
 
 

@@ -222,12 +222,11 @@ def _candidates(path: Path, mode: str, sparsity: Any) -> list[_Candidate]:
     if _differs(peeled, rows):
         found.append(_candidate(path, path.nodes, peeled, columns, mode, "targets peeled"))
         rows = peeled
-    kept = len(path.nodes)
-    for depth, why in ((1, "sources peeled once"), (None, "sources peeled")):
-        columns_behind, nodes = peel_sources(path, rows, depth)
-        if len(nodes) < kept:
-            found.append(_candidate(path, nodes, rows, columns_behind, mode, why))
-            kept = len(nodes)
+    once, all_the_way = (peel_sources(path, rows, depth) for depth in (1, None))
+    if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
+        found.append(_candidate(path, once[1], rows, once[0], mode, "sources peeled once"))
+    if len(all_the_way[1]) < len(path.nodes):
+        found.append(_candidate(path, all_the_way[1], rows, all_the_way[0], mode, "sources peeled"))
     if mode == "auto":
         best = min(found, key=lambda c: c.time)
         apart = _set_apart(path, best)

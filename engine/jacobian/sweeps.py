@@ -99,7 +99,7 @@ class Cover:
         self.path, self.nodes = path, nodes
         self.targets, self.sources, self.patterns = targets, sources, patterns
         self._seeds: dict[Any, tuple[np.ndarray | None, int]] = {}
-        self._near: dict[tuple[str, int], list[tuple[Node, int]]] = {}
+        self._near: dict[tuple[str, int], list[tuple[Node, tuple[int, int]]]] = {}
         self.passes = self._chosen(mode)
 
     # ---- the choice --------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Cover:
         if key not in self._seeds:
             self._seeds[key] = self._colored(direction, end, reached)
         colors, count = self._seeds[key]
-        seconds = sum(sweep_time(node, count, live) for node, live in self._near_nodes(direction, end))
+        seconds = sum(sweep_time(node, count, *counts) for node, counts in self._near_nodes(direction, end))
         reads = tuple(dict.fromkeys(far[k].slot for k in reached))
         return Pass(direction, group, reads, colors, count, time=seconds)
 
@@ -169,21 +169,25 @@ class Cover:
             coloring = color_columns(sparse.csr_array(sparse.vstack([p.to_csr() for p in found], format="csr")))
         return (None, size) if coloring.count >= size else (coloring.colors, coloring.count)
 
-    def _near_nodes(self, direction: str, end: int) -> list[tuple[Node, int]]:
-        """The nodes that a sweep from this end visits, each with the number of its operands that matter there."""
+    def _near_nodes(self, direction: str, end: int) -> list[tuple[Node, tuple[int, int]]]:
+        """The nodes that a sweep from this end visits, each with its products and sums (`sweep_time`)."""
         key = direction, end
         if key not in self._near:
             slots = self.path.slots
             group = (self.targets if direction == "reverse" else self.sources)[end]
-            reached, near = {group.slot}, []
+            reached = {group.slot}
             live = self._live() if direction == "reverse" else reached
+            near = []
             for node in reversed(self.nodes) if direction == "reverse" else self.nodes:
-                here, there = node.outputs, node.inputs
-                if direction == "forward":
-                    here, there = there, here
-                if any(slots[id(x)] in reached for x in here):
-                    near.append((node, sum(slots[id(x)] in live for x in node.inputs)))
-                    reached.update([slots[id(x)] for x in there])
+                inputs, outputs = ([slots[id(x)] for x in side] for side in (node.inputs, node.outputs))
+                here, there = (outputs, inputs) if direction == "reverse" else (inputs, outputs)
+                if reached.isdisjoint(here):
+                    continue
+                taken = [s for s in inputs if s in live]
+                # backwards, what other nodes have pulled to an operand is added to; forwards, its operands' products
+                fresh = set(taken) - reached if direction == "reverse" else taken[:1]
+                near.append((node, (len(taken), len(taken) - len(fresh))))
+                reached.update(there)
             self._near[key] = near
         return self._near[key]
 
