@@ -77,7 +77,8 @@ def jacobian(
         By default, and with ``"detect"``, this is found from the structure of the graph. A pattern that misses an entry
         is found out when the result is fetched, and raises.
     max_bytes : int, optional
-        Limit for the memory of result and sweeps: seeds are swept in chunks.
+        Limit for the memory of result and sweeps: seeds are swept in chunks. Raises if one seed at a time is too
+        much.
     format : "dense", "csr", "csc", "coo" or "operator"
         ``"dense"``: a tensor. Sparse formats: a `SparseJacobian`, for which a session returns a `scipy.sparse` array of
         shape (elements of the y, elements of the x). ``"operator"``: a `SymbolicOperator`, for which a session returns

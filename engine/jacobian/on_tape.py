@@ -104,7 +104,8 @@ class TapeDerivatives:
             element of the source. By default, and with ``"detect"``, this is found from the structure of the recording.
             A pattern that misses an entry is found out, and raises.
         max_bytes : int, optional
-            Limit for the memory of result and sweeps: seeds are swept in chunks.
+            Limit for the memory of result and sweeps: seeds are swept in chunks. Raises if one seed at a time is too
+            much.
         format : "dense", "csr", "csc", "coo" or "operator"
             ``"dense"``: a tensor. Sparse formats: a `scipy.sparse` array of shape (elements of the target, elements of
             the source). ``"operator"``: a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix.

@@ -24,12 +24,14 @@ from engine.jacobian.layout import Layout
 from engine.jacobian.memory import chunks_for
 from engine.jacobian.path import Path
 from engine.jacobian.pattern import Pattern, patterns
-from engine.jacobian.sweeps import Cover, Group, Pass
+from engine.jacobian.sweeps import Cover, Group, Pass, Ways
 from engine.jacobian.symmetric import symmetrised
 from engine.jacobian.words import block_in_words, count, fact_in_words, names_of, pass_in_words
 from engine.op import Node
 
 MODES = ("auto", "forward", "reverse")
+_OVER = 1.1
+"""How far a prediction may exceed what `max_bytes` allows."""
 _CAPACITY = 128
 """Plans remembered; the oldest gives way."""
 _plans: dict[Any, list[Plan]] = {}
@@ -169,10 +171,9 @@ class _Candidate:
         return sum(p.time for p in self.passes) + PICK * picked
 
 
-def _made(path: Path, options: Options, sparsity: Any) -> Plan:
+def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Plan:
     complex_ends = any(path.values[slot].dtype.is_complex for slot in (*path.sources, *path.targets))
-    mode = _mode(options, complex_ends)
-    candidates = _candidates(path, mode, sparsity)
+    candidates = _candidates(path, Ways(_mode(options, complex_ends), cuts), sparsity)
     best = min(candidates, key=lambda c: c.time)
     layout = Layout(path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.passes)
     m, n = range(len(path.targets)), range(len(path.sources))
@@ -182,6 +183,14 @@ def _made(path: Path, options: Options, sparsity: Any) -> Plan:
         blocks = symmetrised(blocks, shapes)
     left = {id(node) for node in best.nodes}
     chunks, peak = chunks_for(path, best.nodes, best.passes, blocks, shapes, options.values_only, options.max_bytes)
+    if options.max_bytes is not None and peak > _OVER * options.max_bytes:
+        if any(one.chain for one in best.passes):
+            # products over cuts cannot be made in chunks
+            return _made(path, options, sparsity, cuts=False)
+        raise InvalidArgumentError(
+            f"jacobian: argument `max_bytes` must be at least {peak}, for the result and one seed at a time; got "
+            f"{options.max_bytes}. A sparse `format` or format='operator' may need less"
+        )
     facts = {
         "why": best.why,
         "candidates": ", ".join(f"{c.why}: {count(sum(p.count for p in c.passes), 'seed')}" for c in candidates),
@@ -213,23 +222,23 @@ def _mode(options: Options, complex_ends: bool) -> str:
 # ---- candidates ------------------------------------------------------------------------------------------------------
 
 
-def _candidates(path: Path, mode: str, sparsity: Any) -> list[_Candidate]:
+def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     rows, columns = whole_ends(path)
     if sparsity is not None and any(t in path.live for t in path.targets):
-        return [_candidate(path, path.nodes, rows, columns, mode, "pattern given", sparsity)]
-    found = [_candidate(path, path.nodes, rows, columns, mode, "as it is")]
+        return [_candidate(path, path.nodes, rows, columns, ways, "pattern given", sparsity)]
+    found = [_candidate(path, path.nodes, rows, columns, ways, "as it is")]
     peeled = peel_targets(path)
     if _differs(peeled, rows):
-        found.append(_candidate(path, path.nodes, peeled, columns, mode, "targets peeled"))
+        found.append(_candidate(path, path.nodes, peeled, columns, ways, "targets peeled"))
         rows = peeled
     once, all_the_way = (peel_sources(path, rows, depth) for depth in (1, None))
     if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
-        found.append(_candidate(path, once[1], rows, once[0], mode, "sources peeled once"))
+        found.append(_candidate(path, once[1], rows, once[0], ways, "sources peeled once"))
     if len(all_the_way[1]) < len(path.nodes):
-        found.append(_candidate(path, all_the_way[1], rows, all_the_way[0], mode, "sources peeled"))
-    if mode == "auto":
+        found.append(_candidate(path, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
+    if ways.mode == "auto":
         best = min(found, key=lambda c: c.time)
-        apart = _set_apart(path, best)
+        apart = _set_apart(path, best, ways)
         if apart is not None:
             found.append(apart)
     return found
@@ -244,7 +253,7 @@ def _candidate(
     nodes: Sequence[Node],
     rows: list[Part],
     columns: list[Part],
-    mode: str,
+    ways: Ways,
     why: str,
     sparsity: Any = None,
 ) -> _Candidate:
@@ -259,7 +268,7 @@ def _candidate(
         ]
     else:
         found = [[Pattern.csr(sparsity)]]
-    passes = Cover(path, nodes, targets, sources, found, mode).passes
+    passes = Cover(path, nodes, targets, sources, found, ways).passes
     return _Candidate(nodes, rows, columns, targets, sources, found, passes, why)
 
 
@@ -281,7 +290,7 @@ def _wanted(path: Path, rows: Sequence[Part]) -> list[Group]:
 # ---- dense rows and columns of a sparse pattern ----------------------------------------------------------------------
 
 
-def _set_apart(path: Path, best: _Candidate) -> _Candidate | None:
+def _set_apart(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
     """The same with unusually full rows and columns as groups of their own (an arrowhead: three seeds in place of n).
 
     Partial separability of this kind goes back to Coleman and Verma, "The efficient computation of sparse Jacobian
@@ -305,7 +314,7 @@ def _set_apart(path: Path, best: _Candidate) -> _Candidate | None:
             parts = [p if kept is None else p.rows(kept) for p in row]
             found.append([q for p, split in zip(parts, column_split, strict=True) for q in _columns_of(p, split)])
     sources = [group for split in column_split for group, _ in split]
-    passes = Cover(path, best.nodes, targets, sources, found, "auto").passes
+    passes = Cover(path, best.nodes, targets, sources, found, ways).passes
     return _Candidate(best.nodes, best.rows, best.columns, targets, sources, found, passes, "full rows set apart")
 
 

@@ -27,6 +27,14 @@ _BRUTE_FORCE = 8
 """Ends of one side whose subsets are all tried."""
 
 
+@dataclass(frozen=True)
+class Ways:
+    """Which sweeps may be made: in what `mode` ("auto", "forward", "reverse"), and whether as products over `cuts`."""
+
+    mode: str = "auto"
+    cuts: bool = True
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
     """Elements of one value that are seeded together.
@@ -84,7 +92,7 @@ class Cover:
     targets, sources : sequence of Group
     patterns : list of list of Pattern
         ``patterns[i][j]``: of target group i with respect to source group j.
-    mode : "auto", "forward" or "reverse"
+    ways : Ways
     """
 
     def __init__(
@@ -94,13 +102,14 @@ class Cover:
         targets: Sequence[Group],
         sources: Sequence[Group],
         patterns: list[list[Pattern]],
-        mode: str,
+        ways: Ways,
     ) -> None:
         self.path, self.nodes = path, nodes
         self.targets, self.sources, self.patterns = targets, sources, patterns
         self._seeds: dict[Any, tuple[np.ndarray | None, int]] = {}
         self._near: dict[tuple[str, int], list[tuple[Node, tuple[int, int]]]] = {}
-        self.passes = self._chosen(mode)
+        chosen = self._chosen(ways.mode)
+        self.passes = [self._with_cuts(p, ways.mode) for p in chosen] if ways.cuts else chosen
 
     # ---- the choice --------------------------------------------------------------------------------------------------
 
@@ -127,7 +136,7 @@ class Cover:
             if best is None or _total(passes) < _total(best):
                 best = passes
         assert best is not None
-        return [self._with_cuts(p, mode) for p in best]
+        return best
 
     def _passes(self, reverse: Sequence[int]) -> list[Pass]:
         """The passes if these targets are swept in reverse, and forward passes do the rest."""

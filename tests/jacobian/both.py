@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 import graph_api
 import tape_api
+from engine.errors import InvalidArgumentError
 
 Function = Callable[..., Any]
 """``fn(tf, *tensors)``: a tensor, with either front end for `tf`."""
@@ -32,6 +34,19 @@ def in_graph(fn: Function, *values: Any, method: str = "jacobian", **options: An
         with tf.Session() as session:
             fed = dict(zip(xs, values, strict=True))
             return tape_api.nest.map_structure(lambda x: None if x is None else session.run(x, fed), found)
+
+
+def least_memory(fn: Function, *values: Any, **options: Any) -> int:
+    """The smallest `max_bytes` for a Jacobian in both front ends: that of sweeps with one seed each."""
+    least = 1
+    for taken in (on_tape, in_graph):
+        try:
+            taken(fn, *values, **options, max_bytes=1)
+        except InvalidArgumentError as error:
+            found = re.search(r"`max_bytes` must be at least (\d+)", str(error))
+            assert found is not None
+            least = max(least, int(found[1]))
+    return least
 
 
 def row_by_row(fn: Function, *values: Any) -> list[np.ndarray]:

@@ -139,9 +139,13 @@ def test_plan(function: Any, executor: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_chunks_that_the_memory_limit_asks_for_are_kept(mode: str) -> None:
-    for limit in range(4_000, 400_000, 4_000):
+    for limit in range(4_000, 400_000, 400):
         options = {"mode": mode, "max_bytes": limit}
-        plan = plan_on_tape(layers, **options).plan
+        try:
+            plan = plan_on_tape(layers, **options).plan
+        except InvalidArgumentError:
+            # not enough for one seed
+            continue
         (chunk,), (one,) = plan.chunks, plan.passes
         if 1 < chunk < one.count:
             break

@@ -11,7 +11,8 @@ import pytest
 
 import graph_api as g
 from engine import arena
-from tests.jacobian.both import Function
+from engine.errors import InvalidArgumentError
+from tests.jacobian.both import Function, least_memory, on_tape
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -114,3 +115,24 @@ def test_large_seeds_are_not_kept_in_chunks_either() -> None:
         tracemalloc.stop()
     # the weights and the result of the last run, at most
     assert kept < 1.2 * 8 * 1500**2, run
+
+
+@pytest.mark.parametrize("options", [{}, {"format": "csr"}, {"mode": "forward"}])
+def test_less_than_one_seed_takes_is_refused(options: dict[str, Any]) -> None:
+    x = RNG.normal(size=N)
+    least = least_memory(layers, x, **options)
+    assert least > x.size**2 * 8
+    with pytest.raises(InvalidArgumentError, match=r"one seed at a time; got 1000\. A sparse"):
+        on_tape(layers, x, max_bytes=1000, **options)
+    on_tape(layers, x, max_bytes=least, **options)
+
+
+def test_products_over_cuts_keep_a_limit_too() -> None:
+    narrow = [RNG.normal(size=(4, N)), RNG.normal(size=(N, 4))]
+    fn = lambda tf, x: tf.linalg.matvec(narrow[1], tf.tanh(tf.linalg.matvec(narrow[0], tf.sin(x))))  # noqa: E731
+    x = RNG.normal(size=N)
+    limit = int(1.02 * 8 * N**2)
+    free, bound = (on_tape(fn, x, method="jacobian_plan", **o).plan for o in ({}, {"max_bytes": limit}))
+    assert free.passes[0].chain is not None
+    assert bound.facts["bytes"] <= limit < free.facts["bytes"] or bound.passes[0].chain is not None
+    np.testing.assert_allclose(on_tape(fn, x, max_bytes=limit)[0], on_tape(fn, x)[0], rtol=1e-12, atol=1e-14)

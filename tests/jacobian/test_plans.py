@@ -155,7 +155,7 @@ def test_equal_paths_share_a_plan() -> None:
     made = dict(planning.counters)
     assert tape_plan(fn, x - 1.0) is plan is graph_plan(fn, x)
     assert planning.counters["planned"] == made["planned"] and planning.counters["reused"] == made["reused"] + 2
-    assert tape_plan(fn, x, max_bytes=1000) is not plan
+    assert tape_plan(fn, x, max_bytes=10_000) is not plan
 
 
 def test_parameters_that_cannot_be_compared_make_no_key() -> None:

@@ -53,7 +53,7 @@ def test_a_second_call_plans_and_compiles_nothing(method: str, plans: int, progr
 def test_options_have_plans_of_their_own() -> None:
     x = RNG.normal(size=(2, 16))
     with making(3, 3):
-        found = [taken("jacobian", x, **o).numpy() for o in ({}, {"mode": "forward"}, {"max_bytes": 1000})]
+        found = [taken("jacobian", x, **o).numpy() for o in ({}, {"mode": "forward"}, {"max_bytes": 20_000})]
     with making(0, 0):
         taken("jacobian", x, mode="forward")
     for other in found[1:]:

@@ -99,7 +99,7 @@ def test_sparse(fn: Function, format: str) -> None:
         lambda y, x: tf.hvp(y, x, x + 1.0),
         lambda y, x: tf.jvp(y, x, 2.0 * x),
         lambda y, x: tf.vjp(y, x, y),
-        lambda y, x: tf.jacobian(y, x, max_bytes=1000),
+        lambda y, x: tf.jacobian(y, x, max_bytes=20_000),
     ],
     ids=["hessian", "diag", "hessians", "csr", "hvp", "jvp", "vjp", "max_bytes"],
 )
