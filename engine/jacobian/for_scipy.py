@@ -124,6 +124,11 @@ def _result(y: Any, dtype: np.dtype) -> Any:
         y = y.read_value()
     if y is None:
         raise InvalidArgumentError("for_scipy: the function must give tensors; got None. Does it lack a return?")
+    if isinstance(y, (np.ndarray, np.generic)):
+        raise InvalidArgumentError(
+            f"for_scipy: the function must give tensors; got a NumPy {type(y).__name__}, which has lost how it follows "
+            f"from the point. Leave out `.numpy()`; a constant is tf.constant(...)"
+        )
     if not isinstance(y, Value):
         y = EagerTensor(np.asarray(y, dtype))
     if not dtype_of(y).is_floating:

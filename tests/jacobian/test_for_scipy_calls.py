@@ -129,6 +129,12 @@ def test_a_result_that_does_not_depend_on_the_point() -> None:
     assert constant.hess([1.0, 1.0]).tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
+def test_arrays_in_place_of_tensors_are_refused() -> None:
+    p = tf.for_scipy(lambda x: x.numpy() ** 2, np.ones(2))
+    with pytest.raises(InvalidArgumentError, match="got a NumPy ndarray, which has lost how it follows from the point"):
+        p.jac([1.0, 1.0])
+
+
 def test_pattern_and_executor() -> None:
     pattern = sparse.csr_array(np.abs(np.subtract.outer(range(POINTS), range(POINTS))) <= 1)
     u = RNG.normal(size=POINTS)
