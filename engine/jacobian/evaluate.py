@@ -27,7 +27,6 @@ from engine.ops.creation import identity_like, ones_like
 from engine.ops.filling import one_hot
 from engine.ops.joining import concat
 from engine.ops.linalg import matmul
-from engine.ops.segment import unsorted_segment_sum
 from engine.ops.selection import pick_op, place_op
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
@@ -261,7 +260,7 @@ def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
         values = pick_op(joined, block.positions, size=size, distinct=_distinct(block.positions, size))
     if block.segments is None:
         return values
-    entries = unsorted_segment_sum(values, block.segments, block.nnz)
+    entries = place_op(values, block.segments, size=block.nnz, distinct=False)
     return entries if block.order is None else pick_op(entries, block.order, size=block.nnz, distinct=False)
 
 

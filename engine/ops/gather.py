@@ -56,6 +56,8 @@ def add_at(size: int, indices: Any, values: Any) -> Any:
     """
     columns = values.shape[1]
     kind = values.dtype.kind
+    if columns == 1 and values.dtype == np.float64 and len(indices):
+        return np.bincount(indices, values[:, 0], size)[:, None]
     if values.size > _FEW and kind in "fc" and values.dtype.itemsize >= 4:
         if kind == "c":
             halves = np.ascontiguousarray(values).view(values.real.dtype)
