@@ -106,6 +106,10 @@ def _tensorflow(problem: Problem, values: Values, **options: Any) -> Ways:
     """`options` are those of ``tf.function``; none: the tape of eager mode."""
     tf = peers.tensorflow()
     _dense_only(problem, values)
+    rows, _ = shape(problem, values)
+    if rows * rows * np.dtype(problem.dtype).itemsize > LARGEST:
+        # it keeps what it once took from the system
+        raise NotHere(f"a seed for each of {rows} rows is too much for the memory")
     sources, constants = _split(problem, [tf.constant(v) for v in values])
 
     def jacobian(*sources: Any) -> Any:
