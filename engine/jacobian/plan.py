@@ -20,7 +20,7 @@ from scipy import sparse
 from engine.errors import InvalidArgumentError
 from engine.jacobian.cost import PICK, flops
 from engine.jacobian.ends import Part, peel_sources, peel_targets, whole_ends
-from engine.jacobian.layout import Layout
+from engine.jacobian.layout import Layout, Scattered
 from engine.jacobian.memory import chunks_for
 from engine.jacobian.path import Path
 from engine.jacobian.pattern import Pattern, patterns
@@ -33,7 +33,8 @@ MODES = ("auto", "forward", "reverse")
 _OVER = 1.1
 """How far a prediction may exceed what `max_bytes` allows."""
 _CAPACITY = 128
-"""Plans remembered; the oldest gives way."""
+_KEPT_BYTES = 1 << 29
+"""Plans remembered, and bytes of their arrays; the oldest give way."""
 _plans: dict[Any, list[Plan]] = {}
 counters = {"planned": 0, "reused": 0}
 """How many plans were made, and how often one was used again, for tests and the curious."""
@@ -102,6 +103,14 @@ class Plan:
         """Number of seeds over all sweeps."""
         return sum(p.count for p in self.passes)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        scattered = [block for row in self.blocks for block in row if isinstance(block, Scattered)]
+        arrays = [a for b in scattered for a in (b.positions, b.segments, b.indices, b.indptr, b.order)]
+        arrays += [a for one in self.passes for a in (one.colors, one.group.index)]
+        return sum(a.nbytes for a in (*arrays, *self.used.values()) if a is not None)
+
     def in_chunks(self, count: int) -> Plan:
         """The same plan with its seeds in about `count` chunks, or more if it has more already.
 
@@ -137,10 +146,18 @@ def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
     plan = _made(path, options, sparsity)
     counters["planned"] += 1
     if key is not None:
-        if key not in _plans and len(_plans) >= _CAPACITY:
-            _plans.pop(next(iter(_plans)))
+        make_room(_plans, plan.nbytes)
         _plans.setdefault(key, []).append(plan)
     return plan
+
+
+def make_room(table: dict[Any, list[Any]], nbytes: int) -> None:
+    """Drop the oldest entries of a table of plans (or of what has as many `nbytes`), so that one more fits in."""
+    while table:
+        held = sum(one.nbytes for kept in list(table.values()) for one in kept)
+        if len(table) < _CAPACITY and held + nbytes <= _KEPT_BYTES:
+            return
+        table.pop(next(iter(table)), None)
 
 
 def fingerprint(pattern: Any) -> Any:

@@ -17,15 +17,13 @@ from engine.jacobian.compiled import Compiled, compiled_jacobian
 from engine.jacobian.evaluate import evaluate
 from engine.jacobian.parallel import spread_blocks, spread_over
 from engine.jacobian.path import Path
-from engine.jacobian.plan import Options, Plan, fingerprint, plan_for
+from engine.jacobian.plan import Options, Plan, fingerprint, make_room, plan_for
 from engine.op import Node
 from engine.replay import Structure, array_of
 from engine.tape import active
 from engine.trace import Symbol
 from engine.variable import Variable
 
-_CAPACITY = 128
-"""Compiled plans remembered; the oldest gives way."""
 _VARIANTS = 4
 """Plans kept for one structure, with different index contents."""
 _compiled: dict[Any, list[Kept]] = {}
@@ -40,6 +38,11 @@ class Kept:
     what: Compiled
     arguments: list[int]
     used: dict[int, np.ndarray]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return self.what.plan.nbytes + sum(np.asarray(a).nbytes for a in self.what.program.constants.values())
 
     def fits(self, values: Sequence[Any]) -> bool:
         """Whether the recording has the index contents that the plan holds for."""
@@ -83,9 +86,9 @@ def compiled_for(
     what = make(path, options, sparsity)
     counters["compiled"] += 1
     if key is not None:
-        if key not in _compiled and len(_compiled) >= _CAPACITY:
-            _compiled.pop(next(iter(_compiled)))
-        _compiled.setdefault(key, []).append(_kept(what, path, structure))
+        kept = _kept(what, path, structure)
+        make_room(_compiled, kept.nbytes)
+        _compiled.setdefault(key, []).append(kept)
     return what, [array_of(path.values[slot]) for slot in what.arguments]
 
 

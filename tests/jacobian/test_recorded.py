@@ -149,3 +149,20 @@ def test_a_persistent_tape_gives_many() -> None:
     np.testing.assert_array_equal(first, tape.jacobian(z, x))
     np.testing.assert_allclose(tape.jacobian(z, y).numpy().reshape(6, 6), np.diag(x.numpy().ravel()))
     np.testing.assert_allclose(tape.hessian(z, x).numpy().reshape(6, 6), np.diag((np.exp(x) * (2 + x)).numpy().ravel()))
+
+
+def test_plans_that_take_much_memory_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that say where entries belong take as much memory as the entries themselves."""
+    for table in (planning._plans, recorded._compiled):
+        table.clear()
+    monkeypatch.setattr(planning, "_KEPT_BYTES", 300_000)
+    for n in range(2000, 2010):
+        with tf.GradientTape() as tape:
+            x = tf.ones([n], tf.float64)
+            tape.watch(x)
+            y = x[1:] * x[:-1]
+        tape.jacobian(y, x, format="csr")
+    for table in (planning._plans, recorded._compiled):
+        held = [one for kept in table.values() for one in kept]
+        assert 1 <= len(held) < 10
+        assert sum(one.nbytes for one in held[:-1]) <= 300_000
