@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import pickle
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,18 @@ def mixed(x: Any, y: Any) -> Any:
     rows = unstack(explog.exp(-a * a), axis=0)
     d = stack([rows[0] * 2.0, rows[1]], 0) + rows[2]
     return [reduce.reduce_sum(a, 0), c * 0.5, d, shape.reshape(arithmetic.add(b, y), (-1,)), concat([c, a], 0)]
+
+
+@pytest.fixture
+def spare() -> Iterator[list[arena.Stretch]]:
+    """What the arena keeps, empty at first; what earlier tests left behind is not given back meanwhile."""
+    gc.collect()
+    gc.disable()
+    arena.forget()
+    try:
+        yield arena._spare
+    finally:
+        gc.enable()
 
 
 def called(x: Any) -> Any:
@@ -67,20 +81,19 @@ def test_results_are_the_callers() -> None:
     assert kept and not any(np.may_share_memory(r, m) for r in first for m in kept)
 
 
-def test_memory_of_results_is_used_again() -> None:
-    arena.forget()
+def test_memory_of_results_is_used_again(spare: list[arena.Stretch]) -> None:
     program = lowered(lambda x: [trig.sin(x), concat([x, x], 0)], [A])
     first, joined = program(A)
     row = first[3]
     address = first.ctypes.data
     del first, joined
     # a part of it is held
-    assert len(arena._spare) == 1
+    assert len(spare) == 1
     assert program(A)[0].ctypes.data != address
     assert_same_bits([row], [np.sin(A[3])])
     arena.forget()
     del row
-    assert [stretch.memory.ctypes.data for stretch in arena._spare] == [address]
+    assert [stretch.memory.ctypes.data for stretch in spare] == [address]
     again, _ = program(A)
     assert again.ctypes.data == address and again.flags.writeable
     assert_same_bits([pickle.loads(pickle.dumps(again))], [np.sin(A)])
@@ -134,23 +147,21 @@ def test_threads_have_memory_of_their_own() -> None:
     assert not wrong
 
 
-def test_memory_is_shared_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    arena.forget()
+def test_memory_is_shared_and_limited(spare: list[arena.Stretch], monkeypatch: pytest.MonkeyPatch) -> None:
     programs = [written(lambda x, k=k: reduce.reduce_sum(trig.sin(x) * k), [A]) for k in range(1, 12)]
     for program in programs:
         program(A)
-    assert len(arena._spare) == 1
+    assert len(spare) == 1
     monkeypatch.setattr(arena, "KEPT", 1000)
     programs[0](A)
-    assert not arena._spare
+    assert not spare
 
 
-def test_errors_give_the_memory_back() -> None:
-    arena.forget()
+def test_errors_give_the_memory_back(spare: list[arena.Stretch]) -> None:
     program = written(lambda x, y: reduce.reduce_sum(linalg.matmul(trig.sin(x), y)), [A, B])
     with pytest.raises(Exception, match="matmul"):
         program(A, B[:5])
-    assert len(arena._spare) == 1
+    assert len(spare) == 1
     program(A, B)
 
 
