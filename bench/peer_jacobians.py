@@ -19,25 +19,13 @@ from bench import peers
 from bench.casadi_arrays import CasadiArray, CasadiNamespace
 from bench.jacobians import LARGEST, LONGEST_LOOP, NotHere, Runner, shape
 from bench.namespaces import ArrayNamespace, TorchNamespace
-from bench.problems import Problem, Size, Values
+from bench.problems import Problem, Values
 
 Ways = dict[str, Callable[[], Any]]
 LARGEST_SPARSE = {"casadi SX": 20_000, "casadi MX": 1_000_000, "asdex": 200_000}
 """Rows beyond which the first call of the sparse peers takes minutes."""
 LARGEST_BOTH_WAYS = 2_000
 """The same where both directions are needed: an arrowhead of 10,000 rows takes them more than half a minute."""
-
-
-def peer_jacobian(name: str, problem: Problem, size: Size) -> Runner:
-    """The fastest way of a library to the derivative of a problem, warmed up.
-
-    Raises
-    ------
-    NotHere
-        If the library is not meant for this problem.
-    """
-    ways = peer_ways(name, problem, problem.values(size))
-    return ways[fastest(ways)]
 
 
 def peer_ways(name: str, problem: Problem, values: Values) -> Ways:

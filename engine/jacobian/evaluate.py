@@ -101,7 +101,7 @@ def _plainly(one: Pass, chunk: int, path: Path, nodes: Sequence[Node]) -> Iterat
     """The chunks of a pass without products over cuts. What a forward walk finds has the dtype of its end."""
     reads = [path.values[slot] for slot in one.reads]
     start = path.values[one.group.slot]
-    walk = _walk(one.direction, nodes, start, reads)
+    walk = walk_from(one.direction, nodes, start, reads)
     if one.count == 1 and one.group.index is None:
         # one seed of ones needs no batch
         found = walk(ones_like(start))
@@ -117,8 +117,8 @@ def joined(chunks: Iterable[Sequence[Any]]) -> list[Any]:
     return [same[0] if len(same) == 1 else concat(list(same), 0) for same in zip(*chunks, strict=True)]
 
 
-def _walk(direction: str, nodes: Sequence[Node], start: Any, ends: Sequence[Any]) -> Callable[[Any], list[Any]]:
-    """The function from a cotangent (or tangent) at `start` to those at `ends`."""
+def walk_from(direction: str, nodes: Sequence[Node], start: Any, ends: Sequence[Any]) -> Callable[[Any], list[Any]]:
+    """The function from a cotangent (or tangent) at `start` to those at `ends`; None where there is none."""
     if direction == "reverse":
         through = between(nodes, ends, [start])
         return lambda seed: reverse(through, [(start, seed)], ends)
@@ -184,7 +184,7 @@ def _chained(chain: Chain, one: Pass, path: Path, nodes: Sequence[Node]) -> list
         return [(m, True) for m in _pushed(step, low, high[0])]
 
     def _pulled(step: Any, low: Sequence[int], high: int) -> list[Any]:
-        walk = _walk("reverse", nodes, path.values[high], [path.values[s] for s in low])
+        walk = walk_from("reverse", nodes, path.values[high], [path.values[s] for s in low])
         if step.seeds is None:
             seeds, count = _identity(path, high), path.size(high)
         else:
@@ -198,11 +198,11 @@ def _chained(chain: Chain, one: Pass, path: Path, nodes: Sequence[Node]) -> list
         if step.seeds is None:
             found = []
             for slot in low:
-                walk = _walk("forward", nodes, path.values[slot], [path.values[high]])
+                walk = walk_from("forward", nodes, path.values[slot], [path.values[high]])
                 (pushed,) = _batched(walk, _identity(path, slot), path.size(slot), path, [high])
                 found.append(cast(pushed, dtype_of(path.values[slot])))
             return found
-        walk = _walk("forward", nodes, path.values[low[0]], [path.values[high]])
+        walk = walk_from("forward", nodes, path.values[low[0]], [path.values[high]])
         found = []
         for matrix, flipped in matrices(step.seeds):
             columns = cast(matrix if flipped else transpose(matrix), dtype_of(path.values[low[0]]))

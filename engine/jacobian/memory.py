@@ -75,10 +75,7 @@ def walk_bytes(path: Path, nodes: Sequence[Node], direction: str, starts: set[in
     """The same for a walk from some values to others."""
     steps = [([path.slots[id(x)] for x in n.inputs], [path.slots[id(x)] for x in n.outputs], n) for n in nodes]
     if direction == "reverse":
-        live = set(ends)
-        for inputs, outputs, _ in steps:
-            if not live.isdisjoint(inputs):
-                live.update(outputs)
+        live = path.reached(nodes, ends)
         steps = [
             ([s for s in outputs if s in live], [s for s in inputs if s in live], n)
             for inputs, outputs, n in steps[::-1]

@@ -13,15 +13,14 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from engine.aval import Aval
 from engine.composite import Composite
 from engine.errors import InvalidArgumentError
-from engine.forward import forward
 from engine.jacobian.closed import with_closed_rules
 from engine.jacobian.deferred import PathCopy, is_known, readable
+from engine.jacobian.evaluate import walk_from
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options
 from engine.jacobian.second import compiled_pull, compiled_push
 from engine.ops.creation import zeros_like
 from engine.ops.deferred import Recipe
-from engine.reverse import reverse
 from engine.subtrace import SubTrace
 from engine.tape import paused
 from engine.value import aval_of, dtype_of, known_shape
@@ -189,8 +188,7 @@ class _Walk(Recipe):
         start, end = ends if self.direction == "forward" else ends[::-1]
         vector = body.placeholder(aval_of(start))
         with paused():
-            walk = forward if self.direction == "forward" else reverse
-            (found,) = walk(path.nodes, [(start, vector)], [end])
+            (found,) = walk_from(self.direction, path.nodes, start, [end])(vector)
             found = zeros_like(end) if found is None else found
         return SubTrace(body, [*parameters, vector], [body.operand(found)])
 

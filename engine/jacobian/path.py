@@ -6,7 +6,7 @@ the same key; so they share one plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,14 @@ class Path:
         if slot == len(self.values):
             self.values.append(value)
         return slot
+
+    def reached(self, nodes: Iterable[Node], starts: Iterable[int]) -> set[int]:
+        """Numbers of the values that `nodes` compute from those with the numbers `starts`, and these."""
+        live = set(starts)
+        for node in nodes:
+            if any(self.slots[id(x)] in live for x in node.inputs):
+                live.update([self.slots[id(out)] for out in node.outputs])
+        return live
 
     def live_inputs(self, node: Node) -> int:
         """How many operands of a node lie on the path."""

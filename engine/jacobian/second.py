@@ -17,7 +17,7 @@ from engine.errors import ShapeError
 from engine.forward import forward
 from engine.jacobian.compiled import Compiled, Mirror, numbered
 from engine.jacobian.cost import sweep_time
-from engine.jacobian.evaluate import constant_beside, evaluate
+from engine.jacobian.evaluate import constant_beside, evaluate, walk_from
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
 from engine.jacobian.rows import coupling
@@ -111,8 +111,7 @@ def _compiled_walk(path: Path, options: Options, direction: str) -> Compiled:
     start, end = (source, target) if direction == "forward" else (target, source)
     vector = mirror.trace.placeholder(start.aval)
     with paused():
-        walk = forward if direction == "forward" else reverse
-        (found,) = walk(mirror.path.nodes, [(start, vector)], [end])
+        (found,) = walk_from(direction, mirror.path.nodes, start, [end])(vector)
     program, arguments = mirror.lowered([] if found is None else [found], [vector])
     return Compiled(_no_plan(path, options), program, arguments, [[None if found is None else 0]])
 
@@ -133,15 +132,12 @@ def rowwise(path: Path, mode: str) -> Any:
     if target.dtype.is_complex or source.dtype.is_complex:
         # a row is a gradient
         direction = "reverse"
-    start, end, count, size = (target, shape, m, n) if direction == "reverse" else (source, source_shape, n, m)
-    of_row = np.eye(count, dtype=dtype_of(start).numpy).reshape(count, *end[1:])
-    seeds = repeat_leading(constant_beside(start, of_row), size=end[0], position=1)
+    start, end, count, size = (target, source, m, n) if direction == "reverse" else (source, target, n, m)
+    row = (shape if start is target else source_shape)[1:]
+    of_row = np.eye(count, dtype=dtype_of(start).numpy).reshape(count, *row)
+    seeds = repeat_leading(constant_beside(start, of_row), size=shape[0], position=1)
     with batch_level() as level:
-        seed = Batched(seeds, level)
-        if direction == "reverse":
-            (found,) = reverse(path.nodes, [(target, seed)], [source])
-        else:
-            (found,) = forward(path.nodes, [(source, seed)], [target])
+        (found,) = walk_from(direction, path.nodes, start, [end])(Batched(seeds, level))
         if found is None:
             return None
         stacked = cast(reshape(unbatch(found, level, count), (count, shape[0], size)), source.dtype)

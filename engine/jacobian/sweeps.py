@@ -185,7 +185,9 @@ class Cover:
             slots = self.path.slots
             group = (self.targets if direction == "reverse" else self.sources)[end]
             reached = {group.slot}
-            live = self._live() if direction == "reverse" else reached
+            live = reached
+            if direction == "reverse":
+                live = self.path.reached(self.nodes, [g.slot for g in self.sources])
             near = []
             for node in reversed(self.nodes) if direction == "reverse" else self.nodes:
                 inputs, outputs = ([slots[id(x)] for x in side] for side in (node.inputs, node.outputs))
@@ -199,15 +201,6 @@ class Cover:
                 reached.update(there)
             self._near[key] = near
         return self._near[key]
-
-    def _live(self) -> set[int]:
-        """Numbers of the values that are computed from the sources."""
-        slots = self.path.slots
-        live = {group.slot for group in self.sources}
-        for node in self.nodes:
-            if any(slots[id(x)] in live for x in node.inputs):
-                live.update([slots[id(x)] for x in node.outputs])
-        return live
 
     # ---- cuts --------------------------------------------------------------------------------------------------------
 

@@ -147,14 +147,6 @@ class Chain:
         return f"[{'; '.join(steps)}]"
 
 
-def _in_order(array: Any) -> bool:
-    """Whether an array lies in memory in C order, be it with gaps: an elementwise result of it has none."""
-    if array.flags.c_contiguous:
-        return True
-    steps = [step for step, size in zip(array.strides, array.shape, strict=True) if size > 1]
-    return min(steps) > 0 and steps == sorted(steps, reverse=True)
-
-
 def _statement(i: int, instruction: Instruction, places: dict[int, str], trusted: Plain | None) -> str:
     """One instruction on blocks, its result written where it belongs."""
     operands = [places[s] for s in instruction.inputs]

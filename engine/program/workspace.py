@@ -117,7 +117,7 @@ def workspace(
     for i, instruction in enumerate(instructions):
         done = ends.pop(i, [])
         slot = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
-        if slot >= 0 and _bytes(avals[slot]) >= LEAST and (i in products or takes_place(instruction, avals)):
+        if slot >= 0 and _bytes(avals[slot]) >= LEAST and (i in products or _takes_place(instruction, avals)):
             if slot in handed_out:
                 results.add(slot)
             elif not in_chunks and slot not in shown:
@@ -145,7 +145,7 @@ def _has_chunks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> 
     return any(len(sizes) > 1 and len(set(sorted(sizes)[1:])) == 1 for sizes in pieces)
 
 
-def takes_place(instruction: Instruction, avals: dict[int, Aval]) -> bool:
+def _takes_place(instruction: Instruction, avals: dict[int, Aval]) -> bool:
     """Whether an instruction can be told where to write its result."""
     return instruction.op in (concat_op, stack_op) or _is_ufunc(instruction) or _is_large_product(instruction, avals)
 
