@@ -426,20 +426,25 @@ def _owned(value: Any, shared: _Shared) -> Any:
 class _Shared:
     """Which arrays somebody else has."""
 
-    __slots__ = ("_ids", "_lent")
+    __slots__ = ("_ids", "_lent", "_owners")
 
     def __init__(self, lent: Sequence[Any]) -> None:
         self._lent = lent
         self._ids = {id(a) for a in lent}
+        # worked out once somebody asks about a view
+        self._owners: set[int] | None = None
 
     def has(self, array: np.ndarray) -> bool:
         """Whether an array shares memory with one of them, or is a view of a part of an array."""
         if is_whole(array):
             return id(array) in self._ids
         whole = _whole(array)
-        if array.nbytes != whole.nbytes or _owner(whole) in self._ids:
+        if array.nbytes != whole.nbytes:
             return True
-        return any(_owner(a) == _owner(whole) for a in self._lent if isinstance(a, np.ndarray))
+        if self._owners is None:
+            self._owners = {_owner(a) for a in self._lent if isinstance(a, np.ndarray)}
+        owner = _owner(whole)
+        return owner in self._ids or owner in self._owners
 
     def handed_out(self, array: np.ndarray) -> None:
         """Note that somebody has this array from now on."""
