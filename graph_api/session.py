@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from engine import nest
-from engine.arena import is_whole
 from engine.aval import Aval, aval_of_array, compatible, format_shape
 from engine.composite import Composite
 from engine.dtypes import bool_
@@ -32,6 +31,7 @@ from engine.value import Value, as_array
 from engine.variable import Variable, read_variable, variable_handle, variable_is_initialized
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
+from graph_api.sharing import Shared, owned, owners_of
 from graph_api.tensor import Operation, Tensor
 
 
@@ -52,6 +52,8 @@ class Executable:
         Number of fetched tensors.
     state_avals : tuple of Aval
         Of the values read, when it was compiled.
+    owners : set of int
+        Who owns the memory of the program's constants.
     """
 
     program: Program
@@ -60,6 +62,7 @@ class Executable:
     assigned: list[Assignment]
     fetched: int
     state_avals: tuple[Aval, ...]
+    owners: set[int]
 
 
 _CACHE_SIZE = 512
@@ -157,26 +160,28 @@ class Session:
             self._state[id(flag)] = np.bool_(id(flag.node.inputs[0]) in self._state)
         arguments = [*values, *[self._state[id(h)] for h in executable.reads]]
         results = executable.program(*arguments)
-        shared = _Shared([*arguments, *executable.program.constants.values()])
-        fetched = [_owned(value, shared) for value in results[: executable.fetched]]
+        shared = Shared(arguments, executable.owners)
+        fetched = [owned(value, shared) for value in results[: executable.fetched]]
         if executable.assigned:
             self._assign(executable.assigned, results[executable.fetched :], shared)
+        if executable.fetched == len(elements):
+            return fetched
         tensors = iter(fetched)
         return [next(tensors) if isinstance(e, Tensor) else None for e in elements]
 
-    def _assign(self, assigned: Sequence[Assignment], results: Sequence[Any], shared: _Shared) -> None:
+    def _assign(self, assigned: Sequence[Assignment], results: Sequence[Any], shared: Shared) -> None:
         """Store new values: all of them, or none if one does not fit."""
         left = iter(results)
         whole, parts = [], []
         for assignment in assigned:
             key = id(assignment.handle)
             if assignment.in_part:
-                part = [_owned(next(left), shared), _owned(next(left), shared)]
+                part = [owned(next(left), shared), owned(next(left), shared)]
                 check_entries(f"assign to entries of {assignment.handle.op.name!r}", self._state[key], *part)
                 parts.append((key, part))
             else:
                 whole.append((key, _fitting(assignment.handle, next(left))))
-        values = [_owned(value, shared) for _, value in whole]
+        values = [owned(value, shared) for _, value in whole]
         self._state.update(zip([key for key, _ in whole], values, strict=True))
         for key, part in parts:
             write_entries(self._state[key], *part)
@@ -207,7 +212,8 @@ class Session:
         )
         fetched = sum(isinstance(w, Tensor) for w in wanted)
         flags = [h for h in reads if h.node.op is variable_is_initialized]
-        return Executable(program, reads, flags, assigned, fetched, tuple([self._state_aval(h) for h in reads]))
+        avals = tuple([self._state_aval(h) for h in reads])
+        return Executable(program, reads, flags, assigned, fetched, avals, owners_of(program.constants.values()))
 
     def _state_aval(self, handle: Any) -> Aval:
         """The aval of a variable's value; a hidden variable with a default gets it now."""
@@ -231,6 +237,8 @@ class Session:
         """The graph elements to compute, and how to put their values into the structure of `fetches`."""
         if (type(fetches) is Tensor or type(fetches) is Operation) and fetches.graph is self.graph:
             return (fetches,), _only
+        if type(fetches) is list and all(type(f) is Tensor and f.trace is self.graph for f in fetches):
+            return fetches, _as_they_are
         leaves = nest.flatten(fetches)
         if any(isinstance(leaf, Composite) for leaf in leaves):
             return self._resolve_composites(fetches, leaves)
@@ -365,6 +373,10 @@ def _only(values: list[Any]) -> Any:
     return values[0]
 
 
+def _as_they_are(values: list[Any]) -> Any:
+    return values
+
+
 def _readable(element: Any) -> Any:
     """What to compute for a fetch: for a variable's handle, the variable's value."""
     if isinstance(element, Tensor) and element.node.op is variable_handle:
@@ -409,59 +421,6 @@ def _converted_feed(tensor: Tensor, value: Any) -> Any:
         raise DTypeError(
             f"Cannot feed {value!r} for Tensor {tensor.name}, which has dtype {tensor.dtype.name}: {error}"
         ) from None
-
-
-def _owned(value: Any, shared: _Shared) -> Any:
-    """An array that shares no memory with arguments, constants, or what was handed out before."""
-    if not isinstance(value, np.ndarray):
-        return value
-    if value.ndim == 0:
-        return value[()]
-    if shared.has(value):
-        return value.copy()
-    shared.handed_out(value)
-    return value
-
-
-class _Shared:
-    """Which arrays somebody else has."""
-
-    __slots__ = ("_ids", "_lent", "_owners")
-
-    def __init__(self, lent: Sequence[Any]) -> None:
-        self._lent = lent
-        self._ids = {id(a) for a in lent}
-        # worked out once somebody asks about a view
-        self._owners: set[int] | None = None
-
-    def has(self, array: np.ndarray) -> bool:
-        """Whether an array shares memory with one of them, or is a view of a part of an array."""
-        if is_whole(array):
-            return id(array) in self._ids
-        whole = _whole(array)
-        if array.nbytes != whole.nbytes:
-            return True
-        if self._owners is None:
-            self._owners = {_owner(a) for a in self._lent if isinstance(a, np.ndarray)}
-        owner = _owner(whole)
-        return owner in self._ids or owner in self._owners
-
-    def handed_out(self, array: np.ndarray) -> None:
-        """Note that somebody has this array from now on."""
-        self._ids.add(_owner(array))
-
-
-def _whole(array: np.ndarray) -> np.ndarray:
-    """The array that a view is a view of, in the end."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
-def _owner(array: np.ndarray) -> int:
-    """The identity of what owns an array's memory: an array, or what it was made from."""
-    whole = _whole(array)
-    return id(whole if is_whole(whole) else whole.base)
 
 
 def _fitting(handle: Tensor, value: Any) -> Any:
