@@ -14,6 +14,7 @@ from engine.aval import Aval
 from engine.errors import ShapeError
 from engine.op import Op
 from engine.sparsity import IN_ORDER, MOVES, collected
+from engine.sums import add_over
 from engine.value import shape_of
 
 
@@ -158,7 +159,7 @@ sum_axis = Op(
     type="SumAxis",
     module=__name__,
     args=("input",),
-    kernel=lambda x, *, position: np.add.reduce(x, axis=position),
+    kernel=lambda x, *, position: add_over(x, position),
     abstract=_sum_axis_abstract,
     vjp=(_sum_axis_vjp,),
     jvp=(lambda t, out, x, *, position: sum_axis(t, position=position),),

@@ -18,6 +18,7 @@ from engine.batching import NotBatched, leading
 from engine.errors import ShapeError
 from engine.op import Op
 from engine.sparsity import ELEMENTWISE, IN_ORDER, MOVES, collected
+from engine.sums import add_over
 from engine.value import dtype_of, shape_of
 
 # ---- reference ops: (x, ref) -> x in ref's shape ---------------------------------------------------------------------
@@ -38,7 +39,7 @@ def sum_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
         i for i in range(lead + extra, len(shape)) if target[i - extra] == 1 and shape[i] != 1
     )
     # reduce over the axes, then restore those of size one
-    return np.add.reduce(x, axis=axes, keepdims=False).reshape(target) if axes else x.reshape(target)
+    return add_over(x, axes).reshape(target) if axes else x.reshape(target)
 
 
 def broadcast_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:

@@ -30,6 +30,7 @@ from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
 from engine.sparsity import Site, paired
 from engine.structural import sum_to_like
+from engine.sums import add_over
 from engine.value import shape_of
 
 _GUESS = 16
@@ -116,8 +117,8 @@ def _matched(a: Any, b: Any, plan: _Plan) -> tuple[Any, Any]:
         if n != m and not (broadcasts and 1 in (n, m)):
             raise ValueError(f"dimensions {n} and {m} of one letter differ")
         if i in plan.order_a[plan.batch + plan.free_a :]:
-            a = np.add.reduce(a, axis=i, keepdims=True) if m == 1 else a
-            b = np.add.reduce(b, axis=j, keepdims=True) if n == 1 else b
+            a = add_over(a, i, keepdims=True) if m == 1 else a
+            b = add_over(b, j, keepdims=True) if n == 1 else b
     return a, b
 
 

@@ -22,6 +22,7 @@ from engine.ops.indexing import placed_shape, placing_rule
 from engine.ops.joining import stack
 from engine.ops.shape import as_dims, broadcast_to, known_dims, reshape, shape_operand, size, unchanged
 from engine.sparsity import MOVES, Moves, collected
+from engine.sums import add_over
 from engine.trace import constant_value
 from engine.value import as_array, dtype_of
 
@@ -68,7 +69,7 @@ def _times(dim: int | None, count: int | None) -> int | None:
 def _tile_back_kernel(ct: Any, like: Any, multiples: Any, *, lead: int = 0, like_lead: int = 0) -> Any:
     kept, inner = ct.shape[:lead], like.shape[like_lead:]
     parts = ct.reshape(kept + _interleaved(inner, as_dims(multiples)))
-    return np.add.reduce(parts, axis=tuple(range(lead, parts.ndim, 2)))
+    return add_over(parts, tuple(range(lead, parts.ndim, 2)))
 
 
 tile_op = linear(

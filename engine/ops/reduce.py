@@ -34,6 +34,7 @@ from engine.ops.scan import cumprod_op
 from engine.ops.shape import reshape
 from engine.sparsity import ELEMENTWISE, along, scaled
 from engine.structural import conj, reshape_like, scale
+from engine.sums import add_over
 
 
 def reduction_abstract(name: str, accepts: Iterable[DType]) -> Callable[..., Aval]:
@@ -111,28 +112,23 @@ def spread_like(x: Any, ref: Any, axis: Axes, keepdims: bool, mean: bool = False
 # ---- sum and mean ----------------------------------------------------------------------------------------------------
 
 
-def sum_kernel(x: Any, *, axis: Axes, keepdims: bool, dtype: Any = None) -> Any:
-    """The sum of an array in its own dtype (or the given one)."""
-    return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype or x.dtype)  # type: ignore[call-overload]
-
-
 def mean_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
     """The mean of an array in its own dtype."""
     count = count_reduced(x.shape, axis)
     kind = x.dtype.kind
     if kind in "iu":
-        total = sum_kernel(x, axis=axis, keepdims=keepdims, dtype=np.int64)
+        total = add_over(x, axis, keepdims, np.int64)
         # toward zero, as integers divide in TensorFlow
         return (np.sign(total) * (np.absolute(total) // count)).astype(x.dtype)
     if x.dtype.itemsize == 2:
         # a sum of half floats overflows long before their mean does
-        return (sum_kernel(x, axis=axis, keepdims=keepdims, dtype=np.float32) / np.float32(count)).astype(x.dtype)
-    return np.true_divide(sum_kernel(x, axis=axis, keepdims=keepdims), x.dtype.type(count))
+        return (add_over(x, axis, keepdims, np.float32) / np.float32(count)).astype(x.dtype)
+    return np.true_divide(add_over(x, axis, keepdims), x.dtype.type(count))
 
 
 reduce_sum_op = linear(
     "reduce_sum_op",
-    sum_kernel,
+    add_over,
     lambda ct, x, *, axis, keepdims: spread_like(ct, x, axis, keepdims),
     reduction_abstract("reduce_sum", NUMERIC),
     axis_param,

@@ -18,8 +18,9 @@ from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.extrema import reduce_max_op
-from engine.ops.reduce import mean_kernel, reduce_sum_op, reduce_with, reduction, sum_kernel
+from engine.ops.reduce import mean_kernel, reduce_sum_op, reduce_with, reduction
 from engine.sparsity import along
+from engine.sums import add_over
 from engine.value import dtype_of
 
 
@@ -58,7 +59,7 @@ def _std_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
 
 
 def _norm_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
-    return np.sqrt(sum_kernel(np.square(x), axis=axis, keepdims=keepdims))
+    return np.sqrt(add_over(np.square(x), axis, keepdims))
 
 
 reduce_variance_op = reduction(

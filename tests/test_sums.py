@@ -1,0 +1,67 @@
+"""Sums over axes: the same as NumPy's, whichever way they are made."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from engine.sums import add_over
+
+SHAPES = [(40, 30), (3, 200, 4), (7, 8, 9, 10), (1, 2000, 2), (2000, 2, 1), (2, 1, 600), (0, 5), (5, 0, 3)]
+
+
+def every_axes(rank: int) -> list[tuple[int, ...]]:
+    return [axes for count in range(rank + 1) for axes in itertools.combinations(range(rank), count)]
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128, np.int32])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums_over_all_axes(shape: tuple[int, ...], dtype: type, keepdims: bool) -> None:
+    # whole numbers are added without rounding, so that every order of adding gives the same
+    x = np.random.default_rng(0).integers(-50, 50, shape).astype(dtype)
+    for axes in every_axes(len(shape)):
+        want = x.sum(axis=axes, keepdims=keepdims, dtype=dtype)
+        for same in (axes, tuple(a - len(shape) for a in axes)):
+            got = add_over(x, same, keepdims)
+            assert got.dtype == dtype and got.shape == want.shape
+            np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(add_over(x, None, keepdims), x.sum(keepdims=keepdims, dtype=dtype))
+    np.testing.assert_array_equal(add_over(x, 0, keepdims), x.sum(axis=0, keepdims=keepdims, dtype=dtype))
+
+
+def test_what_is_not_contiguous() -> None:
+    x = np.random.default_rng(0).integers(-50, 50, (60, 70)).astype(np.float64)
+    for view in (x.T, x[::2], x[:, ::-1], np.broadcast_to(x[:, :1], (60, 70))):
+        np.testing.assert_array_equal(add_over(view, 0), view.sum(axis=0))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_what_is_not_finite_stays_in_its_column(value: float) -> None:
+    x = np.ones((50, 40))
+    x[3, 5] = value
+    np.testing.assert_array_equal(add_over(x, 0), x.sum(axis=0))
+
+
+def test_infinite_numbers_of_both_signs() -> None:
+    x = np.ones((50, 40))
+    x[3, 5], x[4, 5] = np.inf, -np.inf
+    assert np.isnan(add_over(x, 0)[5])
+
+
+def test_each_of_a_stack_is_added_up_in_the_same_order() -> None:
+    """Sweeps in chunks give the bits of one sweep."""
+    x = np.random.default_rng(0).normal(size=(64, 33, 17))
+    whole = add_over(x, 1)
+    for first, last in ((0, 2), (5, 9), (63, 64)):
+        np.testing.assert_array_equal(add_over(x[first:last], 1), whole[first:last])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_is_no_worse_than_row_after_row(dtype: type) -> None:
+    x = np.random.default_rng(0).normal(size=(5000, 8)).astype(dtype)
+    exact = x.astype(np.longdouble).sum(axis=0)
+    bound = np.finfo(dtype).eps * 5000 * np.abs(x).sum(axis=0)
+    assert np.all(np.abs(add_over(x, 0) - exact) <= bound)
