@@ -161,6 +161,40 @@ def test_what_is_repeated_is_multiplied_once(position: int, transpose_b: bool) -
     )
 
 
+def of_each_row(x: Any, factors: Any, w: Any, transpose_b: bool = False) -> Any:
+    """The seeds of a batch, scaled by what each element of the batch makes of them, times a matrix."""
+    return linalg.matmul(scale(repeat_leading(x, size=12, position=1), factors), w, transpose_b=transpose_b)
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_what_scales_a_batch_multiplies_products(transpose_b: bool) -> None:
+    x, factors, w = numbers(4, 5), numbers(12, 5), numbers(*((3, 5) if transpose_b else (5, 3)))
+    f = lambda *xs: of_each_row(*xs, transpose_b=transpose_b)  # noqa: E731
+    program = lowered(f, [x, factors, w])
+    assert "scaled_product" in names(program) and "repeat_leading" not in names(program)
+    np.testing.assert_allclose(program(x, factors, w)[0], lowered(f, [x, factors, w], ALWAYS)(x, factors, w)[0], 1e-5)
+    assert_same_bits(pickle.loads(pickle.dumps(program))(x, factors, w), program(x, factors, w))
+
+
+def test_few_factors_are_multiplied_first() -> None:
+    assert "scaled_product" not in names(lowered(of_each_row, [numbers(4, 5), numbers(12, 5), numbers(5, 4)]))
+
+
+def test_an_infinite_factor_of_a_batch() -> None:
+    """It makes no NaN of a zero among the seeds, as ever; of a zero in the matrix it does, as ever."""
+    x, factors, w = numbers(4, 5), numbers(12, 5), numbers(5, 3)
+    x[1:3, 2] = 0
+    factors[3, 2] = np.inf
+    given = [x, factors, w]
+    expected = lowered(of_each_row, given, ALWAYS)(*given)[0]
+    assert np.isfinite(expected[1:3]).all() and not np.isfinite(expected[0, 3]).any()
+    np.testing.assert_allclose(lowered(of_each_row, given)(*given)[0], expected, rtol=1e-5)
+    w[2, 0] = 0
+    expected = lowered(of_each_row, given, ALWAYS)(*given)[0]
+    assert np.isnan(expected[0, 3, 0])
+    np.testing.assert_allclose(lowered(of_each_row, given)(*given)[0], expected, rtol=1e-5)
+
+
 def test_ones_cost_nothing() -> None:
     x = numbers(3, 4)
     f = lambda x: [arithmetic.multiply(ones_like(x), x), scale(x, ones_like(x)), scale(ones_like(x), trig.sin(x))]  # noqa: E731

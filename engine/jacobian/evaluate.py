@@ -240,6 +240,8 @@ def _block(block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int],
     values = _entries(block, results)
     if values_only:
         return values
+    if block.nnz == shape[0] * shape[1]:
+        return reshape(values, shape)
     flat = np.repeat(np.arange(shape[0], dtype=np.intp) * shape[1], np.diff(block.indptr)) + block.indices
     return reshape(place_op(values, flat, size=shape[0] * shape[1], distinct=True), shape)
 

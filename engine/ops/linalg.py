@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
 
@@ -78,7 +79,12 @@ sets the result to zero first."""
 
 
 def _two_matrices(a: Any, b: Any) -> Any:
-    return a.dot(b) if a.shape[0] * b.shape[1] <= FEW else np.matmul(a, b)
+    return a.dot(b) if by_dot(a.shape, b.shape) else np.matmul(a, b)
+
+
+def by_dot(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether `dot` is quicker than `matmul` for matrices of these shapes: for few results, or a column times a row."""
+    return a[0] * b[1] <= FEW or a[1] == 1
 
 
 def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b: bool = False) -> Aval:
@@ -126,8 +132,8 @@ def _matmul_inline(avals: Any, params: dict[str, Any]) -> str | None:
     if len(a.shape) != 2 or len(b.shape) != 2:
         return None
     first, second = ("{0}.T" if params["transpose_a"] else "{0}"), ("{1}.T" if params["transpose_b"] else "{1}")
-    few = (_matmul_abstract(a, b, **params).size or 0) <= FEW
-    return f"{first}.dot({second})" if few else f"np.matmul({first}, {second})"
+    shapes = a.shape[:: -1 if params["transpose_a"] else 1], b.shape[:: -1 if params["transpose_b"] else 1]
+    return f"{first}.dot({second})" if by_dot(*shapes) else f"np.matmul({first}, {second})"
 
 
 def _product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:

@@ -7,13 +7,15 @@ operand, so with these facts the first steps of a sweep cost nothing:
 - `Identity`: the elements, flattened, are those of an identity matrix. Its product with a matrix is that matrix.
 - `Diagonal`: the elements, flattened, are those of a diagonal matrix, whose diagonal is in another slot: what scaling
   the rows of the identity gives. Its product with a matrix scales the rows of that.
-
 - `Repeated`: the elements are those of a smaller array, again and again along one axis: the seeds of a batch Jacobian.
   A product with a matrix is made of the smaller array.
+- `Scaled`: such an array, scaled by a number for each element of the batch. In a product with a matrix these numbers
+  are multiplied by all products of the smaller array and the matrix: what would be in between need not be made.
 
-Facts outlive reshapes. Like the other passes this one changes no bit, with one exception for the better: a row of a
-product with the identity is no sum any more, so an infinity in one row of the other matrix does not turn all other rows
-into NaN. Zeros keep the sign that a sum of products gives them: ``x + 0`` where a product was.
+Facts outlive reshapes. Like the other passes this one changes no bit, with two exceptions. A row of a product with the
+identity is no sum any more, so an infinity in one row of the other matrix does not turn all other rows into NaN (zeros
+keep the sign that a sum of products gives them: ``x + 0`` where a product was). And ``(a d) b`` with a diagonal matrix
+d for each element of a batch becomes ``d (a b)``, which is rounded differently.
 """
 
 from __future__ import annotations
@@ -33,9 +35,10 @@ from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.ops.linalg import matmul_op
 from engine.ops.reduce import spread_like_op
 from engine.ops.shape import broadcast_to_op, transpose_op
-from engine.program.kernels import diagonal_product, identity_product
+from engine.program.kernels import diagonal_product, identity_product, scaled_product
 from engine.program.slots import Slot
 from engine.structural import broadcast_like_op, reshape_to, scale
+from engine.value import known_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,18 @@ class Repeated:
     position: int
 
 
-Fact = Fill | Identity | Diagonal | Repeated
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """The rows of `values`, (..., s, k), each times all rows of `factors`, (n, k): of shape (..., s, n, k)."""
+
+    values: Slot
+    factors: Slot
+
+
+_MANY = 4
+"""Elements of a batch for each column of a matrix, from which on its products are cheap."""
+
+Fact = Fill | Identity | Diagonal | Repeated | Scaled
 
 
 # ---- what is known ---------------------------------------------------------------------------------------------------
@@ -107,13 +121,21 @@ def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval)
     if op is repeat_leading and type(fact) is not Fill:
         return Repeated(inputs[0], params.get("position", 0))
     if op is reshape_to:
-        return None if isinstance(fact, Repeated) else fact
+        return None if isinstance(fact, (Repeated, Scaled)) else fact
     if op in _REPEATING and type(fact) is Fill and not params.get("mean"):
         return fact
     if op is scale and isinstance(fact, (Identity, Diagonal)) and out.size == fact.rows**2 and _is_per_column(*inputs):
         row = reshape_to(inputs[1], shape=(fact.rows,))
         return Diagonal(scale(fact.values, row) if isinstance(fact, Diagonal) else row)
+    if op is scale and isinstance(fact, Repeated) and _is_per_row(fact, *inputs):
+        return Scaled(fact.values, inputs[1])
     return None
+
+
+def _is_per_row(fact: Repeated, rows: Slot, x: Slot) -> bool:
+    """Whether `x` has a row for each of the repetitions of two vectors or more."""
+    shape = rows.aval.shape or ()
+    return len(shape) == 3 and fact.position == 1 and x.aval.shape == shape[1:]
 
 
 def _is_per_column(rows: Slot, x: Slot) -> bool:
@@ -143,6 +165,8 @@ def _product(x: Slot, y: Slot) -> Any:
 def _matrix_product(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     if isinstance(a.fact, Repeated):
         return _product_once(a, a.fact, b, transpose_a, transpose_b)
+    if isinstance(a.fact, Scaled):
+        return None if transpose_a else _scaled_products(a.fact, b, transpose_b)
     if len(a.aval.shape or ()) != 2 or len(b.aval.shape or ()) != 2:
         return None
     if _is_diagonal(a):
@@ -157,6 +181,21 @@ def _product_once(a: Slot, fact: Repeated, b: Slot, transpose_a: bool, transpose
         return None
     product = matmul_op(fact.values, b, transpose_a=False, transpose_b=transpose_b)
     return repeat_leading(product, size=a.aval.shape[fact.position], position=fact.position)  # type: ignore[index]
+
+
+def _scaled_products(fact: Scaled, b: Slot, transpose: bool) -> Any:
+    """The factors times all products of values and matrix, if there are many factors for each of these."""
+    (seeds, inner), (rows, _) = known_shape(fact.values, "matmul"), known_shape(fact.factors, "matmul")
+    if len(b.aval.shape or ()) != 2:
+        return None
+    matrix = transpose_op(b, perm=(1, 0)) if transpose else b
+    columns = known_shape(matrix, "matmul")[1]
+    if columns * _MANY > rows:
+        return None
+    left = reshape_to(transpose_op(fact.values, perm=(1, 0)), shape=(inner, seeds, 1))
+    products = reshape_to(multiply(left, reshape_to(matrix, shape=(inner, 1, columns))), shape=(inner, seeds * columns))
+    found = scaled_product(fact.factors, products, fact.values, matrix)
+    return transpose_op(reshape_to(found, shape=(rows, seeds, columns)), perm=(1, 0, 2))
 
 
 def _is_diagonal(x: Slot) -> bool:

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.arena import empty
 from engine.aval import Aval
 from engine.op import Op
+from engine.structural import has_nan, scale
 
 
 def _no_batch(op: Op, *_: Any) -> Any:
@@ -86,4 +88,22 @@ vector_product = instruction_op(
     _vector_abstract,
     "A vector times a matrix (transposed): what the product of a row and a matrix is but for its shape.",
     inline=lambda avals, params: "{0}.dot({1}.T)" if params["transpose"] else "{0}.dot({1})",
+)
+
+
+def _scaled_product_kernel(factors: Any, products: Any, values: Any, matrix: Any) -> Any:
+    out = np.matmul(factors, products, out=empty((len(factors), products.shape[1]), factors.dtype))
+    if not has_nan(out):
+        return out
+    # a zero times an infinity? Not where it is the value that is zero: see `scale`
+    scaled = scale.kernel(values[:, np.newaxis], factors)
+    return np.matmul(scaled, matrix).transpose(1, 0, 2).reshape(out.shape)
+
+
+scaled_product = instruction_op(
+    "scaled_product",
+    __name__,
+    _scaled_product_kernel,
+    lambda factors, products, *_: Aval(((factors.shape or (None,))[0], (products.shape or (None,))[-1]), factors.dtype),
+    "Rows of vectors, scaled by each row of factors, times a matrix; all products of the vectors and the matrix given.",
 )

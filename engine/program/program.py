@@ -145,25 +145,28 @@ class Program:
         return f"{statement}; check({results})" if plain is not None and i in plain.checks else statement
 
     def _expression(self, i: int, instruction: Instruction, plain: Plain | None) -> str:
-        op, operands = instruction.op, [f"v{s}" for s in instruction.inputs]
+        operands = [f"v{s}" for s in instruction.inputs]
         if plain is not None and i in plain.products:
             return f"np.multiply({', '.join(operands)})"
-        avals = [self.avals[s] for s in instruction.inputs]
-        if self.inline and op.inline is not None and all(a.is_static for a in avals):
-            text = op.inline(avals, instruction.params)
-            if text is not None:
-                return text.format(*operands)
+        text = self._written_out(instruction) if self.inline else None
+        if text is not None:
+            return text
         named = [f"{name}=p{i}_{name}" for name in instruction.params]
         return f"k{i}({', '.join(operands + named)})"
 
+    def _written_out(self, instruction: Instruction) -> str | None:
+        """The kernel as a Python expression, if the op says how."""
+        op, avals = instruction.op, [self.avals[s] for s in instruction.inputs]
+        if op.inline is None or not all(a.is_static for a in avals):
+            return None
+        text = op.inline(avals, instruction.params)
+        return None if text is None else text.format(*[f"v{s}" for s in instruction.inputs])
+
     def _written_to(self, place: str, i: int, instruction: Instruction, plain: Plain | None) -> str:
         """The same, with a place for the result."""
-        operands = [f"v{s}" for s in instruction.inputs]
         if instruction.op is matmul_op:
-            for k, name in enumerate(("transpose_a", "transpose_b")):
-                operands[k] += ".T" if instruction.params.get(name) else ""
-            return f"np.matmul({', '.join(operands)}, out={place})"
-        taken = ", ".join(operands)
+            return f"{(self._written_out(instruction) or '').removesuffix(')')}, out={place})"
+        taken = ", ".join([f"v{s}" for s in instruction.inputs])
         if instruction.op in (concat_op, stack_op):
             name = "np.concatenate" if instruction.op is concat_op else "np.stack"
             return f"{name}(({taken},), p{i}_axis, out=into({place}, {taken}))"

@@ -7,11 +7,11 @@ an axis was given to: the reshapes before and behind them then cancel.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from engine.aval import broadcast_shapes
 from engine.op import Op
 from engine.ops.compare import cast_op, select
 from engine.ops.linalg import FEW, matmul_op
@@ -38,10 +38,10 @@ def is_elementwise(op: Op) -> bool:
 def _elementwise(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
     """The op on what its operands are reshapes of, reshaped."""
     shapes = [known_shape(x, op.name) for x in inputs]
-    full = broadcast_shapes(op.name, *shapes)
+    full = np.broadcast_shapes(*shapes)
     bare = {x.unshaped.aval.shape for x, shape in zip(inputs, shapes, strict=True) if shape == full}
-    if len(bare) != 1 or full in bare or full is None:
-        return None
+    if len(bare) != 1 or full in bare:
+        return _of_one_rank(op, inputs, params, full)
     (wanted,) = bare
     if wanted is None or len(wanted) >= len(full):
         return None
@@ -55,6 +55,14 @@ def _elementwise(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
         else:
             return None
     return reshape_to(op(*operands, **params), shape=full)
+
+
+def _of_one_rank(op: Op, inputs: list[Slot], params: dict[str, Any], full: tuple[int, ...]) -> Any:
+    """The op on operands that are all of the result's shape: NumPy need not broadcast those that lack ones only."""
+    size = math.prod(full)
+    if all(x.aval.shape == full or x.aval.size != size for x in inputs):
+        return None
+    return op(*[reshape_to(x, shape=full) if x.aval.size == size else x for x in inputs], **params)
 
 
 def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.aval import Aval
 from engine.ops.joining import concat_op, stack_op, unstack_op
-from engine.ops.linalg import FEW, matmul_op
+from engine.ops.linalg import matmul_op
 from engine.ops.reduce import reduce_sum_op
 from engine.ops.selection import pick_op, place_op
 from engine.ops.shape import matrix_transpose_op, transpose_op
@@ -147,7 +147,7 @@ def _has_chunks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> 
 
 def _takes_place(instruction: Instruction, avals: dict[int, Aval]) -> bool:
     """Whether an instruction can be told where to write its result."""
-    return instruction.op in (concat_op, stack_op) or _is_ufunc(instruction) or _is_large_product(instruction, avals)
+    return instruction.op in (concat_op, stack_op) or _is_ufunc(instruction) or _is_product(instruction, avals)
 
 
 class _Memory:
@@ -204,7 +204,6 @@ def _is_ufunc(instruction: Instruction) -> bool:
     return isinstance(kernel, np.ufunc) and kernel.signature is None and kernel.nout == 1 and not instruction.params
 
 
-def _is_large_product(instruction: Instruction, avals: dict[int, Aval]) -> bool:
-    """Whether it is a product of two matrices by `numpy.matmul`."""
-    ranks = [len(avals[s].shape or ()) for s in instruction.inputs]
-    return instruction.op is matmul_op and ranks == [2, 2] and (avals[instruction.outputs[0]].size or 0) > FEW
+def _is_product(instruction: Instruction, avals: dict[int, Aval]) -> bool:
+    """Whether it is a product of two matrices."""
+    return instruction.op is matmul_op and all(len(avals[s].shape or ()) == 2 for s in instruction.inputs)
