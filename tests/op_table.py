@@ -32,6 +32,7 @@ WITHOUT_ROW = {
     "stacked": "is made by lowering only; tests/test_program_passes.py",
     "unstacked": "is made by lowering only; tests/test_program_passes.py",
     "repeated": "is made by lowering only; tests/test_program_passes.py",
+    "scaled_product": "is made by lowering only; tests/test_program_passes.py",
     "vector_product": "is made by lowering only; tests/test_program_passes.py",
     "diagonal_product": "is made by lowering only; tests/test_program_passes.py",
 }

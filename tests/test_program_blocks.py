@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.ops import arithmetic, explog, reduce, shape, trig
+from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.compare import where
 from engine.ops.joining import concat
 from engine.ops.scan import cumsum
@@ -116,3 +116,35 @@ def test_other_arrays_are_joined_at_the_end(f: Callable[[Any], Any]) -> None:
     program = lowered(f, [x])
     assert "pieces" not in program.report and "concat_op" in names(program)
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_pieces_are_written_where_they_belong(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes in another order in memory is copied there."""
+    monkeypatch.setattr(blocks, "LARGE", 100)
+    monkeypatch.setattr(blocks, "SHORT", 10)
+    x = np.asarray(np.random.default_rng(0).normal(size=(120, 100)), order=order)
+    w = np.random.default_rng(1).normal(size=(100, 100))
+
+    def f(x: Any, w: Any) -> Any:
+        in_blocks = explog.exp(trig.sin(x) * x)
+        product = linalg.matmul(x, w)
+        single = shape.reshape(arithmetic.multiply(linalg.matmul(x, w, transpose_b=True), 2.0), (60, 200))
+        return concat([in_blocks, product, shape.reshape(single, (120, 100))], 0)
+
+    program, plain = lowered(f, [x, w]), lowered(f, [x, w], ALWAYS)
+    assert "room" in names(program) and program.workspace is not None
+    written = [i.op.name for i in program.instructions if {*i.outputs} & {*program.workspace.pieces}]
+    assert sorted(written) == ["blocks", "matmul_op", "multiply"]
+    for _ in range(2):
+        assert_same_bits(program(x, w), plain(x, w))
+    assert_same_bits(pickle.loads(pickle.dumps(program))(x, w), plain(x, w))
+
+
+def test_a_place_for_a_result_serves_before() -> None:
+    """A chain needs no memory of its own where it may write into its result's, or over what is used up."""
+    x = np.linspace(0.1, 1, 1 << 19)
+    program = lowered(lambda x: [explog.exp(trig.sin(x) * x), trig.cos(x) + explog.log(x)], [x])
+    (chain,) = [i.params["chain"] for i in program.instructions]
+    assert_same_bits(program(x), [np.exp(np.sin(x) * x), np.cos(x) + np.log(x)])
+    assert len(chain._spare) == 1

@@ -60,7 +60,9 @@ def sweep_time(node: Node, seeds: int, live: int = 1, sums: int | None = None) -
     """
     sums = live - 1 if sums is None else sums
     per_seed = live * _arithmetic(node) + (live + sums) * 0.5 * traffic(node) * ELEMENT
-    return (live + sums + 1) * CALL + seeds * per_seed
+    # a single seed has no axis that NumPy must broadcast along
+    calls = (live + sums + 1) * (0.5 if seeds == 1 else 1.0)
+    return calls * CALL + seeds * per_seed
 
 
 def _arithmetic(node: Node) -> float:

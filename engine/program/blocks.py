@@ -57,36 +57,32 @@ class Chain:
         self._functions: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self._spare: list[np.dtype] = []
 
-    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
-        """The results for arrays of the inputs' shapes."""
+    def __call__(self, *arrays: Any, place: Any = None) -> tuple[Any, ...]:
+        """The results for arrays of the inputs' shapes; there may be a place for the result if it is one."""
         in_blocks = [self.avals[s].size == self.size for s in self.inputs]
         rows = _in_rows([a for a, full in zip(arrays, in_blocks, strict=True) if full])
         if rows is None:
             return self._one_by_one(arrays)
         left = iter(rows)
         operands = [next(left) if full else a.reshape(()) for a, full in zip(arrays, in_blocks, strict=True)]
-        results = {s: empty(shape, self.avals[s].dtype.numpy) for s, shape in self.outputs}
+        results = {s: empty(shape, self.avals[s].dtype.numpy) if place is None else place for s, shape in self.outputs}
         self._run(operands, in_blocks, [r.reshape(rows[0].shape) for r in results.values()], rows[0].shape)
         return tuple([results[s].reshape(shape) for s, shape in self.outputs])
 
     def _run(self, operands: list[Any], in_blocks: list[bool], results: list[Any], shape: tuple[int, ...]) -> None:
-        """Fill the results, row by row and block by block."""
+        """Fill the results, row by row."""
         if self._functions is None:
             self._functions = self._generate(plain(self.instructions, self.avals)), self._generate(None)
         quick, careful = self._functions
-        block = BLOCK_BYTES // max(a.dtype.size for a in self.avals.values())
-        spare = [np.empty(min(block, shape[-1]), dtype) for dtype in self._spare]
+        block = min(BLOCK_BYTES // max(a.dtype.size for a in self.avals.values()), shape[-1])
+        spare = [np.empty(block, dtype) for dtype in self._spare]
         for row in np.ndindex(*shape[:-1]):
             of_row = [x[row] if full else x for x, full in zip(operands, in_blocks, strict=True)]
-            for start in range(0, shape[-1], block):
-                stop = min(start + block, shape[-1])
-                parts = [x[start:stop] if full else x for x, full in zip(of_row, in_blocks, strict=True)]
-                parts += [r[row][start:stop] for r in results]
-                parts += [s[: stop - start] for s in spare]
-                try:
-                    quick(*parts)
-                except NotFinite:
-                    careful(*parts)
+            of_row += [r[row] for r in results] + spare
+            try:
+                quick(shape[-1], block, *of_row)
+            except NotFinite:
+                careful(shape[-1], block, *of_row)
 
     def _one_by_one(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The results by one instruction after the other."""
@@ -104,39 +100,51 @@ class Chain:
     # ---- the generated function --------------------------------------------------------------------------------------
 
     def _generate(self, trusted: Plain | None) -> Callable[..., Any]:
-        """A function of the inputs, the places for results and spare arrays that runs the instructions on them."""
+        """A function of the lengths of a row and a block, rows of inputs and results, and spare blocks: it fills results."""
         places, self._spare = self._places()
         names: dict[str, Any] = {"__name__": "engine.program.generated", "np": np, "check": check}
-        lines = []
+        stored = dict.fromkeys(s for s, _ in self.outputs)
+        rows = [places[s] for s in (*self.inputs, *stored) if self.avals[s].size == self.size]
+        arguments = [f"all_{p}" if p in rows else p for p in [places[s] for s in (*self.inputs, *stored)]]
+        spare = [f"spare{k}" for k in range(len(self._spare))]
+        source = [
+            f"def chain(size, block, {', '.join([*arguments, *[f'all_{p}' for p in spare]])}):",
+            "    for start in range(0, size, block):",
+            *[f"        {p} = all_{p}[start:start + block]" for p in rows],
+            *[f"        {p} = all_{p}[:size - start]" for p in spare],
+        ]
         for i, instruction in enumerate(self.instructions):
             names[f"k{i}"] = instruction.op.kernel
             names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
-            lines.append("    " + _statement(i, instruction, places, trusted))
-        stored = dict.fromkeys(s for s, _ in self.outputs)
-        arguments = [places[s] for s in (*self.inputs, *stored)] + [f"spare{k}" for k in range(len(self._spare))]
-        source = "\n".join([f"def chain({', '.join(arguments)}):", *lines])
-        exec(compile(source, "<chain>", "exec"), names)
+            source.append("        " + _statement(i, instruction, places, trusted))
+        exec(compile("\n".join(source), "<chain>", "exec"), names)
         return names["chain"]
 
     def _places(self) -> tuple[dict[int, str], list[np.dtype]]:
-        """What holds each slot's block: the name of an argument or of a spare array, which is used again once free."""
+        """What holds each slot's block: the name of an argument or of a spare array.
+
+        An op may write over an operand that nobody needs any more, and into what a later result will be written to.
+        """
         places = {s: f"v{s}" for s in (*self.inputs, *[s for s, _ in self.outputs])}
         last = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.inputs}
+        made = {instruction.outputs[0]: i for i, instruction in enumerate(self.instructions)}
         spare: list[np.dtype] = []
-        free: list[int] = []
-        held: dict[int, int] = {}
+        # the names of what is free, with its dtype and until which instruction
+        free = [(places[s], self.avals[s].dtype.numpy, made[s]) for s in dict.fromkeys(s for s, _ in self.outputs)]
+        held: dict[int, tuple[str, np.dtype, int]] = {}
         for i, instruction in enumerate(self.instructions):
             (slot,) = instruction.outputs
-            dtype = self.avals[slot].dtype.numpy
+            dtype, end = self.avals[slot].dtype.numpy, last.get(slot, i)
+            free += [held.pop(s) for s in {*instruction.inputs} if s in held and last[s] == i]
             if slot not in places:
-                fitting = [k for k in free if spare[k] == dtype]
-                if fitting:
-                    free.remove(fitting[-1])
-                else:
+                fitting = [f for f in free if f[1] == dtype and end <= f[2]]
+                if not fitting:
+                    fitting.append((f"spare{len(spare)}", dtype, len(self.instructions)))
+                    free += fitting
                     spare.append(dtype)
-                held[slot] = fitting[-1] if fitting else len(spare) - 1
-                places[slot] = f"spare{held[slot]}"
-            free += [held.pop(s) for s in {*instruction.inputs, slot} if s in held and last.get(s, i) == i]
+                held[slot] = fitting[-1]
+                free.remove(fitting[-1])
+                places[slot] = fitting[-1][0]
         return places, spare
 
     def __getstate__(self) -> dict[str, Any]:
@@ -182,7 +190,7 @@ def _in_rows(arrays: Sequence[Any]) -> list[Any] | None:
 blocks = instruction_op(
     "blocks",
     __name__,
-    lambda *arrays, chain: chain(*arrays),
+    lambda *arrays, chain, place=None: chain(*arrays, place=place),
     lambda *avals, chain: tuple([Aval(shape, chain.avals[s].dtype) for s, shape in chain.outputs]),
     "A chain of elementwise ops, block by block.",
     multi=True,

@@ -3,7 +3,7 @@
 The seeds of a Jacobian are the rows of the identity matrix. Multiplying by ones, or by the identity, gives the other
 operand, so with these facts the first steps of a sweep cost nothing:
 
-- `Fill`: every element is the same number. ``1 * x`` and ``scale(1, x)`` are x.
+- `Fill`: every element is the same number. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not be repeated.
 - `Identity`: the elements, flattened, are those of an identity matrix. Its product with a matrix is that matrix.
 - `Diagonal`: the elements, flattened, are those of a diagonal matrix, whose diagonal is in another slot: what scaling
   the rows of the identity gives. Its product with a matrix scales the rows of that.
@@ -20,6 +20,7 @@ d for each element of a batch becomes ``d (a b)``, which is rounded differently.
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -122,14 +123,21 @@ def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval)
         return Repeated(inputs[0], params.get("position", 0))
     if op is reshape_to:
         return None if isinstance(fact, (Repeated, Scaled)) else fact
-    if op in _REPEATING and type(fact) is Fill and not params.get("mean"):
-        return fact
+    if op in _REPEATING and type(fact) is Fill:
+        return _shared(fact, inputs[0].aval, out) if params.get("mean") else fact
     if op is scale and isinstance(fact, (Identity, Diagonal)) and out.size == fact.rows**2 and _is_per_column(*inputs):
         row = reshape_to(inputs[1], shape=(fact.rows,))
         return Diagonal(scale(fact.values, row) if isinstance(fact, Diagonal) else row)
     if op is scale and isinstance(fact, Repeated) and _is_per_row(fact, *inputs):
         return Scaled(fact.values, inputs[1])
     return None
+
+
+def _shared(fact: Fill, x: Aval, out: Aval) -> Fill | None:
+    """What each element of a mean gets."""
+    if not x.size or not out.size or not out.dtype.is_floating:
+        return None
+    return Fill((out.dtype.numpy.type(fact.value) / (out.size // x.size)).item())
 
 
 def _is_per_row(fact: Repeated, rows: Slot, x: Slot) -> bool:
@@ -157,9 +165,19 @@ def rewritten(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
 def _product(x: Slot, y: Slot) -> Any:
     out = Aval(broadcast_shapes("multiply", x.aval.shape, y.aval.shape), x.dtype)
     for one, other in ((x, y), (y, x)):
-        if one.fact == Fill(1.0) and other.aval.size == out.size:
-            return reshape_to(other, shape=out.shape)
+        if other.aval.size == out.size and type(one.fact) is Fill:
+            if one.fact.value == 1:
+                return reshape_to(other, shape=out.shape)
+            if one.aval.size != 1:
+                return multiply(np.asarray(one.fact.value, out.dtype.numpy), reshape_to(other, shape=out.shape))
     return None
+
+
+def _scaled(ct: Slot, partial: Slot) -> Any:
+    """A product in which no zero can meet an infinity is a plain one."""
+    if type(ct.fact) is Fill and ct.fact.value != 0:
+        return multiply(ct, partial)
+    return multiply(ct, partial) if type(partial.fact) is Fill and cmath.isfinite(partial.fact.value) else None
 
 
 def _matrix_product(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
@@ -210,4 +228,4 @@ def _scaled_matrix(fact: Fact | None, matrix: Slot, transpose: bool, of_rows: bo
     return diagonal_product(matrix, factors, transpose=transpose)
 
 
-_RULES: dict[Op, Callable[..., Any]] = {scale: _product, multiply: _product, matmul_op: _matrix_product}
+_RULES: dict[Op, Callable[..., Any]] = {scale: _scaled, multiply: _product, matmul_op: _matrix_product}

@@ -20,6 +20,7 @@ from engine.aval import Aval
 from engine.eager import explained
 from engine.ops.joining import concat_op, stack_op
 from engine.ops.linalg import matmul_op
+from engine.program.blocks import blocks
 from engine.program.finite import NotFinite, Plain, check
 from engine.program.instruction import Instruction
 from engine.program.workspace import Workspace, into
@@ -140,9 +141,15 @@ class Program:
         elif space is not None and slot in space.results:
             shape, dtype = self.avals[slot].shape, self.avals[slot].dtype.numpy.str
             statement = f"{results} = {self._written_to(f'empty({shape}, {dtype!r})', i, instruction, plain)}"
+        elif space is not None and slot in space.pieces:
+            statement = f"{results} = {self._written_to(self._piece(slot, *space.pieces[slot]), i, instruction, plain)}"
         else:
             statement = f"{results} = {self._expression(i, instruction, plain)}"
         return f"{statement}; check({results})" if plain is not None and i in plain.checks else statement
+
+    def _piece(self, slot: int, whole: int, start: int, stop: int) -> str:
+        """The place of a slot in a larger array, of which it is some rows."""
+        return f"v{whole}[{start}:{stop}].reshape({self.avals[slot].shape})"
 
     def _expression(self, i: int, instruction: Instruction, plain: Plain | None) -> str:
         operands = [f"v{s}" for s in instruction.inputs]
@@ -167,6 +174,8 @@ class Program:
         if instruction.op is matmul_op:
             return f"{(self._written_out(instruction) or '').removesuffix(')')}, out={place})"
         taken = ", ".join([f"v{s}" for s in instruction.inputs])
+        if instruction.op is blocks:
+            return f"k{i}({taken}, chain=p{i}_chain, place={place})"
         if instruction.op in (concat_op, stack_op):
             name = "np.concatenate" if instruction.op is concat_op else "np.stack"
             return f"{name}(({taken},), p{i}_axis, out=into({place}, {taken}))"

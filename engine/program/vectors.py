@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.aval import broadcast_shapes, is_known
 from engine.op import Op
 from engine.ops.compare import cast_op, select
 from engine.ops.linalg import FEW, matmul_op
@@ -38,7 +39,9 @@ def is_elementwise(op: Op) -> bool:
 def _elementwise(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
     """The op on what its operands are reshapes of, reshaped."""
     shapes = [known_shape(x, op.name) for x in inputs]
-    full = np.broadcast_shapes(*shapes)
+    full = broadcast_shapes(op.name, *shapes)
+    if not is_known(full):
+        return None
     bare = {x.unshaped.aval.shape for x, shape in zip(inputs, shapes, strict=True) if shape == full}
     if len(bare) != 1 or full in bare:
         return _of_one_rank(op, inputs, params, full)

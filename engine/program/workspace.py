@@ -21,9 +21,10 @@ from engine.ops.linalg import matmul_op
 from engine.ops.reduce import reduce_sum_op
 from engine.ops.selection import pick_op, place_op
 from engine.ops.shape import matrix_transpose_op, transpose_op
+from engine.program.blocks import blocks
 from engine.program.instruction import Instruction
 from engine.program.kernels import diagonal_product, vector_product
-from engine.program.pieces import filled, room
+from engine.program.pieces import filled, room, written_in_place
 from engine.structural import reshape_to, scale
 
 LEAST = 1 << 16
@@ -45,6 +46,7 @@ _COPIES = {
     pick_op,
     place_op,
     filled,
+    blocks,
 }
 """Ops whose results never share memory with an operand (`filled` does with its first, which has no place)."""
 
@@ -61,11 +63,14 @@ class Workspace:
         Bytes in all.
     results : set of int
         Large results that are handed out.
+    pieces : dict
+        Slots that are pieces of a larger array to the slot of that, its first row and the row behind the last.
     """
 
     places: dict[int, tuple[int, Aval]]
     size: int
     results: set[int]
+    pieces: dict[int, tuple[int, int, int]]
 
     def cut(self, memory: np.ndarray) -> tuple[np.ndarray, ...]:
         """The arrays for the places, in their order."""
@@ -113,12 +118,15 @@ def workspace(
     # sweeps in chunks are to take little memory: what is in one goes when the next one comes
     in_chunks = _has_chunks(instructions, avals)
     memory, results = _Memory(), set()
+    belongs, pieces = written_in_place(instructions, avals, outputs), {}
     ends: dict[int, list[int]] = {}
     for i, instruction in enumerate(instructions):
         done = ends.pop(i, [])
         slot = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
         if slot >= 0 and _bytes(avals[slot]) >= LEAST and (i in products or _takes_place(instruction, avals)):
-            if slot in handed_out:
+            if slot in belongs:
+                pieces[slot] = belongs[slot]
+            elif slot in handed_out:
                 results.add(slot)
             elif not in_chunks and slot not in shown:
                 # an elementwise op may write over an operand of the same shape that is not needed any more
@@ -129,9 +137,9 @@ def workspace(
                 if memory.place(slot, avals[slot]):
                     ends.setdefault(last[slot], []).append(slot)
         memory.free([*done, *ends.pop(i, [])])
-    if not memory.places and not results:
+    if not memory.places and not results and not pieces:
         return None
-    return Workspace(memory.places, memory.size, results)
+    return Workspace(memory.places, memory.size, results, pieces)
 
 
 def _has_chunks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> bool:
@@ -147,7 +155,8 @@ def _has_chunks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> 
 
 def _takes_place(instruction: Instruction, avals: dict[int, Aval]) -> bool:
     """Whether an instruction can be told where to write its result."""
-    return instruction.op in (concat_op, stack_op) or _is_ufunc(instruction) or _is_product(instruction, avals)
+    joins = instruction.op in (concat_op, stack_op)
+    return joins or instruction.op is blocks or _is_ufunc(instruction) or _is_product(instruction, avals)
 
 
 class _Memory:
