@@ -59,12 +59,13 @@ def sweep_time(node: Node, seeds: int, live: int = 1, sums: int | None = None) -
         How many of these are added to something; all but the first by default.
     """
     sums = live - 1 if sums is None else sums
-    per_seed = live * _arithmetic(node) + (live + sums) * 0.5 * traffic(node) * ELEMENT
-    return (live + sums + 1) * CALL + seeds * per_seed
+    product, move = seed_times(node)
+    return (live + sums + 1) * CALL + seeds * (live * product + (live + sums) * move)
 
 
-def _arithmetic(node: Node) -> float:
-    return flops(node) * FLOP if _is_contraction(node) else 0.0
+def seed_times(node: Node) -> tuple[float, float]:
+    """Seconds that each seed takes: the arithmetic of a product; the traffic of a product, or of a sum."""
+    return flops(node) * FLOP if _is_contraction(node) else 0.0, 0.5 * traffic(node) * ELEMENT
 
 
 def product_time(rows: int, inner: int, columns: int) -> float:

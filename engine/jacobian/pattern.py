@@ -130,6 +130,18 @@ class Pattern:
             return int(self._csr.nnz)
         return self.shape[0] * self.shape[1] if self.is_dense else 0
 
+    def counts(self, axis: int) -> np.ndarray:
+        """The number of entries of each row (axis 0) or column (axis 1)."""
+        rows, columns = self.shape
+        if self.form == "csr":
+            return np.diff(self._csr.indptr) if axis == 0 else np.bincount(self._csr.indices, minlength=columns)
+        if self.form != "map":
+            return np.full(self.shape[axis], self.shape[1 - axis] if self.is_dense else 0)
+        if self.is_identity:
+            return np.ones(rows, np.intp)
+        there = self.index >= 0
+        return there.astype(np.intp) if axis == 0 else np.bincount(self.index[there], minlength=columns)
+
     def to_csr(self) -> Any:
         """As a `scipy.sparse.csr_array` of bools, its columns ascending in each row."""
         rows, columns = self.shape
