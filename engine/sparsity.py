@@ -145,8 +145,13 @@ class Site:
 
 def every(site: Site, i: int) -> list[Links]:
     """Every element of each result depends on every element of operand i: what holds of any op."""
-    operand = np.zeros(site.size(i), np.int64)
-    return [[Link(np.zeros(math.prod(out), np.int64), operand, 1)] for out in site.results]
+    operand = _alike(site.size(i))
+    return [[Link(_alike(math.prod(out)), operand, 1)] for out in site.results]
+
+
+def _alike(size: int) -> Labels:
+    """One label for all elements."""
+    return np.broadcast_to(np.int64(0), (size,))
 
 
 # ---- elementwise, moves ----------------------------------------------------------------------------------------------
@@ -160,6 +165,8 @@ def ELEMENTWISE(site: Site, i: int) -> list[Links]:
 def _broadcast(shape: tuple[int, ...], out: tuple[int, ...]) -> Labels:
     if shape == out:
         return None
+    if math.prod(shape) == 1:
+        return _alike(math.prod(out))
     return np.ravel(np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), out))
 
 
@@ -262,6 +269,8 @@ def _labels(shape: tuple[int, ...], axes: list[int], dims: list[int]) -> Labels:
     count = math.prod(dims)
     if count == math.prod(shape) and axes == sorted(axes):
         return None
+    if count == 1:
+        return _alike(math.prod(shape))
     order = sorted(range(len(axes)), key=axes.__getitem__)
     numbers = np.arange(count).reshape(dims).transpose(order)
     spread = [d if axis in axes else 1 for axis, d in enumerate(shape)]

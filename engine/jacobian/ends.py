@@ -47,6 +47,10 @@ class Part:
         inner = np.arange(size) if self.inner is None else self.inner
         return inner, np.arange(len(inner)) if self.outer is None else self.outer
 
+    def length(self, size: int) -> int:
+        """How many elements there are, of a value of `size` elements."""
+        return size if self.inner is None else len(self.inner)
+
 
 def whole_ends(path: Path) -> tuple[list[Part], list[Part]]:
     """Targets and sources as they are."""

@@ -11,7 +11,6 @@ full for sparsity to be of use, is a word.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,6 +81,8 @@ class Pattern:
             The column of each row; -1 for none.
         columns : int
         """
+        if columns == 1 and index.min(initial=0) == 0:
+            return cls.dense(len(index), columns)
         return cls("map", (len(index), columns), index=index)
 
     @classmethod
@@ -446,9 +447,13 @@ def _linked(given: list[Row], links: list[Links], columns: dict[int, int]) -> Ro
     """The patterns of one output, from those of the operands and their links to it."""
     found: Row = {}
     for j in columns:
-        parts = [row[j].through(link) for row, of in zip(given, links, strict=True) if j in row for link in of]
-        if parts:
-            found[j] = functools.reduce(Pattern.union, parts)
+        parts = [(row[j], link) for row, of in zip(given, links, strict=True) if j in row for link in of]
+        # dense ones first, since nothing can be added to them
+        for pattern, link in sorted(parts, key=lambda part: not part[0].is_dense):
+            if j not in found:
+                found[j] = pattern.through(link)
+            elif not found[j].is_dense:
+                found[j] = found[j].union(pattern.through(link))
     return found
 
 
