@@ -48,19 +48,23 @@ def traffic(node: Node) -> int:
     return sum(size_of(x) for x in node.outputs) + max([size_of(x) for x in node.inputs], default=0)
 
 
-def sweep_time(node: Node, seeds: int, live: int = 1, sums: int | None = None) -> float:
-    """Seconds to push `seeds` tangents forward through a node, or to pull cotangents back.
+def sweep_time(node: Node, seeds: int, live: int = 1) -> float:
+    """Seconds to push `seeds` tangents forward through a node, or to pull cotangents back: see `sweep_cost`."""
+    once, per_seed = sweep_cost(node, live)
+    return once + seeds * per_seed
+
+
+def sweep_cost(node: Node, live: int) -> tuple[float, float]:
+    """Seconds that a sweep through a node takes in any case, and for each seed.
 
     Parameters
     ----------
     live : int
-        The number of operands that have or get a derivative: each takes a product of its own.
-    sums : int, optional
-        How many of these are added to something; all but the first by default.
+        The number of operands that have or get a derivative: each takes a product of its own, and all but the first
+        are added to something.
     """
-    sums = live - 1 if sums is None else sums
     product, move = seed_times(node)
-    return (live + sums + 1) * CALL + seeds * (live * product + (live + sums) * move)
+    return 2 * live * CALL, live * product + (2 * live - 1) * move
 
 
 def seed_times(node: Node) -> tuple[float, float]:
