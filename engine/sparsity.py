@@ -91,6 +91,7 @@ class Site:
         self.results = [known_shape(out, node.op.name) for out in node.outputs]
         self._contents = contents
         self._numbered: list[Any] | None = None
+        self._links: dict[int, Sequence[Links]] = {}
 
     def size(self, i: int) -> int:
         """The number of elements of operand i."""
@@ -121,6 +122,12 @@ class Site:
             return np.broadcast_to(np.int64(0), self.shapes[i])
         return self.contents(i)
 
+    def links(self, i: int) -> Sequence[Links]:
+        """Per output, the links between it and operand i, by the op's rule."""
+        if i not in self._links:
+            self._links[i] = (self.node.op.sparsity or every)(self, i)
+        return self._links[i]
+
     def offsets(self) -> list[int]:
         """The number of the first element of each operand, if all that carry a derivative are numbered in one go."""
         sizes = [self.size(i) if self.carries(i) else 0 for i in range(len(self.shapes))]
@@ -141,6 +148,26 @@ class Site:
             moved = self.node.op.kernel(*operands, **{**self.params, **params})
             self._numbered = [np.ravel(m) - 1 for m in (moved if self.node.op.multi else (moved,))]
         return self._numbered
+
+
+class Sites:
+    """The sites of nodes, each of which is made once: what a rule found out is known when somebody asks again.
+
+    Parameters
+    ----------
+    contents : callable
+        ``contents(value)`` is the array that an index operand is known to hold, or None.
+    """
+
+    def __init__(self, contents: Callable[[Any], Any]) -> None:
+        self._contents = contents
+        self._made: dict[int, Site] = {}
+
+    def __call__(self, node: Node) -> Site:
+        """The site of a node."""
+        if id(node) not in self._made:
+            self._made[id(node)] = Site(node, self._contents)
+        return self._made[id(node)]
 
 
 def every(site: Site, i: int) -> list[Links]:

@@ -21,14 +21,16 @@ from scipy import sparse
 from engine.errors import InvalidArgumentError
 from engine.jacobian.cost import PICK, flops
 from engine.jacobian.ends import Part, peel_sources, peel_targets, whole_ends
+from engine.jacobian.follow import patterns
 from engine.jacobian.layout import Layout, Scattered
 from engine.jacobian.memory import chunks_for
 from engine.jacobian.path import Path
-from engine.jacobian.pattern import Pattern, patterns
+from engine.jacobian.pattern import Pattern
 from engine.jacobian.sweeps import Cover, Group, Pass, Ways
 from engine.jacobian.symmetric import symmetrised
 from engine.jacobian.words import block_in_words, count, fact_in_words, names_of, pass_in_words
 from engine.op import Node
+from engine.sparsity import Sites
 
 MODES = ("auto", "forward", "reverse")
 _OVER = 1.1
@@ -252,18 +254,19 @@ def _mode(options: Options, complex_ends: bool) -> str:
 
 def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     rows, columns = whole_ends(path)
+    sites = Sites(path.contents)
     if sparsity is not None and any(t in path.live for t in path.targets):
-        return [_candidate(path, path.nodes, rows, columns, ways, "pattern given", sparsity)]
-    found = [_candidate(path, path.nodes, rows, columns, ways, "as it is")]
-    peeled = peel_targets(path)
+        return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", sparsity)]
+    found = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
+    peeled = peel_targets(path, sites)
     if _differs(peeled, rows):
-        found.append(_candidate(path, path.nodes, peeled, columns, ways, "targets peeled"))
+        found.append(_candidate(path, sites, path.nodes, peeled, columns, ways, "targets peeled"))
         rows = peeled
-    once, all_the_way = (peel_sources(path, rows, depth) for depth in (1, None))
+    once, all_the_way = (peel_sources(path, sites, rows, depth) for depth in (1, None))
     if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
-        found.append(_candidate(path, once[1], rows, once[0], ways, "sources peeled once"))
+        found.append(_candidate(path, sites, once[1], rows, once[0], ways, "sources peeled once"))
     if len(all_the_way[1]) < len(path.nodes):
-        found.append(_candidate(path, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
+        found.append(_candidate(path, sites, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
     if ways.mode == "auto":
         apart = _set_apart(path, _cheapest(found), ways)
         if apart is not None:
@@ -287,6 +290,7 @@ def _differs(parts: Sequence[Part], whole: Sequence[Part]) -> bool:
 
 def _candidate(
     path: Path,
+    sites: Sites,
     nodes: Sequence[Node],
     rows: list[Part],
     columns: list[Part],
@@ -298,7 +302,7 @@ def _candidate(
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
     if sparsity is None:
         ends = [[path.values[g.slot] for g in side] for side in (targets, sources)]
-        found = patterns(nodes, ends[1], ends[0], path.contents)
+        found = patterns(nodes, ends[1], ends[0], sites)
         found = [
             row if group.index is None else [p.rows(group.index) for p in row]
             for row, group in zip(found, targets, strict=True)
