@@ -91,6 +91,7 @@ class Site:
         self.results = [known_shape(out, node.op.name) for out in node.outputs]
         self._contents = contents
         self._numbered: list[Any] | None = None
+        self._links: dict[int, Sequence[Links]] = {}
 
     def size(self, i: int) -> int:
         """The number of elements of operand i."""
@@ -121,6 +122,12 @@ class Site:
             return np.broadcast_to(np.int64(0), self.shapes[i])
         return self.contents(i)
 
+    def links(self, i: int) -> Sequence[Links]:
+        """Per output, the links between it and operand i, by the op's rule."""
+        if i not in self._links:
+            self._links[i] = (self.node.op.sparsity or every)(self, i)
+        return self._links[i]
+
     def offsets(self) -> list[int]:
         """The number of the first element of each operand, if all that carry a derivative are numbered in one go."""
         sizes = [self.size(i) if self.carries(i) else 0 for i in range(len(self.shapes))]
@@ -143,10 +150,35 @@ class Site:
         return self._numbered
 
 
+class Sites:
+    """The sites of nodes, each of which is made once: what a rule found out is known when somebody asks again.
+
+    Parameters
+    ----------
+    contents : callable
+        ``contents(value)`` is the array that an index operand is known to hold, or None.
+    """
+
+    def __init__(self, contents: Callable[[Any], Any]) -> None:
+        self._contents = contents
+        self._made: dict[int, Site] = {}
+
+    def __call__(self, node: Node) -> Site:
+        """The site of a node."""
+        if id(node) not in self._made:
+            self._made[id(node)] = Site(node, self._contents)
+        return self._made[id(node)]
+
+
 def every(site: Site, i: int) -> list[Links]:
     """Every element of each result depends on every element of operand i: what holds of any op."""
-    operand = np.zeros(site.size(i), np.int64)
-    return [[Link(np.zeros(math.prod(out), np.int64), operand, 1)] for out in site.results]
+    operand = _alike(site.size(i))
+    return [[Link(_alike(math.prod(out)), operand, 1)] for out in site.results]
+
+
+def _alike(size: int) -> Labels:
+    """One label for all elements."""
+    return np.broadcast_to(np.int64(0), (size,))
 
 
 # ---- elementwise, moves ----------------------------------------------------------------------------------------------
@@ -160,6 +192,8 @@ def ELEMENTWISE(site: Site, i: int) -> list[Links]:
 def _broadcast(shape: tuple[int, ...], out: tuple[int, ...]) -> Labels:
     if shape == out:
         return None
+    if math.prod(shape) == 1:
+        return _alike(math.prod(out))
     return np.ravel(np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), out))
 
 
@@ -262,6 +296,8 @@ def _labels(shape: tuple[int, ...], axes: list[int], dims: list[int]) -> Labels:
     count = math.prod(dims)
     if count == math.prod(shape) and axes == sorted(axes):
         return None
+    if count == 1:
+        return _alike(math.prod(shape))
     order = sorted(range(len(axes)), key=axes.__getitem__)
     numbers = np.arange(count).reshape(dims).transpose(order)
     spread = [d if axis in axes else 1 for axis, d in enumerate(shape)]

@@ -60,6 +60,7 @@ ORDER = (
     "engine.jacobian.greedy",
     "engine.jacobian.coloring",
     "engine.jacobian.pattern",
+    "engine.jacobian.follow",
     "engine.jacobian.rows",
     "engine.transform",
     "engine.check",

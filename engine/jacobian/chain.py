@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.jacobian.cost import product_time, sweep_time
+from engine.jacobian.cost import product_time, sweep_cost, with_seeds
 from engine.jacobian.path import Path
 from engine.op import Node
 
@@ -111,11 +111,15 @@ def plan_chain(
     cuts = _useful(path, find_cuts(path, nodes, sources, target), max(rows, columns))
     sizes = [columns, *[path.size(slot) for slot, _ in cuts], rows]
     positions = [0, *[position for _, position in cuts], len(nodes)]
-    stretches = [nodes[a:b] for a, b in itertools.pairwise(positions)]
+    costs = [sweep_cost(node, path.live_inputs(node)) for node in nodes]
+    stretches = [
+        (sum([once for once, _ in costs[a:b]]), sum([per_seed for _, per_seed in costs[a:b]]))
+        for a, b in itertools.pairwise(positions)
+    ]
     best: dict[tuple[int, int], tuple[float, Step]] = {}
 
     def time_of(low: int, high: int, seeds: int) -> float:
-        return sum(sweep_time(node, seeds, path.live_inputs(node)) for part in stretches[low:high] for node in part)
+        return sum([with_seeds(seeds, *cost) for cost in stretches[low:high]])
 
     for length in range(1, len(sizes)):
         for low in range(len(sizes) - length):

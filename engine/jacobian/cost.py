@@ -48,25 +48,35 @@ def traffic(node: Node) -> int:
     return sum(size_of(x) for x in node.outputs) + max([size_of(x) for x in node.inputs], default=0)
 
 
-def sweep_time(node: Node, seeds: int, live: int = 1, sums: int | None = None) -> float:
-    """Seconds to push `seeds` tangents forward through a node, or to pull cotangents back.
+def sweep_time(node: Node, seeds: int, live: int = 1) -> float:
+    """Seconds to push `seeds` tangents forward through a node, or to pull cotangents back: see `sweep_cost`."""
+    return with_seeds(seeds, *sweep_cost(node, live))
+
+
+def with_seeds(seeds: int, once: float, per_seed: float) -> float:
+    """Seconds for `seeds` seeds, from what takes time once and for each seed.
+
+    What takes time once are calls, and a single seed has no axis that NumPy must broadcast along in each.
+    """
+    return once * (0.5 if seeds == 1 else 1.0) + seeds * per_seed
+
+
+def sweep_cost(node: Node, live: int) -> tuple[float, float]:
+    """Seconds that a sweep through a node takes in any case, and for each seed.
 
     Parameters
     ----------
     live : int
-        The number of operands that have or get a derivative: each takes a product of its own.
-    sums : int, optional
-        How many of these are added to something; all but the first by default.
+        The number of operands that have or get a derivative: each takes a product of its own, and all but the first
+        are added to something.
     """
-    sums = live - 1 if sums is None else sums
-    per_seed = live * _arithmetic(node) + (live + sums) * 0.5 * traffic(node) * ELEMENT
-    # a single seed has no axis that NumPy must broadcast along
-    calls = (live + sums + 1) * (0.5 if seeds == 1 else 1.0)
-    return calls * CALL + seeds * per_seed
+    product, move = seed_times(node)
+    return 2 * live * CALL, live * product + (2 * live - 1) * move
 
 
-def _arithmetic(node: Node) -> float:
-    return flops(node) * FLOP if _is_contraction(node) else 0.0
+def seed_times(node: Node) -> tuple[float, float]:
+    """Seconds that each seed takes: the arithmetic of a product; the traffic of a product, or of a sum."""
+    return flops(node) * FLOP if _is_contraction(node) else 0.0, 0.5 * traffic(node) * ELEMENT
 
 
 def product_time(rows: int, inner: int, columns: int) -> float:

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.jacobian.follow import move_map
 from engine.jacobian.path import Path
-from engine.jacobian.pattern import move_map
 from engine.op import Node
+from engine.sparsity import Sites
 
 _MOST = 64
 """Parts that an end may fall into; more are left together."""
@@ -47,6 +48,10 @@ class Part:
         inner = np.arange(size) if self.inner is None else self.inner
         return inner, np.arange(len(inner)) if self.outer is None else self.outer
 
+    def length(self, size: int) -> int:
+        """How many elements there are, of a value of `size` elements."""
+        return size if self.inner is None else len(self.inner)
+
 
 def whole_ends(path: Path) -> tuple[list[Part], list[Part]]:
     """Targets and sources as they are."""
@@ -56,7 +61,7 @@ def whole_ends(path: Path) -> tuple[list[Part], list[Part]]:
     )
 
 
-def peel_targets(path: Path) -> list[Part]:
+def peel_targets(path: Path, sites: Sites) -> list[Part]:
     """The parts that the targets are put together from."""
     made_by = {path.slots[id(out)]: (node, k) for node in path.nodes for k, out in enumerate(node.outputs)}
     sources = set(path.sources)
@@ -67,7 +72,7 @@ def peel_targets(path: Path) -> list[Part]:
         while pending:
             part = pending.pop()
             node, output = made_by.get(part.slot, (None, 0))
-            moved = None if node is None or part.slot in sources else _moved(path, node, output)
+            moved = None if node is None or part.slot in sources else _moved(path, sites, node, output)
             if moved is None or len(pending) + len(done) + len(moved) > _MOST:
                 done.append(part)
                 continue
@@ -83,7 +88,9 @@ def peel_targets(path: Path) -> list[Part]:
     return finished
 
 
-def peel_sources(path: Path, rows: Sequence[Part], depth: int | None = None) -> tuple[list[Part], list[Node]]:
+def peel_sources(
+    path: Path, sites: Sites, rows: Sequence[Part], depth: int | None = None
+) -> tuple[list[Part], list[Node]]:
     """The values that stand behind moves of the sources, and the nodes that are left.
 
     A node is taken off if it only moves data, and everything it takes is a source. What it makes becomes a source
@@ -95,7 +102,7 @@ def peel_sources(path: Path, rows: Sequence[Part], depth: int | None = None) -> 
     columns = {slot: [Part(slot, j)] for j, slot in enumerate(path.sources)}
     nodes = path.nodes
     for _ in itertools.count() if depth is None else range(depth):
-        taken = _removable(path, nodes, set(columns))
+        taken = _removable(path, sites, nodes, set(columns))
         if not taken:
             break
         nodes = [node for node in nodes if id(node) not in taken]
@@ -110,23 +117,25 @@ def peel_sources(path: Path, rows: Sequence[Part], depth: int | None = None) -> 
     return [_simplified(path, part, False) for parts in columns.values() for part in parts], nodes
 
 
-def _removable(path: Path, nodes: Sequence[Node], frontier: set[int]) -> dict[int, tuple[Node, list[Any]]]:
+def _removable(
+    path: Path, sites: Sites, nodes: Sequence[Node], frontier: set[int]
+) -> dict[int, tuple[Node, list[Any]]]:
     """The nodes to take off, by identity, each with the maps of its outputs."""
     live = frontier | {path.slots[id(out)] for node in nodes for out in node.outputs}
     found: dict[int, tuple[Node, list[Any]]] = {}
     for node in nodes:
         if node.op.moves and {path.slots[id(x)] for x in node.inputs} & live <= frontier:
-            moved = [_moved(path, node, k) for k in range(len(node.outputs))]
+            moved = [_moved(path, sites, node, k) for k in range(len(node.outputs))]
             if None not in moved:
                 found[id(node)] = node, moved
     return found
 
 
-def _moved(path: Path, node: Node, output: int) -> list[tuple[int, np.ndarray]] | None:
+def _moved(path: Path, sites: Sites, node: Node, output: int) -> list[tuple[int, np.ndarray]] | None:
     """Where an output's elements come from: per operand its number and the map; None if it is more than a move."""
     if not node.op.moves:
         return None
-    maps = move_map(node, path.contents)
+    maps = move_map(node, sites)
     if maps is None:
         return None
     found = [(path.slots[id(x)], m) for x, m in zip(node.inputs, maps[output], strict=True) if m is not None]

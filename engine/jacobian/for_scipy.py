@@ -19,15 +19,16 @@ from engine.aval import format_shape
 from engine.eager import EagerTensor
 from engine.errors import InvalidArgumentError
 from engine.jacobian.compiled import Compiled, compiled_jacobian
+from engine.jacobian.follow import patterns
 from engine.jacobian.operator import JacobianOperator
 from engine.jacobian.parallel import Spread, check_executor, spread_over
 from engine.jacobian.path import Path
-from engine.jacobian.pattern import patterns
 from engine.jacobian.plan import Options
 from engine.jacobian.recorded import compiled_for
 from engine.jacobian.results import options_for, pattern_given, sparse_block
 from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
 from engine.ops.reduce import reduce_sum
+from engine.sparsity import Sites
 from engine.tape import Tape, paused
 from engine.value import Value, dtype_of
 from engine.variable import Variable
@@ -234,7 +235,7 @@ class SciPyFunction:
             self._go(self.x0, args)
         path = self._evaluations.path()
         sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
-        found = patterns(path.nodes, sources, targets, path.contents)
+        found = patterns(path.nodes, sources, targets, Sites(path.contents))
         rows = [[p.to_csr().astype(np.int8) for p in row] for row in found]
         return rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
 

@@ -163,18 +163,22 @@ class Layout:
                 found = self._whole(t, source) if same else None
                 if found is None:
                     return None
-            parts.append((found, len(part.indices(self.path.size(part.slot))[0])))
+            parts.append((found, part.length(self.path.size(part.slot))))
         return parts[0][0] if len(parts) == 1 else Stacked(tuple(parts))
 
     def _in_sequence(self, parts: Sequence[Part], slot: int) -> list[Part] | None:
         """The parts in the order in which one follows the other in a target or source; None if they do not."""
         start, ordered = 0, []
         for part in sorted(parts, key=lambda p: 0 if p.outer is None else int(p.outer[0]) if len(p.outer) else 0):
-            outer = part.indices(self.path.size(part.slot))[1]
-            if not np.array_equal(outer, np.arange(start, start + len(outer))):
+            length = part.length(self.path.size(part.slot))
+            if part.outer is None:
+                follows = start == 0 or not length
+            else:
+                follows = np.array_equal(part.outer, np.arange(start, start + length))
+            if not follows:
                 return None
             ordered.append(part)
-            start += len(outer)
+            start += length
         return ordered if start == self.path.size(slot) else None
 
     def _whole(self, t: int, s: int) -> Whole | None:

@@ -6,6 +6,7 @@ the same key; so they share one plan.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -115,7 +116,7 @@ class Path:
 
     def size(self, slot: int) -> int:
         """Number of elements of a value."""
-        return int(np.prod(self.shape(slot), dtype=np.int64))
+        return math.prod(self.shape(slot))
 
     def shape(self, slot: int) -> tuple[int, ...]:
         """Shape of a value, which must be known."""

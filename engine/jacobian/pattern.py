@@ -1,28 +1,23 @@
 """Patterns: where a Jacobian can be different from zero.
 
 A `Pattern` has a row per element of a target and a column per element of a source, both in C order. It comes from the
-structure of a computation: node by node, `patterns` applies the ops' sparsity rules (`engine.sparsity`) to the patterns
-of what the node reads. So it holds for every input of the same shapes, given the same indices.
+structure of a computation (`engine.jacobian.follow`), so it holds for every input of the same shapes, given the same
+indices.
 
 What keeps this cheap is the choice of form. A matrix in which each row depends on one column at most is a vector, and
 moving data about or scaling it only indexes that vector; the identity is not even stored. A matrix that is full, or too
-full for sparsity to be of use, is a word.
+full for sparsity to be of use, is a word. And a small matrix is a table of bools, on which NumPy needs a microsecond
+where a sparse matrix takes SciPy a hundred.
 """
 
 from __future__ import annotations
 
-import functools
-import math
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from engine.op import Node
-from engine.sparsity import Labels, Link, Links, Moves, Site, UnknownContentsError, every
-from engine.value import dtype_of, known_shape
+from engine.sparsity import Labels, Link
 
 SMALL = 10_000
 """Patterns of so few entries are kept exactly: they cost nothing."""
@@ -32,6 +27,8 @@ FULLEST = 3
 Colouring such a pattern would save little (with 1 in 3 set, at most two thirds of the sweeps), and following it through
 a computation would cost about as much as the dense Jacobian itself.
 """
+TABLE = 1 << 16
+"""Elements of a matrix up to which it is written out."""
 MOST = 50_000_000
 """So many entries at most are worth their memory; a pattern with more becomes dense."""
 
@@ -47,13 +44,16 @@ class Pattern:
         ``"zero"``; ``"dense"``; ``"map"``: row i has at most one entry, in column ``index[i]``; ``"csr"``.
     """
 
-    __slots__ = ("_csr", "_index", "form", "shape")
+    __slots__ = ("_csr", "_index", "_table", "form", "shape")
 
-    def __init__(self, form: str, shape: tuple[int, int], index: Any = None, csr: Any = None) -> None:
+    def __init__(
+        self, form: str, shape: tuple[int, int], index: Any = None, csr: Any = None, table: Any = None
+    ) -> None:
         self.form = form
         self.shape = shape
         self._index = index
         self._csr = csr
+        self._table = table
 
     # ---- making one ----------------------------------------------------------------------------------------------
 
@@ -82,6 +82,8 @@ class Pattern:
             The column of each row; -1 for none.
         columns : int
         """
+        if columns == 1 and index.min(initial=0) == 0:
+            return cls.dense(len(index), columns)
         return cls("map", (len(index), columns), index=index)
 
     @classmethod
@@ -97,6 +99,19 @@ class Pattern:
             index[lengths == 1] = matrix.indices
             return cls.map(index, columns)
         return cls("csr", (rows, columns), csr=matrix)
+
+    @classmethod
+    def table(cls, there: np.ndarray) -> Pattern:
+        """The entries of a small matrix of bools that are true."""
+        rows, columns = there.shape
+        entries = int(np.count_nonzero(there))
+        if entries == 0:
+            return cls.zero(rows, columns)
+        if too_full(entries, rows, columns):
+            return cls.dense(rows, columns)
+        if entries <= rows and (lengths := np.count_nonzero(there, axis=1)).max() == 1:
+            return cls.map(np.where(lengths, there.argmax(axis=1), -1), columns)
+        return cls("csr", (rows, columns), table=there)
 
     # ---- what it is ----------------------------------------------------------------------------------------------
 
@@ -127,12 +142,28 @@ class Pattern:
         if self.form == "map":
             return self.shape[0] if self._index is None else int(np.count_nonzero(self._index >= 0))
         if self.form == "csr":
-            return int(self._csr.nnz)
+            return int(self._csr.nnz if self._table is None else np.count_nonzero(self._table))
         return self.shape[0] * self.shape[1] if self.is_dense else 0
+
+    def counts(self, axis: int) -> np.ndarray:
+        """The number of entries of each row (axis 0) or column (axis 1)."""
+        rows, columns = self.shape
+        if self._table is not None:
+            return np.count_nonzero(self._table, axis=1 - axis)
+        if self.form == "csr":
+            return np.diff(self._csr.indptr) if axis == 0 else np.bincount(self._csr.indices, minlength=columns)
+        if self.form != "map":
+            return np.full(self.shape[axis], self.shape[1 - axis] if self.is_dense else 0)
+        if self.is_identity:
+            return np.ones(rows, np.intp)
+        there = self.index >= 0
+        return there.astype(np.intp) if axis == 0 else np.bincount(self.index[there], minlength=columns)
 
     def to_csr(self) -> Any:
         """As a `scipy.sparse.csr_array` of bools, its columns ascending in each row."""
         rows, columns = self.shape
+        if self._table is not None:
+            return _csr(np.nonzero(self._table)[1], np.concatenate([[0], np.cumsum(self.counts(0))]), self.shape)
         if self.form == "csr":
             return self._csr
         if self.form == "map":
@@ -143,6 +174,26 @@ class Pattern:
             return _csr(np.zeros(0, np.int64), np.zeros(rows + 1, np.int64), self.shape)
         return _csr(np.tile(np.arange(columns), rows), np.arange(rows + 1) * columns, self.shape)
 
+    def to_table(self) -> np.ndarray:
+        """As a matrix of bools."""
+        if self._table is not None:
+            return self._table
+        table = np.full(self.shape, self.is_dense)
+        if self.form in ("map", "csr"):
+            table[self.entries()] = True
+        return table
+
+    def entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """The row and the column of each entry."""
+        if self._table is not None:
+            rows, columns = np.nonzero(self._table)
+            return rows, columns
+        if self.form == "map":
+            there = np.flatnonzero(self.index >= 0)
+            return there, self.index[there]
+        matrix = self.to_csr()
+        return np.repeat(np.arange(self.shape[0]), np.diff(matrix.indptr)), matrix.indices
+
     def __repr__(self) -> str:
         return f"<Pattern {self.shape[0]} x {self.shape[1]} {self.form}, {self.nnz} entries>"
 
@@ -152,6 +203,8 @@ class Pattern:
         """Rows and columns exchanged."""
         if self.form in ("zero", "dense") or self.is_identity:
             return Pattern(self.form, self.shape[::-1])
+        if self._table is not None:
+            return Pattern.table(self._table.T)
         return Pattern.csr(self.to_csr().T.tocsr())
 
     def union(self, other: Pattern) -> Pattern:
@@ -165,6 +218,8 @@ class Pattern:
             merged = _union_of_maps(self, other)
             if merged is not None:
                 return merged
+        if self.shape[0] * self.shape[1] <= TABLE:
+            return Pattern.table(self.to_table() | other.to_table())
         return Pattern.csr(_sum(self.to_csr(), other.to_csr()))
 
     def rows(self, index: Labels) -> Pattern:
@@ -180,19 +235,22 @@ class Pattern:
         if self.form == "map":
             found = self.index[index]
             return Pattern.map(np.where(index < 0, -1, found) if holes else found, columns)
+        if count * columns <= TABLE:
+            table = self.to_table()[index]
+            return Pattern.table(table & (index >= 0)[:, None] if holes else table)
         return self._rows_of_csr(index)
 
     def _rows_of_csr(self, index: Any) -> Pattern:
         rows, columns = self.shape
         # one more row, empty, which -1 refers to
-        lengths = np.append(np.full(rows, columns) if self.is_dense else np.diff(self._csr.indptr), 0)[index]
+        lengths = np.append(self.counts(0), 0)[index]
         if too_full(int(lengths.sum()), len(index), columns):
             return Pattern.dense(len(index), columns)
         if self.is_dense:
             counts = np.concatenate([[0], np.cumsum(lengths)])
             full = np.tile(np.arange(columns), int(np.count_nonzero(lengths)))
             return Pattern.csr(_csr(full, counts, (len(index), columns)))
-        matrix = self._csr
+        matrix = self.to_csr()
         if index.min(initial=0) < 0:
             ends = np.append(matrix.indptr, matrix.indptr[-1])
             matrix = _csr(matrix.indices, ends, (rows + 1, columns))
@@ -216,11 +274,20 @@ class Pattern:
             one = self._merged_map(labels, count)
             if one is not None:
                 return one
+        if count * self.shape[1] <= TABLE:
+            return self._merged_in_table(labels, count)
         rows = np.flatnonzero(labels >= 0)
         groups = csr_array((np.ones(len(rows), bool), (labels[rows], rows)), shape=(count, self.shape[0]))
         matrix = groups @ self.to_csr()
         matrix.sort_indices()
         return Pattern.csr(matrix)
+
+    def _merged_in_table(self, labels: Any, count: int) -> Pattern:
+        rows, columns = self.entries()
+        found = labels[rows]
+        table = np.zeros((count, self.shape[1]), bool)
+        table[found[found >= 0], columns[found >= 0]] = True
+        return Pattern.table(table)
 
     def _merged_map(self, labels: Any, count: int) -> Pattern | None:
         """The merged map if it is one again: if all rows of a label have the same column."""
@@ -252,6 +319,8 @@ def stacked(patterns: list[Pattern]) -> Pattern:
     if all(p.form in ("map", "zero") for p in patterns):
         parts = [np.full(p.shape[0], -1) if p.is_zero else p.index for p in patterns]
         return Pattern.map(np.concatenate(parts), columns)
+    if rows * columns <= TABLE:
+        return Pattern.table(np.concatenate([p.to_table() for p in patterns]))
     if too_full(sum(p.nnz for p in patterns), rows, columns):
         return Pattern.dense(rows, columns)
     matrices = [p.to_csr() for p in patterns]
@@ -284,161 +353,3 @@ def _sum(a: Any, b: Any) -> Any:
     total = a + b
     total.sort_indices()
     return total
-
-
-# ---- following a computation -----------------------------------------------------------------------------------------
-
-Contents = Callable[[Any], Any]
-"""``contents(value)``: the array that a value is known to hold, or None. It is asked for index operands only."""
-
-
-def patterns(
-    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], contents: Contents
-) -> list[list[Pattern]]:
-    """Where the Jacobian of each target with respect to each source can be different from zero.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-        In the order of execution. Those that lie on no path from a source to a target may be among them.
-    sources, targets : sequence of Value
-    contents : callable
-        ``contents(value)`` is the array that an index operand is known to hold, or None. The patterns hold for these
-        contents.
-
-    Returns
-    -------
-    list of list of Pattern
-        ``[target][source]``.
-
-    Raises
-    ------
-    ShapeError
-        If the shape of a value on the way is not known; the message names the op.
-    """
-    sizes = [_size(x, "patterns") for x in sources]
-    starts: dict[int, Row] = {}
-    for j, x in enumerate(sources):
-        starts.setdefault(id(x), {})[j] = Pattern.identity(sizes[j])
-    # what comes last is kept; the patterns on the way are let go
-    found = deque(followed(nodes, starts, targets, contents), maxlen=len(targets))
-    return [
-        [row.get(j) or Pattern.zero(_size(y, "patterns"), size) for j, size in enumerate(sizes)] for y, row in found
-    ]
-
-
-def move_map(node: Node, contents: Contents) -> list[list[Any]] | None:
-    """Where the elements of a node's results come from, if it only moves data.
-
-    Returns
-    -------
-    list of list of (integer vector or None), or None
-        ``[output][operand]``: for each element of the output, the number of the operand's element that it is a copy of,
-        -1 if it is not one of this operand's. None for an operand without derivative. None altogether if the op does
-        more than move data, or moves it as somebody says whose contents are not known.
-    """
-    if not node.op.moves:
-        return None
-    site = Site(node, contents)
-    try:
-        links = [_links(site, i) if site.carries(i) else None for i in range(len(node.inputs))]
-    except UnknownContentsError:
-        return None
-    return [[None if of is None else _source_of(of[k][0]) for of in links] for k in range(len(node.outputs))]
-
-
-def _source_of(link: Link) -> Any:
-    return np.arange(link.labels) if link.out is None else link.out
-
-
-Row = dict[int, Pattern]
-"""The patterns of one value, by the number of the source."""
-
-
-def followed(
-    nodes: Sequence[Node], starts: dict[int, Row], targets: Sequence[Any], contents: Contents
-) -> Iterator[tuple[Any, Row]]:
-    """The patterns of all values on the way to some targets, in order, and then those of the targets.
-
-    Parameters
-    ----------
-    starts : dict
-        What values, given by identity, start with.
-    """
-    path = _between(nodes, set(starts), targets)
-    left = Counter(id(x) for node in path for x in node.inputs)
-    left.update(id(y) for y in targets)
-    known = dict(starts)
-    for node in path:
-        for out, row in zip(node.outputs, _step(node, known, contents), strict=True):
-            if left[id(out)] and dtype_of(out).is_differentiable:
-                known[id(out)] = {**row, **known.get(id(out), {})}
-                yield out, known[id(out)]
-        for x in node.inputs:
-            left[id(x)] -= 1
-            if not left[id(x)]:
-                known.pop(id(x), None)
-    for y in targets:
-        yield y, known.get(id(y), {})
-
-
-def _between(nodes: Sequence[Node], sources: set[int], targets: Iterable[Any]) -> list[Node]:
-    """The nodes on a path from a source to a target."""
-    live = set(sources)
-    reached = []
-    for node in nodes:
-        rules = node.op.vjp
-        if rules is not None and any(id(x) in live and rules[i] is not None for i, x in enumerate(node.inputs)):
-            reached.append(node)
-            live.update([id(out) for out in node.outputs])
-    needed = {id(y) for y in targets}
-    path = []
-    for node in reversed(reached):
-        if any(id(out) in needed for out in node.outputs):
-            path.append(node)
-            needed.update([id(x) for x in node.inputs])
-    return path[::-1]
-
-
-def _step(node: Node, known: dict[int, Row], contents: Contents) -> list[Row]:
-    """What a node makes of the patterns of its operands, per output."""
-    site = Site(node, contents)
-    live = [i for i, x in enumerate(node.inputs) if known.get(id(x)) and site.carries(i)]
-    given = [known[id(node.inputs[i])] for i in live]
-    columns = {j: pattern.shape[1] for row in given for j, pattern in row.items()}
-    try:
-        if len(live) > 1 and node.op.moves:
-            return _gathered(site, known, columns)
-        links = [_links(site, i) for i in live]
-    except UnknownContentsError:
-        links = [every(site, i) for i in live]
-    return [_linked(given, [of[k] for of in links], columns) for k in range(len(node.outputs))]
-
-
-def _gathered(site: Site, known: dict[int, Row], columns: dict[int, int]) -> list[Row]:
-    """What a move makes of the patterns of several operands: the rows of all of them, in another order."""
-    rule = site.node.op.sparsity
-    assert isinstance(rule, Moves)
-    carriers = [(known.get(id(x), {}), site.size(i)) for i, x in enumerate(site.node.inputs) if site.carries(i)]
-    stacks = {
-        j: stacked([row.get(j) or Pattern.zero(size, count) for row, size in carriers]) for j, count in columns.items()
-    }
-    return [{j: stack.rows(numbers) for j, stack in stacks.items()} for numbers in rule.numbers(site)]
-
-
-def _links(site: Site, i: int) -> Sequence[Links]:
-    return (site.node.op.sparsity or every)(site, i)
-
-
-def _linked(given: list[Row], links: list[Links], columns: dict[int, int]) -> Row:
-    """The patterns of one output, from those of the operands and their links to it."""
-    found: Row = {}
-    for j in columns:
-        parts = [row[j].through(link) for row, of in zip(given, links, strict=True) if j in row for link in of]
-        if parts:
-            found[j] = functools.reduce(Pattern.union, parts)
-    return found
-
-
-def _size(x: Any, what: str) -> int:
-    return math.prod(known_shape(x, what))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,14 +21,16 @@ from scipy import sparse
 from engine.errors import InvalidArgumentError
 from engine.jacobian.cost import PICK, flops
 from engine.jacobian.ends import Part, peel_sources, peel_targets, whole_ends
+from engine.jacobian.follow import patterns
 from engine.jacobian.layout import Layout, Scattered
 from engine.jacobian.memory import chunks_for
 from engine.jacobian.path import Path
-from engine.jacobian.pattern import Pattern, patterns
+from engine.jacobian.pattern import Pattern
 from engine.jacobian.sweeps import Cover, Group, Pass, Ways
 from engine.jacobian.symmetric import symmetrised
 from engine.jacobian.words import block_in_words, count, fact_in_words, names_of, pass_in_words
 from engine.op import Node
+from engine.sparsity import Sites
 
 MODES = ("auto", "forward", "reverse")
 _OVER = 1.1
@@ -177,21 +180,31 @@ class _Candidate:
     targets: list[Group]
     sources: list[Group]
     patterns: list[list[Pattern]]
-    passes: list[Pass]
+    cover: Cover
     why: str
+    passes: list[Pass] = field(default_factory=list)
+    time: float = math.inf
 
-    @property
-    def time(self) -> float:
-        """Predicted seconds of the sweeps, and of picking single numbers out of their results."""
+    def __post_init__(self) -> None:
+        # to pick single numbers out of results takes time as well
         whole = all(p.inner is None and p.outer is None for p in self.columns)
-        picked = sum(p.nnz for row in self.patterns for p in row if not (whole and p.is_dense))
-        return sum(p.time for p in self.passes) + PICK * picked
+        self.picking = PICK * sum(p.nnz for row in self.patterns for p in row if not (whole and p.is_dense))
+        self.least = self.cover.least + self.picking
+
+    def decide(self) -> None:
+        """Choose the passes; what that gives is the predicted `time`, in seconds."""
+        self.passes = self.cover.passes()
+        self.time = sum(p.time for p in self.passes) + self.picking
+
+    def __str__(self) -> str:
+        seeds = count(sum(p.count for p in self.passes), "seed") if self.time < math.inf else "dearer"
+        return f"{self.why}: {seeds}"
 
 
 def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Plan:
     complex_ends = any(path.values[slot].dtype.is_complex for slot in (*path.sources, *path.targets))
     candidates = _candidates(path, Ways(_mode(options, complex_ends), cuts), sparsity)
-    best = min(candidates, key=lambda c: c.time)
+    best = _cheapest(candidates)
     layout = Layout(path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.passes)
     m, n = range(len(path.targets)), range(len(path.sources))
     blocks: list[list[Any]] = [[layout.block(i, j, options.values_only) for j in n] for i in m]
@@ -210,7 +223,7 @@ def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Pla
         )
     facts = {
         "why": best.why,
-        "candidates": ", ".join(f"{c.why}: {count(sum(p.count for p in c.passes), 'seed')}" for c in candidates),
+        "candidates": ", ".join(map(str, candidates)),
         "flops": sum(p.count * sum(flops(node) for node in best.nodes) for p in best.passes),
         "bytes": peak,
         "predicted seconds": best.time,
@@ -241,24 +254,34 @@ def _mode(options: Options, complex_ends: bool) -> str:
 
 def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     rows, columns = whole_ends(path)
+    sites = Sites(path.contents)
     if sparsity is not None and any(t in path.live for t in path.targets):
-        return [_candidate(path, path.nodes, rows, columns, ways, "pattern given", sparsity)]
-    found = [_candidate(path, path.nodes, rows, columns, ways, "as it is")]
-    peeled = peel_targets(path)
+        return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", sparsity)]
+    found = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
+    peeled = peel_targets(path, sites)
     if _differs(peeled, rows):
-        found.append(_candidate(path, path.nodes, peeled, columns, ways, "targets peeled"))
+        found.append(_candidate(path, sites, path.nodes, peeled, columns, ways, "targets peeled"))
         rows = peeled
-    once, all_the_way = (peel_sources(path, rows, depth) for depth in (1, None))
+    once, all_the_way = (peel_sources(path, sites, rows, depth) for depth in (1, None))
     if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
-        found.append(_candidate(path, once[1], rows, once[0], ways, "sources peeled once"))
+        found.append(_candidate(path, sites, once[1], rows, once[0], ways, "sources peeled once"))
     if len(all_the_way[1]) < len(path.nodes):
-        found.append(_candidate(path, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
+        found.append(_candidate(path, sites, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
     if ways.mode == "auto":
-        best = min(found, key=lambda c: c.time)
-        apart = _set_apart(path, best, ways)
+        apart = _set_apart(path, _cheapest(found), ways)
         if apart is not None:
             found.append(apart)
     return found
+
+
+def _cheapest(candidates: Sequence[_Candidate]) -> _Candidate:
+    """The candidate with the smallest time; the passes of those that take longer in any case are not decided on."""
+    best = math.inf
+    for one in sorted(candidates, key=lambda c: c.least):
+        if one.time == math.inf and one.least < best:
+            one.decide()
+        best = min(best, one.time)
+    return min(candidates, key=lambda c: c.time)
 
 
 def _differs(parts: Sequence[Part], whole: Sequence[Part]) -> bool:
@@ -267,6 +290,7 @@ def _differs(parts: Sequence[Part], whole: Sequence[Part]) -> bool:
 
 def _candidate(
     path: Path,
+    sites: Sites,
     nodes: Sequence[Node],
     rows: list[Part],
     columns: list[Part],
@@ -278,15 +302,15 @@ def _candidate(
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
     if sparsity is None:
         ends = [[path.values[g.slot] for g in side] for side in (targets, sources)]
-        found = patterns(nodes, ends[1], ends[0], path.contents)
+        found = patterns(nodes, ends[1], ends[0], sites)
         found = [
             row if group.index is None else [p.rows(group.index) for p in row]
             for row, group in zip(found, targets, strict=True)
         ]
     else:
         found = [[Pattern.csr(sparsity)]]
-    passes = Cover(path, nodes, targets, sources, found, ways).passes
-    return _Candidate(nodes, rows, columns, targets, sources, found, passes, why)
+    cover = Cover(path, nodes, targets, sources, found, ways)
+    return _Candidate(nodes, rows, columns, targets, sources, found, cover, why)
 
 
 def _wanted(path: Path, rows: Sequence[Part]) -> list[Group]:
@@ -316,11 +340,11 @@ def _set_apart(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
     if not best.targets or not best.sources or any(p.is_dense for row in best.patterns for p in row):
         return None
     row_split = [
-        _full(path, g, np.asarray(sum(_counts(p, 1) for p in row)))
+        _full(path, g, np.asarray(sum(p.counts(0) for p in row)))
         for g, row in zip(best.targets, best.patterns, strict=True)
     ]
     column_split = [
-        _full(path, g, np.asarray(sum(_counts(row[j], 0) for row in best.patterns))) for j, g in enumerate(best.sources)
+        _full(path, g, np.asarray(sum(row[j].counts(1) for row in best.patterns))) for j, g in enumerate(best.sources)
     ]
     if all(len(s) == 1 for s in [*row_split, *column_split]):
         return None
@@ -331,15 +355,8 @@ def _set_apart(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
             parts = [p if kept is None else p.rows(kept) for p in row]
             found.append([q for p, split in zip(parts, column_split, strict=True) for q in _columns_of(p, split)])
     sources = [group for split in column_split for group, _ in split]
-    passes = Cover(path, best.nodes, targets, sources, found, ways).passes
-    return _Candidate(best.nodes, best.rows, best.columns, targets, sources, found, passes, "full rows set apart")
-
-
-def _counts(pattern: Pattern, axis: int) -> np.ndarray:
-    matrix = pattern.to_csr()
-    if axis == 1:
-        return np.diff(matrix.indptr)
-    return np.bincount(matrix.indices, minlength=matrix.shape[1])
+    cover = Cover(path, best.nodes, targets, sources, found, ways)
+    return _Candidate(best.nodes, best.rows, best.columns, targets, sources, found, cover, "full rows set apart")
 
 
 def _full(path: Path, group: Group, counts: np.ndarray) -> list[tuple[Group, np.ndarray | None]]:

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.jacobian.pattern import Contents, Pattern, followed
+from engine.jacobian.follow import followed
+from engine.jacobian.pattern import Pattern
 from engine.op import Node
+from engine.sparsity import Sites
 from engine.value import known_shape, shape_of
 
 
-def coupling(nodes: Sequence[Node], source: Any, target: Any, contents: Contents) -> Node | None:
+def coupling(nodes: Sequence[Node], source: Any, target: Any, contents: Callable[[Any], Any]) -> Node | None:
     """The node to blame if a row of the target depends on another row of the source than its own, by structure.
 
     Parameters
@@ -27,7 +29,7 @@ def coupling(nodes: Sequence[Node], source: Any, target: Any, contents: Contents
     source, target : value
         Of shapes ``(b, ...)`` with the same b.
     contents : callable
-        As in `engine.jacobian.pattern.patterns`.
+        As for `engine.sparsity.Sites`.
 
     Returns
     -------
@@ -38,7 +40,7 @@ def coupling(nodes: Sequence[Node], source: Any, target: Any, contents: Contents
     rows = shape[0]
     start = Pattern.map(np.repeat(np.arange(rows), math.prod(shape[1:])), rows)
     reached, spread = set(), set()
-    for value, row in followed(nodes, {id(source): {0: start}}, [target], contents):
+    for value, row in followed(nodes, {id(source): {0: start}}, [target], Sites(contents)):
         if 0 not in row:
             continue
         reached.add(id(value))

@@ -8,17 +8,18 @@ and Reid, "On the estimation of sparse Jacobian matrices", 1974): see `engine.ja
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from engine.jacobian.chain import Chain, Sweep, plan_chain
 from engine.jacobian.coloring import color_columns, color_rows
-from engine.jacobian.cost import sweep_time
+from engine.jacobian.cost import CALL, seed_times, with_seeds
 from engine.jacobian.path import Path
 from engine.jacobian.pattern import Pattern
 from engine.op import Node
@@ -81,8 +82,30 @@ class Pass:
     time: float = 0.0
 
 
+@dataclass(frozen=True)
+class _Sweep:
+    """A pass that may be made, not yet coloured: from group number `end` to those of the other side in `reached`."""
+
+    direction: str
+    end: int
+    reached: tuple[int, ...]
+
+
+class _Step(NamedTuple):
+    """A node, the numbers of what it takes and makes, and what `engine.jacobian.cost.seed_times` says of it."""
+
+    node: Node
+    inputs: list[int]
+    outputs: list[int]
+    product: float
+    move: float
+
+
 class Cover:
     """The choice of passes for given ends.
+
+    Looking for colours is what takes longest. How few there can be is known beforehand, from the longest row or column.
+    So choices are looked at in the order of what they cost at the least, until that is more than the best one costs.
 
     Parameters
     ----------
@@ -93,6 +116,11 @@ class Cover:
     patterns : list of list of Pattern
         ``patterns[i][j]``: of target group i with respect to source group j.
     ways : Ways
+
+    Attributes
+    ----------
+    least : float
+        Seconds that the passes take at the least; 0 where products over cuts may make them cheaper.
     """
 
     def __init__(
@@ -106,105 +134,145 @@ class Cover:
     ) -> None:
         self.path, self.nodes = path, nodes
         self.targets, self.sources, self.patterns = targets, sources, patterns
-        self._seeds: dict[Any, tuple[np.ndarray | None, int]] = {}
-        self._near: dict[tuple[str, int], list[tuple[Node, tuple[int, int]]]] = {}
-        chosen = self._chosen(ways.mode)
-        self.passes = [self._with_cuts(p, ways.mode) for p in chosen] if ways.cuts else chosen
+        self.ways = ways
+        slots = path.slots
+        self._steps = [
+            _Step(n, [slots[id(x)] for x in n.inputs], [slots[id(x)] for x in n.outputs], *seed_times(n)) for n in nodes
+        ]
+        self._from_sources = path.reached(nodes, [g.slot for g in sources])
+        self._costs: dict[tuple[str, int], tuple[float, float]] = {}
+        self._longest: dict[tuple[str, int, int], int] = {}
+        self._colors: dict[_Sweep, tuple[np.ndarray | None, int]] = {}
+        self._choices = [self._sweeps(reverse) for reverse in self._reversed()]
+        self._least = [sum(self._seconds(s, self._fewest(s)) for s in sweeps) for sweeps in self._choices]
+        may_cut = ways.cuts and any(p.is_dense for row in patterns for p in row)
+        self.least = 0.0 if may_cut else min(self._least)
 
-    # ---- the choice --------------------------------------------------------------------------------------------------
-
-    def _chosen(self, mode: str) -> list[Pass]:
-        rows, columns = range(len(self.targets)), range(len(self.sources))
-        touched = [i for i in rows if any(not p.is_zero for p in self.patterns[i])]
-        if mode == "reverse":
-            choices: Iterable[Sequence[int]] = [touched]
-        elif mode == "forward":
-            choices = [()]
-        elif len(touched) <= _BRUTE_FORCE:
-            choices = itertools.chain.from_iterable(itertools.combinations(touched, n) for n in range(len(touched) + 1))
-        elif len(columns) <= _BRUTE_FORCE:
-            subsets = (set(c) for n in range(len(columns) + 1) for c in itertools.combinations(columns, n))
-            choices = [
-                [i for i in touched if any(not self.patterns[i][j].is_zero for j in columns if j not in forward)]
-                for forward in subsets
-            ]
-        else:
-            choices = [touched, ()]
+    def passes(self) -> list[Pass]:
+        """The cheapest passes."""
         best: list[Pass] | None = None
-        for reverse in choices:
-            passes = self._passes(reverse)
+        for k in sorted(range(len(self._choices)), key=self._least.__getitem__):
+            if best is not None and self._least[k] >= _total(best):
+                break
+            passes = [self._pass(sweep) for sweep in self._choices[k]]
             if best is None or _total(passes) < _total(best):
                 best = passes
         assert best is not None
-        return best
+        return [self._with_cuts(p) for p in best] if self.ways.cuts else best
 
-    def _passes(self, reverse: Sequence[int]) -> list[Pass]:
-        """The passes if these targets are swept in reverse, and forward passes do the rest."""
+    # ---- the choices -------------------------------------------------------------------------------------------------
+
+    def _reversed(self) -> Iterable[Sequence[int]]:
+        """Which targets may be swept in reverse, while forward passes do the rest."""
+        columns = range(len(self.sources))
+        touched = [i for i, row in enumerate(self.patterns) if any(not p.is_zero for p in row)]
+        if self.ways.mode == "reverse":
+            return [touched]
+        if self.ways.mode == "forward":
+            return [()]
+        if len(touched) <= _BRUTE_FORCE:
+            return itertools.chain.from_iterable(itertools.combinations(touched, n) for n in range(len(touched) + 1))
+        if len(columns) <= _BRUTE_FORCE:
+            subsets = (set(c) for n in range(len(columns) + 1) for c in itertools.combinations(columns, n))
+            return [
+                [i for i in touched if any(not self.patterns[i][j].is_zero for j in columns if j not in forward)]
+                for forward in subsets
+            ]
+        return [touched, ()]
+
+    def _sweeps(self, reverse: Sequence[int]) -> list[_Sweep]:
         rest = [i for i in range(len(self.targets)) if i not in set(reverse)]
-        passes = [self._pass("reverse", i, range(len(self.sources))) for i in reverse]
+        sweeps = [
+            _Sweep("reverse", i, tuple([j for j, p in enumerate(self.patterns[i]) if not p.is_zero])) for i in reverse
+        ]
         for j in range(len(self.sources)):
-            reached = [i for i in rest if not self.patterns[i][j].is_zero]
+            reached = tuple([i for i in rest if not self.patterns[i][j].is_zero])
             if reached:
-                passes.append(self._pass("forward", j, reached))
-        return passes
+                sweeps.append(_Sweep("forward", j, reached))
+        return sweeps
 
-    def _pass(self, direction: str, end: int, others: Iterable[int]) -> Pass:
-        if direction == "reverse":
-            group, far = self.targets[end], self.sources
-            reached = [j for j in others if not self.patterns[end][j].is_zero]
-        else:
-            group, far = self.sources[end], self.targets
-            reached = list(others)
-        key = direction, end, tuple(reached)
-        if key not in self._seeds:
-            self._seeds[key] = self._colored(direction, end, reached)
-        colors, count = self._seeds[key]
-        seconds = sum(sweep_time(node, count, *counts) for node, counts in self._near_nodes(direction, end))
-        reads = tuple(dict.fromkeys(far[k].slot for k in reached))
-        return Pass(direction, group, reads, colors, count, time=seconds)
+    def _group(self, sweep: _Sweep) -> Group:
+        return (self.targets if sweep.direction == "reverse" else self.sources)[sweep.end]
 
-    def _colored(self, direction: str, end: int, reached: Sequence[int]) -> tuple[np.ndarray | None, int]:
+    def _size(self, sweep: _Sweep) -> int:
+        group = self._group(sweep)
+        return self.path.size(group.slot) if group.index is None else len(group.index)
+
+    def _found(self, sweep: _Sweep) -> list[Pattern]:
+        """The patterns of what a sweep gives."""
+        if sweep.direction == "reverse":
+            return [self.patterns[sweep.end][j] for j in sweep.reached]
+        return [self.patterns[i][sweep.end] for i in sweep.reached]
+
+    # ---- what they cost ----------------------------------------------------------------------------------------------
+
+    def _seconds(self, sweep: _Sweep, seeds: int) -> float:
+        key = sweep.direction, sweep.end
+        if key not in self._costs:
+            near = self._near(*key)
+            once = sum([products + sums + 1 for _, products, sums in near]) * CALL
+            per_seed = sum([products * step.product + (products + sums) * step.move for step, products, sums in near])
+            self._costs[key] = once, per_seed
+        return with_seeds(seeds, *self._costs[key])
+
+    def _fewest(self, sweep: _Sweep) -> int:
+        """The seeds that a sweep takes at the least: elements that are met in one place need one each."""
+        size, found = self._size(sweep), self._found(sweep)
+        if size <= 1 or any(p.is_dense for p in found):
+            return size
+        longest = 1
+        for other, pattern in zip(sweep.reached, found, strict=True):
+            key = sweep.direction, sweep.end, other
+            if key not in self._longest:
+                self._longest[key] = int(pattern.counts(sweep.direction == "reverse").max(initial=0))
+            longest = max(longest, self._longest[key])
+        return longest
+
+    def _pass(self, sweep: _Sweep) -> Pass:
+        if sweep not in self._colors:
+            self._colors[sweep] = self._colored(sweep)
+        colors, count = self._colors[sweep]
+        far = self.sources if sweep.direction == "reverse" else self.targets
+        reads = tuple(dict.fromkeys(far[k].slot for k in sweep.reached))
+        return Pass(sweep.direction, self._group(sweep), reads, colors, count, time=self._seconds(sweep, count))
+
+    def _colored(self, sweep: _Sweep) -> tuple[np.ndarray | None, int]:
         """The seeds' colours and their number."""
-        if direction == "reverse":
-            group, found = self.targets[end], [self.patterns[end][j] for j in reached]
-        else:
-            group, found = self.sources[end], [self.patterns[i][end] for i in reached]
-        size = self.path.size(group.slot) if group.index is None else len(group.index)
-        if any(p.is_dense for p in found) or size <= 1:
+        size, fewest = self._size(sweep), self._fewest(sweep)
+        if fewest >= size:
             return None, size
-        if direction == "reverse":
-            coloring = color_rows(sparse.csr_array(sparse.hstack([p.to_csr() for p in found], format="csr")))
+        found = self._found(sweep)
+        along = int(sweep.direction == "forward")
+        if fewest == 1:
+            there = functools.reduce(np.logical_or, [p.counts(along) > 0 for p in found])
+            return np.where(there, 0, -1).astype(np.int32), 1
+        matrices = [p.to_csr() for p in found]
+        if sweep.direction == "reverse":
+            coloring = color_rows(matrices[0] if len(matrices) == 1 else sparse.hstack(matrices, format="csr"))
         else:
-            coloring = color_columns(sparse.csr_array(sparse.vstack([p.to_csr() for p in found], format="csr")))
+            coloring = color_columns(matrices[0] if len(matrices) == 1 else sparse.vstack(matrices, format="csr"))
         return (None, size) if coloring.count >= size else (coloring.colors, coloring.count)
 
-    def _near_nodes(self, direction: str, end: int) -> list[tuple[Node, tuple[int, int]]]:
-        """The nodes that a sweep from this end visits, each with its products and sums (`sweep_time`)."""
-        key = direction, end
-        if key not in self._near:
-            slots = self.path.slots
-            group = (self.targets if direction == "reverse" else self.sources)[end]
-            reached = {group.slot}
-            live = reached
-            if direction == "reverse":
-                live = self.path.reached(self.nodes, [g.slot for g in self.sources])
-            near = []
-            for node in reversed(self.nodes) if direction == "reverse" else self.nodes:
-                inputs, outputs = ([slots[id(x)] for x in side] for side in (node.inputs, node.outputs))
-                here, there = (outputs, inputs) if direction == "reverse" else (inputs, outputs)
-                if reached.isdisjoint(here):
-                    continue
-                taken = [s for s in inputs if s in live]
-                # backwards, what other nodes have pulled to an operand is added to; forwards, its operands' products
-                fresh = set(taken) - reached if direction == "reverse" else taken[:1]
-                near.append((node, (len(taken), len(taken) - len(fresh))))
-                reached.update(there)
-            self._near[key] = near
-        return self._near[key]
+    def _near(self, direction: str, end: int) -> list[tuple[_Step, int, int]]:
+        """The steps that a sweep from this end makes, each with its products and sums (`engine.jacobian.cost`)."""
+        group = (self.targets if direction == "reverse" else self.sources)[end]
+        reached = {group.slot}
+        live = self._from_sources if direction == "reverse" else reached
+        near = []
+        for step in reversed(self._steps) if direction == "reverse" else self._steps:
+            here, there = (step.outputs, step.inputs) if direction == "reverse" else (step.inputs, step.outputs)
+            if reached.isdisjoint(here):
+                continue
+            taken = [s for s in step.inputs if s in live]
+            # backwards, what other nodes have pulled to an operand is added to; forwards, its operands' products
+            fresh = set(taken) - reached if direction == "reverse" else taken[:1]
+            near.append((step, len(taken), len(taken) - len(fresh)))
+            reached.update(there)
+        return near
 
     # ---- cuts --------------------------------------------------------------------------------------------------------
 
-    def _with_cuts(self, one: Pass, mode: str) -> Pass:
+    def _with_cuts(self, one: Pass) -> Pass:
         """A dense pass between one target and its sources, with the cheapest bracketing over the cuts between."""
         if one.colors is not None or one.count < 2:
             return one
@@ -216,9 +284,8 @@ class Cover:
             return one
         if any(g.slot in (target.slot, *sources) and g.index is not None for g in (*self.targets, *self.sources)):
             return one
-        near = {id(n) for n, _ in self._near_nodes("reverse", self._number(self.targets, target.slot))}
-        nodes = [n for n in self.nodes if id(n) in near]
-        directions = ("reverse", "forward") if mode == "auto" else (mode,)
+        nodes = [step.node for step, *_ in self._near("reverse", self._number(self.targets, target.slot))][::-1]
+        directions = ("reverse", "forward") if self.ways.mode == "auto" else (self.ways.mode,)
         if any(self.path.values[s].dtype.is_complex for s in (target.slot, *sources)):
             return one
         chain = plan_chain(self.path, nodes, sources, target.slot, self.path.size(target.slot), directions)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from engine.batching import Batched, batch_level, unbatch
-from engine.jacobian.pattern import Pattern, patterns
+from engine.jacobian.follow import patterns
+from engine.jacobian.pattern import Pattern
 from engine.op import Node
 from engine.reverse import reverse
+from engine.sparsity import Sites
 from engine.trace import constant_value
 from engine.transform import recorded
 from tests.support import array, differentiable
@@ -26,7 +28,7 @@ def entries(pattern: Pattern) -> np.ndarray:
 def pattern_of(fn: Callable[..., Any], *inputs: Any) -> Pattern:
     """The pattern of a function with one output in its first input."""
     nodes, values, out = recorded(fn, *inputs)
-    return patterns(nodes, values[:1], [out], constant_value)[0][0]
+    return patterns(nodes, values[:1], [out], Sites(constant_value))[0][0]
 
 
 def nonzeros(nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any]) -> list[list[np.ndarray]]:

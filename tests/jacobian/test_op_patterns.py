@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.jacobian.pattern import Pattern, move_map, patterns
+from engine.jacobian.follow import move_map, patterns
+from engine.jacobian.pattern import Pattern
+from engine.sparsity import Sites
 from engine.trace import constant_value
 from engine.transform import recorded
 from tests.jacobian.numeric import entries, nonzeros
@@ -100,7 +102,7 @@ def test_derivatives_lie_within_the_pattern(row: Row, dtype: str) -> None:
     for inputs in points(row, dtype, wrt):
         contents = Contents()
         nodes, sources, targets = recorded_row(row, inputs, wrt)
-        here = patterns(nodes, sources, targets, contents)
+        here = patterns(nodes, sources, targets, Sites(contents))
         if not found or not all(map(np.array_equal, contents.used, used)):
             # patterns hold for other data, but not for other indices
             found, used, seen = here, contents.used, [[np.zeros(p.shape, bool) for p in line] for line in here]
@@ -137,7 +139,7 @@ def test_moves_copy(row: Row) -> None:
 def assert_copies(fn: Callable[..., Any], inputs: list[Any], wrt: tuple[int, ...]) -> None:
     nodes, _, _ = recorded(fn, *inputs)
     (node,) = [n for n in nodes if n.op.moves]
-    maps = move_map(node, constant_value)
+    maps = move_map(node, Sites(constant_value))
     assert maps is not None
     for out, of in zip(node.outputs, maps, strict=True):
         known = np.zeros(out._array.size, bool)

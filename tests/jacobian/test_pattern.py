@@ -12,7 +12,8 @@ import engine.operators  # noqa: F401
 from engine.aval import Aval
 from engine.dtypes import float64
 from engine.errors import ShapeError
-from engine.jacobian.pattern import FULLEST, SMALL, Pattern, move_map, patterns, stacked
+from engine.jacobian.follow import move_map, patterns
+from engine.jacobian.pattern import FULLEST, SMALL, Pattern, stacked
 from engine.jacobian.rows import coupling
 from engine.kinds import linear
 from engine.ops.arithmetic import square
@@ -30,6 +31,7 @@ from engine.ops.segment import unsorted_segment_sum
 from engine.ops.shape import reshape, stop_gradient, transpose
 from engine.ops.slicing import boolean_mask
 from engine.ops.trig import sin, tanh
+from engine.sparsity import Sites
 from engine.trace import Trace, constant_value
 from engine.transform import recorded
 from tests.jacobian.numeric import entries, nonzeros_of, pattern_of
@@ -191,10 +193,10 @@ def test_elementwise_chains_stay_the_identity() -> None:
 
 def test_several_sources_and_targets() -> None:
     nodes, (x, y), (f, g) = recorded(lambda x, y: (x * 2.0, x[:1] + y), np.ones(3), np.ones(2))
-    (ff, fy), (gx, gy) = patterns(nodes, [x, y], [f, g], constant_value)
+    (ff, fy), (gx, gy) = patterns(nodes, [x, y], [f, g], Sites(constant_value))
     assert ff.is_identity and fy.is_zero and fy.shape == (3, 2)
     assert gx.index.tolist() == [0, 0] and gy.is_identity
-    assert patterns(nodes, [x, x], [x, f, f], constant_value)[0][1].is_identity
+    assert patterns(nodes, [x, x], [x, f, f], Sites(constant_value))[0][1].is_identity
 
 
 def test_a_source_that_depends_on_another() -> None:
@@ -203,7 +205,7 @@ def test_a_source_that_depends_on_another() -> None:
         return middle, middle * 2.0
 
     nodes, (x,), (middle, out) = recorded(fn, np.ones(3))
-    by_x, by_middle = patterns(nodes, [x, middle], [out], constant_value)[0]
+    by_x, by_middle = patterns(nodes, [x, middle], [out], Sites(constant_value))[0]
     assert by_x.index.tolist() == [2, 1, 0] and by_middle.is_identity
 
 
@@ -226,7 +228,7 @@ def graph(*shapes: Any) -> tuple[Trace, list[Any]]:
 def test_graphs_have_the_patterns_of_tapes() -> None:
     trace, (u,) = graph((12,))
     out = burgers(u)
-    ((found,),) = patterns(trace.nodes, [u], [out], constant_value)
+    ((found,),) = patterns(trace.nodes, [u], [out], Sites(constant_value))
     np.testing.assert_array_equal(entries(found), nonzeros_of(burgers, RNG.uniform(0.5, 1.5, 12)))
 
 
@@ -234,14 +236,14 @@ def test_unknown_shapes_are_named() -> None:
     trace, (u,) = graph((None,))
     out = sin(u)
     with pytest.raises(ShapeError, match=r"sin|patterns"):
-        patterns(trace.nodes, [u], [out], constant_value)
+        patterns(trace.nodes, [u], [out], Sites(constant_value))
 
 
 def test_unknown_indices_make_a_pattern_dense() -> None:
     x = np.ones((4, 2))
     nodes, (value, _), out = recorded(gather, x, np.array([1, 0]))
-    assert patterns(nodes, [value], [out], lambda _: None)[0][0].is_dense
-    assert patterns(nodes, [value], [out], constant_value)[0][0].nnz == 4
+    assert patterns(nodes, [value], [out], Sites(lambda _: None))[0][0].is_dense
+    assert patterns(nodes, [value], [out], Sites(constant_value))[0][0].nnz == 4
 
 
 def test_an_op_without_a_rule_is_dense() -> None:
@@ -254,20 +256,20 @@ def test_an_op_without_a_rule_is_dense() -> None:
 
 def test_move_map() -> None:
     nodes, _, _ = recorded(lambda x, y: concat([x, y], 0), np.ones(2), np.ones(1))
-    ((first, second),) = move_map(nodes[-1], constant_value) or [()]
+    ((first, second),) = move_map(nodes[-1], Sites(constant_value)) or [()]
     assert first.tolist() == [0, 1, -1] and second.tolist() == [-1, -1, 0]
 
 
 def test_move_map_of_several_results() -> None:
     nodes, _, _ = recorded(lambda x: split(x, 2), np.ones(4))
-    assert [of[0].tolist() for of in move_map(nodes[-1], constant_value) or []] == [[0, 1], [2, 3]]
+    assert [of[0].tolist() for of in move_map(nodes[-1], Sites(constant_value)) or []] == [[0, 1], [2, 3]]
 
 
 def test_move_map_of_what_does_more() -> None:
     nodes, _, _ = recorded(lambda x: sin(x), np.ones(4))
-    assert move_map(nodes[-1], constant_value) is None
+    assert move_map(nodes[-1], Sites(constant_value)) is None
     nodes, _, _ = recorded(gather, np.ones((4, 2)), np.array([1, 0]))
-    assert move_map(nodes[-1], lambda _: None) is None
+    assert move_map(nodes[-1], Sites(lambda _: None)) is None
 
 
 # ---- size ------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from engine.jacobian.cost import product_time, sweep_time
 from engine.jacobian.ends import peel_sources, peel_targets, whole_ends
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Plan
+from engine.sparsity import Sites
 from engine.transform import recorded
 from tests.jacobian.both import Function, on_tape, points
 
@@ -172,7 +173,7 @@ def test_parameters_that_cannot_be_compared_make_no_key() -> None:
 
 def test_targets_fall_into_parts() -> None:
     path = path_of(lambda tf, x: tf.reverse(tf.concat([tf.sin(x), tf.reshape(tf.cos(x)[:2], [2])], 0), [0]), np.ones(3))
-    parts = peel_targets(path)
+    parts = peel_targets(path, Sites(path.contents))
     assert len(parts) == 2 and {p.of for p in parts} == {0}
     sizes = [path.size(p.slot) for p in parts]
     covered = np.concatenate([p.indices(size)[1] for p, size in zip(parts, sizes, strict=True)])
@@ -181,13 +182,13 @@ def test_targets_fall_into_parts() -> None:
 
 def test_a_target_with_many_parts_stays_as_it_is() -> None:
     path = path_of(lambda tf, x: tf.stack([tf.sin(e) for e in tf.unstack(x)]), np.ones(100))
-    assert [p.slot for p in peel_targets(path)] == path.targets
+    assert [p.slot for p in peel_targets(path, Sites(path.contents))] == path.targets
     assert on_tape(lambda tf, x: tf.stack([tf.sin(e) for e in tf.unstack(x)]), np.ones(100))[0].shape == (100, 100)
 
 
 def test_sources_behind_moves() -> None:
     path = path_of(lambda tf, x: x[1:] * x[:-1], np.ones(4))
-    parts, nodes = peel_sources(path, whole_ends(path)[0])
+    parts, nodes = peel_sources(path, Sites(path.contents), whole_ends(path)[0])
     assert len(nodes) < len(path.nodes) and len(parts) == 2
     first, second = (p.indices(3) for p in parts)
     assert sorted([list(first[1]), list(second[1])]) == [[0, 1, 2], [1, 2, 3]]
