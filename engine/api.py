@@ -92,6 +92,10 @@ def _contains_value(x: Any) -> bool:
     return any(isinstance(i, Value) or (isinstance(i, (list, tuple)) and _contains_value(i)) for i in x)
 
 
+def _are_values(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and all(isinstance(i, Value) for i in x)
+
+
 def _first_dtype(x: Any) -> Any:
     for item in x:
         if isinstance(item, Value):
@@ -179,15 +183,22 @@ def lift(
     signature = _Signature(function, public)
     parameters, same, alone = signature.parameters, signature.same, signature.alone
     tensors = {*same, *alone}
-    positions = [i for i, p in enumerate(parameters) if p in tensors]
+    positions = [(i, f"*{p}" in tensors) for i, p in enumerate(parameters) if p in tensors or f"*{p}" in tensors]
+    by_name = {t.lstrip("*") for t in tensors}
     least = len(parameters) if isinstance(function, Op) else 0
-    has_lists = any(t.startswith("*") for t in tensors) or signature.variadic is not None
+    most = len(parameters) if signature.variadic is None else -1
 
     def is_converted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether all tensors among the arguments are tensors already, so that nothing remains to be done."""
-        if has_lists or not least <= len(args) <= len(parameters) or not tensors.isdisjoint(kwargs):
+        if not least <= len(args) <= most or not by_name.isdisjoint(kwargs):
             return False
-        return all(isinstance(args[i], Value) for i in positions if i < len(args))
+        for i, is_list in positions:
+            if i >= len(args):
+                break
+            x = args[i]
+            if not (_are_values(x) if is_list else isinstance(x, Value)):
+                return False
+        return True
 
     def lifted(*args: Any, **kwargs: Any) -> Any:
         label = kwargs.pop("name", None)

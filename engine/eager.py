@@ -210,14 +210,9 @@ def _applied(op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dic
         result = op.kernel(*arrays, **params) if params else op.kernel(*arrays)
     except Exception as error:
         raise explained(error, op, arrays, params) from error
-    if op.multi:
-        outputs: tuple[Any, ...] = tuple([EagerTensor(a) for a in result])
-        if active.tapes:
-            record(op, inputs, params, outputs)
-        return outputs
-    out = EagerTensor(result)
+    out = tuple([EagerTensor(a) for a in result]) if op.multi else EagerTensor(result)
     if active.tapes:
-        record(op, inputs, params, (out,))
+        record(op, inputs, params, out)
     return out
 
 
@@ -245,10 +240,10 @@ def abstract_operand(x: Any) -> Aval:
 
 def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands with Python numbers given the dtype of the first tensor among them; other raw data stay raw."""
+    if True not in [isinstance(x, (int, float, complex)) for x in inputs]:
+        return inputs
     dtype = next(x._array.dtype for x in inputs if type(x) is EagerTensor)
-    return tuple(
-        as_array(x, BY_NUMPY[dtype], op.name) if isinstance(x, (int, float, complex, bool)) else x for x in inputs
-    )
+    return tuple(as_array(x, BY_NUMPY[dtype], op.name) if isinstance(x, (int, float, complex)) else x for x in inputs)
 
 
 def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Exception:

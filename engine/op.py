@@ -138,7 +138,6 @@ def _find(module: str, name: str) -> Op:
 
 
 _EXACT = frozenset({int, str, type(None), type(...), DType})
-_LOOSE = frozenset({bool, float, complex})
 
 
 def distinct(param: Any) -> Any:
@@ -154,7 +153,9 @@ def distinct(param: Any) -> Any:
     kind = type(param)
     if kind in _EXACT:
         return param
-    if kind in _LOOSE:
+    if kind is bool:
+        return kind, param
+    if kind is float or kind is complex:
         return kind, repr(param)
     if isinstance(param, tuple):
         return kind, *[distinct(item) for item in param]

@@ -15,6 +15,7 @@ from engine import numpy_protocol
 from engine.api import as_operand
 from engine.eager import EagerTensor
 from engine.errors import ShapeError
+from engine.op import Op
 from engine.ops import arithmetic, compare, complexes, explog, linalg, slicing
 from engine.trace import Symbol
 from engine.value import Value, dtype_of
@@ -25,11 +26,14 @@ _DATA = (int, float, complex, list, tuple)
 
 def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Callable[[Value, Any], Any]:
     """A binary operator that applies `op`, converting the other operand to the tensor's dtype."""
+    as_op = op if isinstance(op, Op) else None
 
     def operator(self: Value, other: Any) -> Any:
         if type(self) is EagerTensor and type(other) is float and self._array.dtype.kind in "fc":
             other = EagerTensor(self._array.dtype.type(other))
-        elif not isinstance(other, Value):
+        if as_op is not None and type(other) is EagerTensor and type(self) is EagerTensor:
+            return self._enter(as_op, (other, self) if reflected else (self, other), {})
+        if not isinstance(other, Value):
             if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
                 return NotImplemented
             other = as_operand(other, self.dtype, name)

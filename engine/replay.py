@@ -21,7 +21,7 @@ from engine.op import Node, distinct
 from engine.program import Program, lower
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
-from engine.tape import paused
+from engine.tape import logged, paused
 from engine.trace import Trace, placeholder
 from engine.value import as_array, aval_of
 from engine.variable import Variable
@@ -105,18 +105,19 @@ class Structure:
         slots: dict[int, int] = {}
         values: list[Any] = []
         parts: list[Any] = []
-        for node in nodes:
-            parts.append(node.op)
-            for x in node.inputs:
+        for op, inputs, params, result in logged(nodes):
+            parts.append(op)
+            for x in inputs:
                 slot = slots.get(id(x))
                 if slot is None:
                     slot = slots[id(x)] = len(values)
                     values.append(x)
                     parts += _leaf(x)
                 parts.append(slot)
-            for name, param in node.params.items():
-                parts += (name, distinct(param))
-            for out in node.outputs:
+            if params:
+                for name, param in params.items():
+                    parts += (name, distinct(param))
+            for out in result if op.multi else (result,):
                 slots[id(out)] = len(values)
                 values.append(out)
                 parts.append(out._array.shape)

@@ -4,13 +4,16 @@ Tapes live in the engine because they record eager and symbolic values alike. A 
 watched or computed from something tracked; a node is recorded if one of its inputs is tracked. Values are tracked by
 identity; the tape keeps them alive, so identities stay unique.
 
+Recording is hot: each eager op pays for it. So the parts of a node are only written down; most derivatives follow from
+these (`engine.replay`), and nodes are made when somebody asks for them.
+
 Which tapes are recording is thread-local state: a tape records the thread that opened it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,13 +30,68 @@ class _Active(threading.local):
 active = _Active()
 
 
+_NOTHING: dict[str, Any] = {}
+"""The parameters of all nodes that have none: garbage collection has less to look at than with a dict each."""
+
+
+class Recording(Sequence[Node]):
+    """The nodes that a tape has recorded, in the order of execution.
+
+    Attributes
+    ----------
+    log : list
+        Op, operands, parameters and result (a tuple if the op has several) of each node, one after the other.
+    """
+
+    __slots__ = ("_nodes", "log")
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+        self._nodes: list[Node] = []
+
+    def __len__(self) -> int:
+        return len(self.log) // 4
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._made()[index]
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._made())
+
+    def copy(self) -> Recording:
+        """The same nodes, to which others may be added."""
+        other = Recording()
+        other.log += self.log
+        return other
+
+    def _made(self) -> list[Node]:
+        further = [
+            Node(op, inputs, params, out if op.multi else (out,))
+            for op, inputs, params, out in _in_fours(self.log[4 * len(self._nodes) :])
+        ]
+        if further:
+            self._nodes = [*self._nodes, *further]
+        return self._nodes
+
+
+def logged(nodes: Sequence[Node]) -> Iterator[tuple[Any, ...]]:
+    """Op, operands, parameters and result (a tuple if the op has several) of each node."""
+    if type(nodes) is Recording:
+        return _in_fours(nodes.log)
+    return ((n.op, n.inputs, n.params, n.outputs if n.op.multi else n.outputs[0]) for n in nodes)
+
+
+def _in_fours(log: list[Any]) -> Iterator[tuple[Any, ...]]:
+    parts = iter(log)
+    return zip(parts, parts, parts, parts, strict=True)
+
+
 class Tape:
     """A recording.
 
     Attributes
     ----------
-    nodes : list of Node
-        In the order of execution.
+    nodes : Recording
     tracked : dict
         ``id(value) -> value`` for every watched or computed value (keeps them alive).
     watch_accessed_variables : bool
@@ -46,7 +104,7 @@ class Tape:
 
     def __init__(self, watch_accessed_variables: bool = True) -> None:
         self.watch_accessed_variables = watch_accessed_variables
-        self.nodes: list[Node] = []
+        self.nodes = Recording()
         self.tracked: dict[int, Any] = {}
         self.variables: dict[int, Any] = {}
 
@@ -56,7 +114,7 @@ class Tape:
 
     def forget(self) -> None:
         """Let go of what was recorded. Which variables were watched is still known."""
-        self.nodes, self.tracked = [], {}
+        self.nodes, self.tracked = Recording(), {}
 
     def clear(self) -> None:
         """Forget everything recorded and watched."""
@@ -77,33 +135,35 @@ class Tape:
         return any(t is self for t in active.tapes)
 
 
-def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outputs: tuple[Any, ...]) -> None:
-    """Let every active tape that tracks one of `inputs` record this application of `op`."""
+def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:
+    """Let every active tape that tracks one of `inputs` record this application of `op`.
+
+    `out` is its result, a tuple if the op has several.
+    """
     if op.vjp is None:
         return
-    node = None
     for tape in active.tapes:
         tracked = tape.tracked
         for x in inputs:
             if id(x) in tracked:
-                if node is None:
-                    node = Node(op, inputs, params, outputs)
-                tape.nodes.append(node)
-                for out in outputs:
+                tape.nodes.log += (op, inputs, params or _NOTHING, out)
+                if op.multi:
+                    tracked.update([(id(part), part) for part in out])
+                else:
                     tracked[id(out)] = out
                 break
 
 
-def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> None:
     """Record that `variable` was read, watching it first where a tape watches accessed variables."""
     for tape in active.tapes:
         key = id(inputs[0])
         if key not in tape.tracked and tape.watch_accessed_variables and variable.trainable:
             tape.tracked[key] = inputs[0]
             tape.variables[id(variable)] = variable
-        if key in tape.tracked and id(outputs[0]) not in tape.tracked:
-            tape.nodes.append(Node(op, inputs, {}, outputs))
-            tape.tracked[id(outputs[0])] = outputs[0]
+        if key in tape.tracked and id(out) not in tape.tracked:
+            tape.nodes.log += (op, inputs, _NOTHING, out)
+            tape.tracked[id(out)] = out
 
 
 @contextmanager

@@ -98,9 +98,10 @@ class Trace:
         operands = self.operands(op, inputs)
         avals = op.abstract(*[x.aval for x in operands], **params)
         outputs = self.append(op, operands, params, avals if op.multi else (avals,), name=name)
+        out = outputs if op.multi else outputs[0]
         if active.tapes:
-            record(op, operands, params, outputs)
-        return outputs if op.multi else outputs[0]
+            record(op, operands, params, out)
+        return out
 
     def append(
         self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], avals: Sequence[Aval], name: str | None = None

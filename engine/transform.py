@@ -20,7 +20,7 @@ from engine.tape import Tape
 from engine.value import Value, as_array, dtype_of
 
 
-def recorded(fn: Callable[..., Any], *args: Any) -> tuple[list[Node], tuple[Any, ...], Any]:
+def recorded(fn: Callable[..., Any], *args: Any) -> tuple[Sequence[Node], tuple[Any, ...], Any]:
     """Call `fn` and record what it does with its floating or complex arguments.
 
     Parameters
@@ -32,7 +32,7 @@ def recorded(fn: Callable[..., Any], *args: Any) -> tuple[list[Node], tuple[Any,
 
     Returns
     -------
-    nodes : list of Node
+    nodes : sequence of Node
     inputs : tuple of Value
         What `fn` was called with.
     outputs : value or structure

@@ -140,7 +140,7 @@ class Variable(AssignsRows):
                 self._snapshot, self._snapshot_at = out, now
         else:
             out = self._snapshot
-        record_read(self, read_variable, (self._handle,), (out,))
+        record_read(self, read_variable, (self._handle,), out)
         return out
 
     def new_slot(self, name: str, initial_value: Any) -> Variable:

@@ -111,7 +111,7 @@ class Variable(AssignsRows):
         """The current value as the tensor that ops work on. Users never hold it, so they cannot watch it by mistake."""
         tensor = self._tensor
         if active.tapes:
-            record_read(self, read_variable, (self,), (tensor,))
+            record_read(self, read_variable, (self,), tensor)
         return tensor
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -121,7 +121,7 @@ class Variable(AssignsRows):
         """The current value; assignments do not change it afterwards."""
         tensor = EagerTensor(self._tensor._array)
         if active.tapes:
-            record_read(self, read_variable, (self,), (tensor,))
+            record_read(self, read_variable, (self,), tensor)
         return tensor
 
     def new_slot(self, name: str, initial_value: Any) -> Variable:

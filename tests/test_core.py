@@ -161,7 +161,7 @@ def test_a_tape_records_its_own_thread_only() -> None:
     thread.start()
     thread.join()
     tape.stop()
-    assert tape.nodes == []
+    assert not tape.nodes
 
 
 def test_a_tape_records_symbols_too() -> None:

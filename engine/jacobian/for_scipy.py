@@ -97,7 +97,7 @@ class Recorded(Evaluations):
     def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
         """The same for the weighted sum, which is recorded in addition."""
         before = self._tape.nodes
-        self._tape.nodes = [*before]
+        self._tape.nodes = before.copy()
         given = [EagerTensor(w) for w in weights]
         sums = self._recorded(lambda: [reduce_sum(y * w) for y, w in zip(self._targets, given, strict=True)])
         nodes, self._tape.nodes = self._tape.nodes, before

@@ -368,7 +368,22 @@ def reverse(tensor: Any, axis: Any) -> Any:
 
 
 def _roll_kernel(x: Any, shift: Any, *, axis: tuple[int, ...]) -> Any:
-    return np.roll(x, as_dims(shift), axis)
+    shifts = as_dims(shift)
+    if len(shifts) != len(axis):
+        return np.roll(x, shifts, axis)
+    for distance, at in zip(shifts, axis, strict=True):
+        x = _rolled(x, distance, at)
+    return x
+
+
+def _rolled(x: Any, distance: int, axis: int) -> Any:
+    """What `numpy.roll` gives, in half the time if `x` is small."""
+    size, before = x.shape[axis], (slice(None),) * (axis % x.ndim)
+    distance %= size or 1
+    out = np.empty_like(x)
+    out[*before, distance:] = x[*before, : size - distance]
+    out[*before, :distance] = x[*before, size - distance :]
+    return out
 
 
 def _roll_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -399,8 +414,8 @@ def roll(input: Any, shift: Any, axis: Any) -> Any:
     >>> roll(np.arange(5), 2, 0)
     array([3, 4, 0, 1, 2])
     """
-    given = axis if isinstance(axis, (list, tuple)) else np.ravel(axis).tolist()
-    at = tuple(single_axis("roll", input, a) for a in given)
+    given = axis if isinstance(axis, (list, tuple)) else [axis] if type(axis) is int else np.ravel(axis).tolist()
+    at = tuple([single_axis("roll", input, a) for a in given])
     return roll_op(input, shape_operand(shift), axis=at)
 
 

@@ -6,6 +6,7 @@ them. Rules never look at them: they hand them on to the transposed op together 
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -116,7 +117,7 @@ def known_dims(aval: Aval) -> Shape:
 
 def as_dims(shape: Any) -> tuple[int, ...]:
     """A shape operand, as a kernel gets it, as a tuple of ints."""
-    return tuple(np.ravel(shape).tolist())
+    return tuple(shape.tolist() if type(shape) is np.ndarray and shape.ndim == 1 else np.ravel(shape).tolist())
 
 
 def shape_operand(shape: Any) -> Any:
@@ -133,6 +134,8 @@ def shape_operand(shape: Any) -> Any:
     """
     if isinstance(shape, (Value, np.ndarray, np.generic)):
         return shape
+    if isinstance(shape, (list, tuple)) and {int}.issuperset(map(type, shape)):
+        return _vector_of_ints(tuple(shape))
     if hasattr(shape, "as_tuple"):
         shape = shape.as_tuple()
     if shape is None:
@@ -151,10 +154,18 @@ def dims_array(dims: Sequence[Any]) -> Any:
     if None in dims:
         raise ShapeError(f"a dimension of the shape {dims} is not known; use tf.shape(x)[i] for it, or -1 in a reshape")
     try:
-        exact = [operator.index(d) for d in dims]
+        exact = tuple([operator.index(d) for d in dims])
     except TypeError:
         raise InvalidArgumentError(f"the dimensions of a shape must be integers, got {dims}") from None
-    return np.asarray(exact, np.int32 if all(-(2**31) <= d < 2**31 for d in exact) else np.int64)
+    return _vector_of_ints(exact)
+
+
+@functools.lru_cache(maxsize=4096)
+def _vector_of_ints(dims: tuple[int, ...]) -> np.ndarray:
+    """The same array for the same ints, so that who compares arrays seldom needs to look at the contents."""
+    array = np.asarray(dims, np.int32 if all(-(2**31) <= d < 2**31 for d in dims) else np.int64)
+    array.flags.writeable = False
+    return array
 
 
 def unchanged(abstract: Callable[..., Aval]) -> Callable[..., int | None]:
