@@ -100,7 +100,7 @@ class Chain:
     # ---- the generated function --------------------------------------------------------------------------------------
 
     def _generate(self, trusted: Plain | None) -> Callable[..., Any]:
-        """A function of the lengths of a row and a block, rows of inputs and results, and spare blocks: it fills results."""
+        """A function of the lengths of a row and a block, rows of inputs and results, and spare blocks."""
         places, self._spare = self._places()
         names: dict[str, Any] = {"__name__": "engine.program.generated", "np": np, "check": check}
         stored = dict.fromkeys(s for s, _ in self.outputs)
