@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,20 @@ def _target(x: Any, ref: Any, lead: int, ref_lead: int) -> tuple[int, ...]:
 
 def sum_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
     """Sum `x` so that it has the shape `target`; both have `lead` leading axes that stay."""
-    shape = x.shape
-    if shape == target:
+    if x.shape == target:
         return x
-    extra = len(shape) - len(target)
-    axes = tuple(range(lead, lead + extra)) + tuple(
-        i for i in range(lead + extra, len(shape)) if target[i - extra] == 1 and shape[i] != 1
-    )
+    axes = _summed(x.shape, target, lead)
     # reduce over the axes, then restore those of size one
     return add_over(x, axes).reshape(target) if axes else x.reshape(target)
+
+
+@lru_cache(maxsize=1 << 12)
+def _summed(shape: tuple[int, ...], target: tuple[int, ...], lead: int) -> tuple[int, ...]:
+    """The axes to sum over, and more of size one."""
+    extra = len(shape) - len(target)
+    return tuple(range(lead, lead + extra)) + tuple(
+        [i for i in range(lead + extra, len(shape)) if target[i - extra] == 1 and shape[i] != 1]
+    )
 
 
 def broadcast_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:

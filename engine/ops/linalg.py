@@ -49,10 +49,13 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
         raise ValueError("both arguments must have rank 2 or more")
     if a.ndim == b.ndim == 2:
         return _two_matrices(a.T if transpose_a else a, b.T if transpose_b else b)
-    if transpose_a:
-        a = a.mT
     if transpose_b:
         b = b.mT
+    if transpose_a and b.ndim == 2 and b.shape[1] == 1:
+        # the vector from the left: so nothing is transposed in memory
+        return np.matmul(b.T, a).mT
+    if transpose_a:
+        a = a.mT
     if b.ndim == 2:
         return _fold_rows(a, b)
     if a.ndim == 2 and (transpose_b or b.shape[-1] <= NARROW):

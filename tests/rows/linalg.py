@@ -49,6 +49,8 @@ ROWS = (
     _matmul((3, 2), (4, 3), "adjoint", adjoint_a=True, adjoint_b=True),
     _matmul((5, 2, 3), (3, 4), "stack of a"),
     _matmul((5, 3, 2), (4, 3), "stack of a, tatb", transpose_a=True, transpose_b=True),
+    _matmul((5, 3, 2), (3, 1), "stack of a, ta, a vector", transpose_a=True),
+    _matmul((5, 3, 2), (1, 3), "stack of a, tatb, a vector", transpose_a=True, transpose_b=True),
     _matmul((2, 3), (5, 3, 4), "stack of b"),
     _matmul((2, 3), (5, 3, 1), "stack of columns"),
     _matmul((3, 2), (6, 5, 4, 3), "stack of b, tatb", transpose_a=True, transpose_b=True),
