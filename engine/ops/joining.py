@@ -347,7 +347,9 @@ def stack(values: Any, axis: Any = 0) -> Any:
 def _unstack_kernel(x: Any, *, num: int, axis: int) -> Any:
     if x.shape[axis] != num:
         raise ShapeError(f"unstack: argument `num` is {num}, but the dimension is {x.shape[axis]}")
-    return tuple(np.moveaxis(x, axis, 0))
+    axis %= x.ndim
+    # what follows goes through each several times, which takes longer where its elements are far apart
+    return tuple(np.ascontiguousarray(x.transpose(axis, *range(axis), *range(axis + 1, x.ndim))))
 
 
 def _unstack_abstract(x: Aval, *, num: int, axis: int) -> tuple[Aval, ...]:
