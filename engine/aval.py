@@ -51,7 +51,8 @@ class Aval:
     @property
     def size(self) -> int | None:
         """Number of elements, or None if not known."""
-        return math.prod(self.shape) if is_known(self.shape) else None
+        shape = self.shape
+        return None if shape is None or None in shape else math.prod(shape)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return f"{self.dtype.name}{format_shape(self.shape)}"

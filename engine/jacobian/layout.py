@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -118,7 +117,7 @@ class Layout:
         columns = [p for p in self.columns if p.of == j]
         shape = self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j])
         if 0 in shape and self.path.targets[i] in self.path.live:
-            return _in_csr_order([], [], shape)
+            return _in_csr_order([], np.zeros(0, np.int64), np.zeros(0, np.intp), shape)
         if all(self.patterns[t][s].is_zero for t, _ in self._groups(rows) for s, _ in self._columns(columns)):
             return None
         return (None if sparse_only else self._whole_columns(rows, columns, i, j)) or self._scattered(
@@ -205,7 +204,8 @@ class Layout:
         results: list[Result] = []
         starts: list[int] = []
         end = 0
-        triples: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        shape = (self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j]))
+        flat, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.intp)]
         for t, part in self._groups(rows):
             for s, column in self._columns(columns):
                 if self.patterns[t][s].is_zero:
@@ -218,9 +218,10 @@ class Layout:
                     starts.append(end)
                     end += one.count * self.path.size(read)
                 row, col, position = self._entries(t, s, part, column, one)
-                triples.append((row, col, position + starts[results.index(result)]))
-        shape = (self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j]))
-        return _in_csr_order(results, triples, shape)
+                start = starts[results.index(result)]
+                flat.append(row * np.int64(shape[1]) + col)
+                positions.append(position + start if start else position)
+        return _in_csr_order(results, np.concatenate(flat), np.concatenate(positions), shape)
 
     def _groups(self, rows: Sequence[Part]) -> Iterator[tuple[int, Part]]:
         return ((t, part) for part in rows for t, group in enumerate(self.targets) if group.slot == part.slot)
@@ -233,35 +234,49 @@ class Layout:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row, column and position in the pass's result of every entry of two groups within two parts."""
         target, source = self.targets[t], self.sources[s]
-        pattern = self.patterns[t][s].to_csr()
         sizes = self.path.size(target.slot), self.path.size(source.slot)
-        # rows of the part that the group holds, as rows of the pattern
-        inner, outer = part.indices(sizes[0])
-        rows = inner
-        if target.index is not None:
-            place = np.full(sizes[0], -1)
-            place[target.index] = np.arange(len(target.index))
-            rows = place[inner]
-            outer, rows = outer[rows >= 0], rows[rows >= 0]
-        counts = np.diff(pattern.indptr)[rows]
-        within = _ranges(pattern.indptr[:-1][rows], counts)
-        row_in_pattern, col_in_pattern = np.repeat(rows, counts), pattern.indices[within].astype(np.intp)
-        outer_row = np.repeat(outer, counts)
-        col = col_in_pattern if source.index is None else source.index[col_in_pattern]
-        row = row_in_pattern if target.index is None else target.index[row_in_pattern]
-        if one.direction == "reverse":
-            seed = row_in_pattern if one.colors is None else one.colors[row_in_pattern].astype(np.intp)
-            position = seed * sizes[1] + col
-        else:
-            seed = col_in_pattern if one.colors is None else one.colors[col_in_pattern].astype(np.intp)
-            position = seed * sizes[0] + row
-        if column.inner is None and column.outer is None:
-            return outer_row, col, position
+        rows, outer = _rows_within(target, part, sizes[0])
+        chosen, in_source = _entries_of(self.patterns[t][s], rows)
+        in_target = chosen if rows is None else rows[chosen]
+        outer_row = chosen if outer is None else outer[chosen]
+        row = in_target if target.index is None else target.index[in_target]
+        col = in_source if source.index is None else source.index[in_source]
+        # the numbers that a seed gives are those of the other end
+        seed, size, number = (in_target, sizes[1], col) if one.direction == "reverse" else (in_source, sizes[0], row)
+        position = number.astype(np.intp, copy=False)
+        if one.count > 1:
+            seed = seed if one.colors is None else one.colors[seed]
+            position = seed.astype(np.intp, copy=False) * size + position
+        if column.inner is None:
+            return outer_row, col if column.outer is None else column.outer[col], position
         place = np.full(sizes[1], -1)
-        place[column.indices(sizes[1])[0]] = column.indices(sizes[1])[1]
+        inner, place_of = column.indices(sizes[1])
+        place[inner] = place_of
         outer_col = place[col]
         kept = outer_col >= 0
         return outer_row[kept], outer_col[kept], position[kept]
+
+
+def _rows_within(group: Group, part: Part, size: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Which rows of the group's pattern are in the part, and of what target they are; None for all, in order."""
+    if group.index is part.inner:
+        return None, part.outer
+    inner, outer = part.indices(size)
+    if group.index is None:
+        return inner, outer
+    place = np.full(size, -1)
+    place[group.index] = np.arange(len(group.index))
+    rows = place[inner]
+    return rows[rows >= 0], outer[rows >= 0]
+
+
+def _entries_of(pattern: Pattern, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The entries of the given rows: which of them, and the column."""
+    if rows is None:
+        return pattern.entries()
+    matrix = pattern.to_csr()
+    counts = np.diff(matrix.indptr)[rows]
+    return np.repeat(np.arange(len(rows)), counts), matrix.indices[_ranges(matrix.indptr[:-1][rows], counts)]
 
 
 def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -272,19 +287,19 @@ def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _in_csr_order(
-    results: Sequence[Result], triples: Sequence[tuple[Any, Any, Any]], shape: tuple[int, int]
+    results: Sequence[Result], flat: np.ndarray, position: np.ndarray, shape: tuple[int, int]
 ) -> Scattered:
-    nothing = np.zeros(0, np.intp)
-    row, col, position = (np.concatenate([nothing, *[t[k] for t in triples]]) for k in range(3))
-    flat = row.astype(np.int64) * shape[1] + col
-    if len(flat) > 1 and not bool((flat[1:] > flat[:-1]).all()):
+    """What puts numbers that stand at each `position` to the place `flat` (row times columns plus column)."""
+    segments = None
+    if not bool((flat[1:] > flat[:-1]).all()):
         order = np.argsort(flat, kind="stable")
         flat, position = flat[order], position[order]
-    new = np.ones(len(flat), dtype=bool)
-    new[1:] = flat[1:] != flat[:-1]
-    segments = None if new.all() else np.cumsum(new) - 1
-    entries = flat[new]
-    rows, indices = np.divmod(entries, shape[1]) if shape[1] else (entries, entries)
-    kind = np.int32 if max(shape[1], len(entries)) < 2**31 else np.int64
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))]).astype(kind)
-    return Scattered(tuple(results), position.astype(np.intp), segments, indices.astype(kind), indptr)
+        new = flat[1:] != flat[:-1]
+        if not new.all():
+            new = np.concatenate([[True], new])
+            segments, flat = np.cumsum(new) - 1, flat[new]
+    rows = flat // shape[1]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+    flat -= np.multiply(rows, shape[1], out=rows)
+    kind = np.int32 if max(shape[1], len(flat)) < 2**31 else np.int64
+    return Scattered(tuple(results), position, segments, flat.astype(kind), indptr.astype(kind))

@@ -208,6 +208,8 @@ def fused(instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set
     kept : set of int
         Slots that are wanted when all is done.
     """
+    if all((aval.size or 0) * aval.dtype.size < LARGE for aval in avals.values()):
+        return list(instructions), 0
     groups = _Groups(instructions, avals, kept)
     for instruction in instructions:
         groups.add(instruction)

@@ -250,13 +250,8 @@ class Lowering(Slots):
         if op.stateful or op.multi or not all(a.is_static for a in avals):
             return None
         slots = [Slot(self, s) for s in inputs]
-        attempts: dict[str, Callable[[], Any]] = {
-            "facts": lambda: rewritten(op, slots, params),
-            "specialize": lambda: op.specialize(*slots, **params) if op.specialize is not None else None,
-            "vectors": lambda: without_ones(op, slots, params),
-        }
-        for name, attempt in attempts.items():
-            found = attempt() if name in self.passes else None
+        for name, attempt in _ATTEMPTS.items():
+            found = attempt(op, slots, params) if name in self.passes else None
             if found is not None:
                 self.count(name)
                 return (found.index,)
@@ -328,6 +323,14 @@ class Lowering(Slots):
     def count(self, name: str) -> None:
         """Note that a pass removed an instruction."""
         self.report[name] = self.report.get(name, 0) + 1
+
+
+def _specialized(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
+    return None if op.specialize is None else op.specialize(*inputs, **params)
+
+
+_ATTEMPTS: dict[str, Callable[..., Any]] = {"facts": rewritten, "specialize": _specialized, "vectors": without_ones}
+"""By name of the pass: what a node may be replaced by, as a function of its op, operands and parameters."""
 
 
 def _same_places(shape: Shape, other: Shape) -> bool:
@@ -408,7 +411,7 @@ def lower(
     reads : list of handle
     assigned : list of Assignment
     """
-    work = Lowering(passes, describe, state_aval, fold_limit)
+    work = Lowering(frozenset(passes), describe, state_aval, fold_limit)
     arguments = []
     for symbol, aval in inputs:
         work.slots[id(symbol)] = slot = work.new_slot(aval)

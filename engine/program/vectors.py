@@ -62,10 +62,13 @@ def _elementwise(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
 
 def _of_one_rank(op: Op, inputs: list[Slot], params: dict[str, Any], full: tuple[int, ...]) -> Any:
     """The op on operands that are all of the result's shape: NumPy need not broadcast those that lack ones only."""
+    avals = [x.aval for x in inputs]
     size = math.prod(full)
-    if all(x.aval.shape == full or x.aval.size != size for x in inputs):
+    if all(aval.shape == full or aval.size != size for aval in avals):
         return None
-    return op(*[reshape_to(x, shape=full) if x.aval.size == size else x for x in inputs], **params)
+    return op(
+        *[reshape_to(x, shape=full) if a.size == size else x for x, a in zip(inputs, avals, strict=True)], **params
+    )
 
 
 def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
