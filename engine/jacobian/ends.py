@@ -17,6 +17,7 @@ import numpy as np
 from engine.jacobian.follow import move_map
 from engine.jacobian.path import Path
 from engine.op import Node
+from engine.ops.arithmetic import add
 from engine.sparsity import Sites
 
 _MOST = 64
@@ -62,17 +63,15 @@ def whole_ends(path: Path) -> tuple[list[Part], list[Part]]:
 
 
 def peel_targets(path: Path, sites: Sites) -> list[Part]:
-    """The parts that the targets are put together from."""
-    made_by = {path.slots[id(out)]: (node, k) for node in path.nodes for k, out in enumerate(node.outputs)}
-    sources = set(path.sources)
+    """The parts that the targets are put together from. An element may be the sum of elements of several parts."""
+    makers = _Makers(path, sites)
     finished: list[Part] = []
     for i, target in enumerate(path.targets):
         pending = [Part(target, i)]
         done: list[Part] = []
         while pending:
             part = pending.pop()
-            node, output = made_by.get(part.slot, (None, 0))
-            moved = None if node is None or part.slot in sources else _moved(path, sites, node, output)
+            moved = makers.moved(part.slot) or makers.added(part.slot)
             if moved is None or len(pending) + len(done) + len(moved) > _MOST:
                 done.append(part)
                 continue
@@ -86,6 +85,39 @@ def peel_targets(path: Path, sites: Sites) -> list[Part]:
                 )
         finished += [_simplified(path, part, True) for part in _merged(done)]
     return finished
+
+
+class _Makers:
+    """What makes the values of a path, where it is more than a source."""
+
+    def __init__(self, path: Path, sites: Sites) -> None:
+        self.path, self.sites = path, sites
+        made = {path.slots[id(out)]: (node, k) for node in path.nodes for k, out in enumerate(node.outputs)}
+        self.by = {slot: maker for slot, maker in made.items() if slot not in set(path.sources)}
+
+    def moved(self, slot: int) -> list[tuple[int, np.ndarray]] | None:
+        """Where the elements of a value come from: per operand its number and the map; None if it is more than that."""
+        return _moved(self.path, self.sites, *self.by[slot]) if slot in self.by else None
+
+    def added(self, slot: int) -> list[tuple[int, np.ndarray]] | None:
+        """The operands of a sum, if they have zeros in different places: what gradients of slices are added up to.
+
+        The parts of another sum are better swept together.
+        """
+        if slot not in self.by or self.by[slot][0].op is not add:
+            return None
+        operands = [self.path.slots[id(x)] for x in self.by[slot][0].inputs]
+        live = [x for x in operands if x in self.path.live]
+        if any(self.path.shape(x) != self.path.shape(slot) for x in live):
+            return None
+        everything = np.arange(self.path.size(slot))
+        return [(x, everything) for x in live] if all(map(self._has_zeros, live)) else None
+
+    def _has_zeros(self, slot: int) -> bool:
+        """Whether a value is put together with zeros, or the sum of what is."""
+        if slot in self.by and self.by[slot][0].op is add:
+            return True
+        return any(bool((index < 0).any()) for _, index in self.moved(slot) or ())
 
 
 def peel_sources(

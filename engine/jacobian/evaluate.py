@@ -255,15 +255,19 @@ def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
     """The numbers of a scattered block, in CSR order."""
     flat = [reshape(results[r.number][r.read], (-1,)) for r in block.results]
     joined = flat[0] if len(flat) == 1 else concat(flat, 0)
-    size = joined.shape[0]
-    if len(block.positions) == size and bool((block.positions == np.arange(size)).all()):
-        values = joined
-    else:
-        values = pick_op(joined, block.positions, size=size, distinct=_distinct(block.positions, size))
-    if block.segments is None:
+    values = _picked(joined, block.positions)
+    if block.more is None:
         return values
-    entries = place_op(values, block.segments, size=block.nnz, distinct=False)
-    return entries if block.order is None else pick_op(entries, block.order, size=block.nnz, distinct=False)
+    numbers, entries = block.more
+    distinct = _distinct(entries, block.nnz)
+    return values + place_op(_picked(joined, numbers), entries, size=block.nnz, distinct=distinct)
+
+
+def _picked(joined: Any, positions: np.ndarray) -> Any:
+    size = joined.shape[0]
+    if len(positions) == size and bool((positions == np.arange(size)).all()):
+        return joined
+    return pick_op(joined, positions, size=size, distinct=_distinct(positions, size))
 
 
 def _distinct(positions: np.ndarray, size: int) -> bool:

@@ -11,7 +11,7 @@ Worked out once, when the plan is made. A block is one of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,26 +59,33 @@ class Scattered:
     ----------
     results : tuple of Result
     positions : array of int
-        Where each number stands in the joined results.
-    segments : array of int, or None
-        If several numbers add up to one entry: which entry each belongs to, in ascending order.
+        Where the number of each entry stands in the joined results.
     indices, indptr : array of int
         Columns and row pointers, as in `scipy.sparse.csr_array`.
-    order : array of int, or None
-        If entries are to be reordered, after adding up: which entry stands at each place.
+    more : (array of int, array of int), or None
+        Where further numbers stand that are to be added, and to which entry each.
     """
 
     results: tuple[Result, ...]
     positions: np.ndarray
-    segments: np.ndarray | None
     indices: np.ndarray
     indptr: np.ndarray
-    order: np.ndarray | None = None
+    more: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def nnz(self) -> int:
         """Number of entries."""
         return len(self.indices)
+
+    def reordered(self, order: np.ndarray) -> Scattered:
+        """The block with its entries picked in another order, each as often as it is named."""
+        more = self.more
+        if more is not None:
+            numbers, entries = more
+            counts = np.bincount(entries, minlength=self.nnz)
+            within = _ranges((np.cumsum(counts) - counts)[order], counts[order])
+            more = numbers[within], np.repeat(np.arange(len(order)), counts[order])
+        return replace(self, positions=self.positions[order], more=more)
 
 
 Dense = Whole | Stacked | Beside
@@ -290,16 +297,17 @@ def _in_csr_order(
     results: Sequence[Result], flat: np.ndarray, position: np.ndarray, shape: tuple[int, int]
 ) -> Scattered:
     """What puts numbers that stand at each `position` to the place `flat` (row times columns plus column)."""
-    segments = None
+    more = None
     if not bool((flat[1:] > flat[:-1]).all()):
         order = np.argsort(flat, kind="stable")
         flat, position = flat[order], position[order]
         new = flat[1:] != flat[:-1]
         if not new.all():
             new = np.concatenate([[True], new])
-            segments, flat = np.cumsum(new) - 1, flat[new]
+            more = position[~new], (np.cumsum(new) - 1)[~new]
+            position, flat = position[new], flat[new]
     rows = flat // shape[1]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
     flat -= np.multiply(rows, shape[1], out=rows)
     kind = np.int32 if max(shape[1], len(flat)) < 2**31 else np.int64
-    return Scattered(tuple(results), position, segments, flat.astype(kind), indptr.astype(kind))
+    return Scattered(tuple(results), position, flat.astype(kind), indptr.astype(kind), more)

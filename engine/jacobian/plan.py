@@ -110,7 +110,7 @@ class Plan:
     def nbytes(self) -> int:
         """Bytes of its arrays."""
         scattered = [block for row in self.blocks for block in row if isinstance(block, Scattered)]
-        arrays = [a for b in scattered for a in (b.positions, b.segments, b.indices, b.indptr, b.order)]
+        arrays = [a for b in scattered for a in (b.positions, b.indices, b.indptr, *(b.more or ()))]
         arrays += [a for one in self.passes for a in (one.colors, one.group.index)]
         return sum(a.nbytes for a in (*arrays, *self.used.values()) if a is not None)
 

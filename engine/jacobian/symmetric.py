@@ -49,7 +49,7 @@ def _mirrored(block: Block) -> object:
     flat, mirror = rows * size + columns, columns * size + rows
     at = np.minimum(np.searchsorted(flat, mirror), max(len(flat) - 1, 0))
     both = (rows < columns) & (flat[at] == mirror) if len(flat) else rows < columns
-    return _reordered(block, np.where(both, at, np.arange(len(flat))))
+    return block.reordered(np.where(both, at, np.arange(len(flat))))
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:
@@ -58,14 +58,7 @@ def _transposed(block: Block, shape: tuple[int, int]) -> object:
     entries = sparse.csr_array((np.arange(block.nnz), block.indices, block.indptr), shape=shape)
     turned = sparse.csr_array(entries.T.tocsr())
     turned.sort_indices()
-    return dataclasses.replace(_reordered(block, turned.data), indices=turned.indices, indptr=turned.indptr)
-
-
-def _reordered(block: Scattered, order: np.ndarray) -> Scattered:
-    """The block with its entries picked in another order."""
-    if block.segments is None:
-        return dataclasses.replace(block, positions=block.positions[order])
-    return dataclasses.replace(block, order=order)
+    return dataclasses.replace(block.reordered(turned.data), indices=turned.indices, indptr=turned.indptr)
 
 
 def _rows(block: Scattered) -> np.ndarray:
