@@ -28,6 +28,7 @@ WITHOUT_ROW = {
     "spread_op": "needs an executor; tests/jacobian/test_executor.py",
     "blocks": "is made by lowering only; tests/test_program_blocks.py",
     "filled": "is made by lowering only; tests/test_program_blocks.py",
+    "laid_out": "is made by lowering only; tests/test_program_slices.py",
     "room": "is made by lowering only; tests/test_program_blocks.py",
     "stacked": "is made by lowering only; tests/test_program_passes.py",
     "unstacked": "is made by lowering only; tests/test_program_passes.py",

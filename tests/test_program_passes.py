@@ -217,6 +217,15 @@ def test_one_number_need_not_be_repeated(value: float, scales: int) -> None:
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
 
 
+def test_what_is_computed_from_single_numbers_is_one() -> None:
+    x = np.zeros((600, 600))
+    f = lambda x: [-(ones_like(x) * 3.0 + ones_like(x)) / 7.0, trig.sin(x) + ones_like(x)]  # noqa: E731
+    program = lowered(f, [x])
+    assert "negative" not in names(program) and "multiply" not in names(program)
+    assert sum(c.nbytes for c in program.constants.values()) < 1000
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
 def test_a_mean_of_large_arrays() -> None:
     x = np.linspace(0, 1, 360_000).reshape(600, 600)
 

@@ -27,7 +27,7 @@ from engine.ops.creation import identity_like, ones_like
 from engine.ops.filling import one_hot
 from engine.ops.joining import concat
 from engine.ops.linalg import matmul
-from engine.ops.selection import pick_op, place_op
+from engine.ops.selection import add_at_op, pick_op, place_op
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
 from engine.trace import Symbol
@@ -260,7 +260,7 @@ def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
         return values
     numbers, entries = block.more
     distinct = _distinct(entries, block.nnz)
-    return values + place_op(_picked(joined, numbers), entries, size=block.nnz, distinct=distinct)
+    return add_at_op(values, _picked(joined, numbers), entries, size=block.nnz, distinct=distinct)
 
 
 def _picked(joined: Any, positions: np.ndarray) -> Any:

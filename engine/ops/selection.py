@@ -11,11 +11,11 @@ import numpy as np
 
 from engine.aval import Aval
 from engine.batching import materialize
-from engine.kinds import linear
+from engine.kinds import general, linear
 from engine.op import Op
 from engine.ops.gather import add_at
 from engine.ops.shape import reshape
-from engine.sparsity import MOVES, collected
+from engine.sparsity import ELEMENTWISE, MOVES, collected
 
 
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -69,4 +69,44 @@ place_op = linear(
     args=("values", "positions"),
     sparsity=collected(lambda out, values, positions, **_: out[..., positions]),
     doc="A vector of `size` zeros with `values` added at `positions`; `distinct`: no position occurs twice.",
+)
+
+
+def _add_at_kernel(x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> Any:
+    if not distinct:
+        return np.add(x, _place_kernel(values, positions, size=size, distinct=False))
+    out = x.copy()
+    out[..., positions] += values
+    return out
+
+
+def _add_at_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    x, values, positions = inputs
+    x, values = (x if flags[0] else materialize(x, size)), (values if flags[1] else materialize(values, size))
+    if not flags[2]:
+        return op(x, values, positions, **params)
+    one_after_the_other = positions + np.arange(size)[:, None] * params["size"]
+    flat = [reshape(part, (-1,)) for part in (x, values, one_after_the_other)]
+    return reshape(op(*flat, **{**params, "size": size * params["size"]}), (size, -1))
+
+
+_added = collected(lambda out, x, values, positions, **_: out[..., positions])
+add_at_op = general(
+    "add_at_op",
+    _add_at_kernel,
+    lambda x, values, positions, **_: Aval(x.shape, x.dtype),
+    vjp=(
+        lambda ct, out, x, values, positions, **_: ct,
+        lambda ct, out, x, values, positions, **params: pick_op(ct, positions, **params),
+        None,
+    ),
+    jvp=(
+        lambda t, out, x, values, positions, **_: t,
+        lambda t, out, x, values, positions, **params: place_op(t, positions, **params),
+        None,
+    ),
+    batch=_add_at_batch,
+    args=("x", "values", "positions"),
+    sparsity=lambda site, i: ELEMENTWISE(site, i) if i == 0 else _added(site, i),
+    doc="A vector of `size` elements with `values` added at `positions`; `distinct`: no position occurs twice.",
 )

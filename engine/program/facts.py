@@ -31,7 +31,7 @@ import numpy as np
 from engine.aval import Aval, broadcast_shapes
 from engine.axes import repeat_leading
 from engine.op import Op
-from engine.ops.arithmetic import multiply
+from engine.ops.arithmetic import add, divide, multiply, negative, square, subtract
 from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.ops.linalg import matmul_op
 from engine.ops.reduce import spread_like_op
@@ -108,6 +108,8 @@ def of_array(array: Any) -> Fact | None:
     return Identity(rows) if is_identity else None
 
 
+_EXACT = {add, subtract, multiply, divide, negative, square, scale}
+"""Elementwise ops that give a number the same bits alone and among others."""
 _FILLING = {ones_like: 1.0, zeros_like: 0.0}
 _REPEATING = {spread_like_op, broadcast_like_op, broadcast_to_op, repeat_leading, transpose_op}
 
@@ -159,7 +161,17 @@ def _is_per_column(rows: Slot, x: Slot) -> bool:
 def rewritten(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
     """The result by simpler means, or None."""
     rule = _RULES.get(op)
-    return rule(*inputs, **params) if rule is not None and any(x.fact for x in inputs) else None
+    found = rule(*inputs, **params) if rule is not None and any(x.fact for x in inputs) else None
+    return _filled(op, inputs, params) if found is None and op in _EXACT else found
+
+
+def _filled(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
+    """One number for all elements, where all that they are computed from is one number for all."""
+    out = op.abstract(*[x.aval for x in inputs], **params)
+    alike = next((x for x in inputs if x.aval.shape == out.shape), None)
+    if alike is None or out.size == 1 or not all(type(x.fact) is Fill for x in inputs):
+        return None
+    return broadcast_like_op(op.kernel(*[np.asarray(x.fact.value, x.dtype.numpy) for x in inputs], **params), alike)
 
 
 def _product(x: Slot, y: Slot) -> Any:

@@ -10,6 +10,7 @@ from engine.program.instruction import is_stateful
 from engine.program.pieces import in_place
 from engine.program.program import Program
 from engine.program.siblings import together
+from engine.program.slices import by_slices
 from engine.program.workspace import workspace
 
 
@@ -25,6 +26,15 @@ def _join_siblings(program: Program) -> None:
     program.instructions, count = together(program.instructions, program.avals, set(program.outputs))
     if count:
         program.report["siblings"] = count
+
+
+def _lay_out(program: Program) -> None:
+    """Put vectors together slice by slice."""
+    program.instructions, count = by_slices(
+        program.instructions, program.avals, program.constants, set(program.outputs)
+    )
+    if count:
+        program.report["slices"] = count
 
 
 def _run_in_blocks(program: Program) -> None:
@@ -80,6 +90,7 @@ def _write_out(program: Program) -> None:
 _PASSES = {
     "prune": _prune,
     "siblings": _join_siblings,
+    "slices": _lay_out,
     "blocks": _run_in_blocks,
     "pieces": _write_pieces,
     "finite": _trust,

@@ -16,6 +16,7 @@ way it applies the passes, each of which looks at one node at a time and is bit-
 - ``parts``: a variable that is assigned its own value with some entries replaced is given these entries, not a copy.
 - ``prune``: what no output needs is dropped.
 - ``siblings``: the same op on many small arrays is done on a stack of them (`engine.program.siblings`).
+- ``slices``: vectors are put together from others slice by slice, where they can (`engine.program.slices`).
 - ``blocks``: elementwise ops on large arrays are run together, block by block (`engine.program.blocks`).
 - ``pieces``: large arrays are joined piece by piece (`engine.program.pieces`).
 - ``finite``: products that must not make NaN of a zero are not looked at one by one (`engine.program.finite`).
@@ -63,6 +64,7 @@ ALL_PASSES = (
     "parts",
     "prune",
     "siblings",
+    "slices",
     "blocks",
     "pieces",
     "finite",

@@ -25,6 +25,7 @@ from engine.program.blocks import blocks
 from engine.program.instruction import Instruction
 from engine.program.kernels import diagonal_product, vector_product
 from engine.program.pieces import filled, room, written_in_place
+from engine.program.slices import laid_out
 from engine.structural import reshape_to, scale
 
 LEAST = 1 << 16
@@ -47,6 +48,7 @@ _COPIES = {
     place_op,
     filled,
     blocks,
+    laid_out,
 }
 """Ops whose results never share memory with an operand (`filled` does with its first, which has no place)."""
 

@@ -49,4 +49,19 @@ ROWS = (
         oracle=_placed,
         label="nothing",
     ),
+    Row(
+        s.add_at_op,
+        (real(5), real(3), DISTINCT),
+        {"size": 5, "distinct": True},
+        dtypes=("float32", "float64", "complex128"),
+        oracle=lambda x, v, i, **_: x + _placed(v, i),
+        label="distinct",
+    ),
+    Row(
+        s.add_at_op,
+        (real(5), real(4), REPEATED),
+        {"size": 5, "distinct": False},
+        oracle=lambda x, v, i, **_: x + _placed(v, i),
+        label="repeated",
+    ),
 )

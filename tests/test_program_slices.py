@@ -1,0 +1,109 @@
+"""Vectors put together slice by slice: the numbers are those that picking gives, to the bit."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.ops import shape
+from engine.ops.joining import concat
+from engine.ops.selection import add_at_op, pick_op
+from engine.program import slices
+from tests.support import assert_same_bits
+from tests.test_program import lowered, names
+from tests.test_program_passes import ALWAYS
+
+N = 1000
+RNG = np.random.default_rng(0)
+DIAGONALS = [RNG.normal(size=n) for n in (N, N - 1, N - 1)]
+BAND = np.sort(np.concatenate([np.arange(N) * N + np.arange(N), *[np.arange(N - 1) * (N + 1) + k for k in (1, N)]]))
+
+
+def in_rows() -> Any:
+    """Where the entries of a tridiagonal matrix stand in its diagonals, joined: main, upper, lower."""
+    rows, columns = np.divmod(BAND, N)
+    return np.where(rows == columns, rows, np.where(columns > rows, N + rows, 2 * N - 1 + columns))
+
+
+def picked(positions: Any) -> Any:
+    def f(*parts: Any) -> Any:
+        joined = concat(list(parts), 0)
+        distinct = len(np.unique(positions)) == len(positions)
+        return pick_op(joined, positions, size=sum(len(d) for d in DIAGONALS), distinct=distinct)
+
+    return f
+
+
+def check(f: Any, by_slices: bool, *arrays: Any) -> Any:
+    program, plain = lowered(f, arrays), lowered(f, arrays, ALWAYS)
+    assert ("laid_out" in names(program)) == by_slices
+    assert_same_bits(program(*arrays), plain(*arrays))
+    assert_same_bits(pickle.loads(pickle.dumps(program))(*arrays), plain(*arrays))
+    return program
+
+
+def test_a_banded_matrix() -> None:
+    program = check(picked(in_rows()), True, *DIAGONALS)
+    assert names(program) == ["laid_out"]
+
+
+def test_what_is_used_twice() -> None:
+    """A symmetric matrix whose upper diagonal is the lower one."""
+    rows, columns = np.divmod(BAND, N)
+    positions = np.where(rows == columns, rows, N + np.minimum(rows, columns))
+    assert names(check(picked(positions), True, *DIAGONALS)) == ["laid_out"]
+
+
+def test_what_is_added() -> None:
+    positions = in_rows()
+    entries = np.flatnonzero(positions < N)[1:]
+
+    def f(*parts: Any) -> Any:
+        found = picked(positions)(*parts)
+        more = pick_op(concat(list(parts), 0), np.arange(N - 1) + N, size=3 * N - 2, distinct=True)
+        return add_at_op(found, more, entries, size=3 * N - 2, distinct=True)
+
+    program = check(f, True, *DIAGONALS)
+    assert names(program) == ["laid_out"] and program.instructions[0].params["sums"]
+    # what is added to what others need too is not added in place
+    others = lowered(lambda *parts: [f(*parts), picked(positions)(*parts)], DIAGONALS)
+    assert_same_bits(
+        others(*DIAGONALS), lowered(lambda *p: [f(*p), picked(positions)(*p)], DIAGONALS, ALWAYS)(*DIAGONALS)
+    )
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [RNG.permutation(3 * N - 2), np.arange(3 * N - 2)[::-1], np.zeros(3 * N - 2, int), in_rows()[:1000]],
+    ids=["no order", "backward", "one number", "few numbers"],
+)
+def test_what_is_no_slice_is_picked(positions: Any) -> None:
+    check(picked(positions), False, *DIAGONALS)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slices_found_among_others(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arithmetic progressions of any steps, one after the other or in turn, and single numbers between them."""
+    monkeypatch.setattr(slices, "_LEAST", 1)
+    monkeypatch.setattr(slices, "_LONG", 1)
+    rng = np.random.default_rng(seed)
+    pieces = []
+    for _ in range(rng.integers(1, 7)):
+        step, count = rng.integers(1, 4), rng.integers(1, 40)
+        pieces.append(rng.integers(0, 3 * N - 2 - step * count) + step * np.arange(count))
+    order = np.argsort(np.concatenate([np.arange(len(p)) for p in pieces]), kind="stable")
+    together = np.concatenate(pieces)
+    check(picked(together), True, *DIAGONALS)
+    program = lowered(picked(together[order]), DIAGONALS)
+    assert_same_bits(program(*DIAGONALS), [np.concatenate(DIAGONALS)[together[order]]])
+
+
+def test_a_single_vector_and_other_layouts() -> None:
+    x = RNG.normal(size=(60, 80))
+    f = lambda x: pick_op(shape.reshape(x, (-1,)), np.arange(0, 4800, 2), size=4800, distinct=True)  # noqa: E731
+    program = check(f, True, x)
+    for other in (np.asfortranarray(x), x[::-1], np.broadcast_to(x[:1], x.shape)):
+        assert_same_bits(program(other), [other.ravel()[::2]])
