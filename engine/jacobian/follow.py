@@ -156,8 +156,10 @@ def _linked(given: list[Row], links: list[Links], columns: dict[int, int]) -> Ro
     found: Row = {}
     for j in columns:
         parts = [(row[j], link) for row, of in zip(given, links, strict=True) if j in row for link in of]
-        # dense ones first, since nothing can be added to them
-        for pattern, link in sorted(parts, key=lambda part: not part[0].is_dense):
+        if len(parts) > 1:
+            # dense ones first, since nothing can be added to them
+            parts.sort(key=lambda part: not part[0].is_dense)
+        for pattern, link in parts:
             if j not in found:
                 found[j] = pattern.through(link)
             elif not found[j].is_dense:

@@ -90,18 +90,19 @@ def walk_bytes(path: Path, nodes: Sequence[Node], direction: str, starts: set[in
             taken.append((found, after, node))
     last = {slot: i for i, (takes, _, _) in enumerate(taken) for slot in takes}
     alive = {slot: _bytes(path, slot) for slot in starts}
-    most = sum(alive.values())
+    held = most = sum(alive.values())
     for i, (takes, makes, node) in enumerate(taken):
         sizes = {slot: _bytes(path, slot) for slot in makes}
         # what comes from several operands, or adds to what is there already, is made beside it
         twice = {slot for slot in makes if slot in alive or makes.count(slot) > 1}
         extra = sum(size for slot, size in sizes.items() if slot in twice or (direction == "forward" and takes[1:]))
         extra += _scratch(node) * sum(_bytes(path, s) for s in set(takes))
+        held += sum([size for slot, size in sizes.items() if slot not in alive])
         alive.update(sizes)
-        most = max(most, sum(alive.values()) + extra)
+        most = max(most, held + extra)
         for slot in set(takes):
             if last[slot] == i and slot not in ends and (direction == "forward" or slot not in makes):
-                alive.pop(slot, None)
+                held -= alive.pop(slot, 0)
     return most
 
 

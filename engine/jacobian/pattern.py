@@ -316,8 +316,8 @@ def stacked(patterns: list[Pattern]) -> Pattern:
         return patterns[0]
     if all(p.is_dense for p in patterns):
         return Pattern.dense(rows, columns)
-    if all(p.form in ("map", "zero") for p in patterns):
-        parts = [np.full(p.shape[0], -1) if p.is_zero else p.index for p in patterns]
+    if columns == 1 or all(p.form in ("map", "zero") for p in patterns):
+        parts = [p.index if p.form == "map" else np.full(p.shape[0], -1 if p.is_zero else 0) for p in patterns]
         return Pattern.map(np.concatenate(parts), columns)
     if rows * columns <= TABLE:
         return Pattern.table(np.concatenate([p.to_table() for p in patterns]))

@@ -224,7 +224,7 @@ def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Pla
     facts = {
         "why": best.why,
         "candidates": ", ".join(map(str, candidates)),
-        "flops": sum(p.count * sum(flops(node) for node in best.nodes) for p in best.passes),
+        "flops": sum(p.count for p in best.passes) * sum(flops(node) for node in best.nodes),
         "bytes": peak,
         "predicted seconds": best.time,
     }

@@ -82,8 +82,7 @@ class Pass:
     time: float = 0.0
 
 
-@dataclass(frozen=True)
-class _Sweep:
+class _Sweep(NamedTuple):
     """A pass that may be made, not yet coloured: from group number `end` to those of the other side in `reached`."""
 
     direction: str
@@ -143,8 +142,12 @@ class Cover:
         self._costs: dict[tuple[str, int], tuple[float, float]] = {}
         self._longest: dict[tuple[str, int, int], int] = {}
         self._colors: dict[_Sweep, tuple[np.ndarray | None, int]] = {}
+        self._reads = [tuple([j for j, p in enumerate(row) if not p.is_zero]) for row in patterns]
+        self._reaches = [[i for i, reads in enumerate(self._reads) if j in reads] for j in range(len(sources))]
         self._choices = [self._sweeps(reverse) for reverse in self._reversed()]
-        self._least = [sum(self._seconds(s, self._fewest(s)) for s in sweeps) for sweeps in self._choices]
+        different = set(itertools.chain.from_iterable(self._choices))
+        bounds = {sweep: self._seconds(sweep, self._fewest(sweep)) for sweep in different}
+        self._least = [sum([bounds[sweep] for sweep in sweeps]) for sweeps in self._choices]
         may_cut = ways.cuts and any(p.is_dense for row in patterns for p in row)
         self.least = 0.0 if may_cut else min(self._least)
 
@@ -165,7 +168,7 @@ class Cover:
     def _reversed(self) -> Iterable[Sequence[int]]:
         """Which targets may be swept in reverse, while forward passes do the rest."""
         columns = range(len(self.sources))
-        touched = [i for i, row in enumerate(self.patterns) if any(not p.is_zero for p in row)]
+        touched = [i for i, reads in enumerate(self._reads) if reads]
         if self.ways.mode == "reverse":
             return [touched]
         if self.ways.mode == "forward":
@@ -174,19 +177,14 @@ class Cover:
             return itertools.chain.from_iterable(itertools.combinations(touched, n) for n in range(len(touched) + 1))
         if len(columns) <= _BRUTE_FORCE:
             subsets = (set(c) for n in range(len(columns) + 1) for c in itertools.combinations(columns, n))
-            return [
-                [i for i in touched if any(not self.patterns[i][j].is_zero for j in columns if j not in forward)]
-                for forward in subsets
-            ]
+            return [[i for i in touched if not forward.issuperset(self._reads[i])] for forward in subsets]
         return [touched, ()]
 
     def _sweeps(self, reverse: Sequence[int]) -> list[_Sweep]:
-        rest = [i for i in range(len(self.targets)) if i not in set(reverse)]
-        sweeps = [
-            _Sweep("reverse", i, tuple([j for j, p in enumerate(self.patterns[i]) if not p.is_zero])) for i in reverse
-        ]
-        for j in range(len(self.sources)):
-            reached = tuple([i for i in rest if not self.patterns[i][j].is_zero])
+        rest = set(range(len(self.targets))).difference(reverse)
+        sweeps = [_Sweep("reverse", i, self._reads[i]) for i in reverse]
+        for j, targets in enumerate(self._reaches):
+            reached = tuple([i for i in targets if i in rest])
             if reached:
                 sweeps.append(_Sweep("forward", j, reached))
         return sweeps

@@ -94,6 +94,8 @@ class _Work:
     ----------
     stacks : dict
         Slots, to the slot of their stack.
+    next : int
+        A slot that nobody uses.
     """
 
     def __init__(self, instructions: list[Instruction], avals: dict[int, Aval], kept: set[int]) -> None:
@@ -102,6 +104,7 @@ class _Work:
         self.kept = kept
         self.stacks: dict[tuple[int, ...], int] = {}
         self.count = 0
+        self.next = max(avals, default=-1) + 1
 
     def siblings(self) -> list[int] | None:
         """Positions of instructions of one kind that can all be done at one point of the program."""
@@ -177,8 +180,9 @@ class _Work:
         self.count += len(group)
 
     def new_slot(self, aval: Aval) -> int:
-        slot = max(self.avals) + 1
+        slot = self.next
         self.avals[slot] = aval
+        self.next += 1
         return slot
 
     def drop_unused(self, instructions: list[Instruction]) -> list[Instruction]:
