@@ -127,12 +127,12 @@ class Tape:
 
     def stop(self) -> None:
         """Stop recording."""
-        active.tapes = tuple(t for t in active.tapes if t is not self)
+        active.tapes = tuple([t for t in active.tapes if t is not self])
 
     @property
     def is_recording(self) -> bool:
         """Whether the tape records the current thread."""
-        return any(t is self for t in active.tapes)
+        return self in active.tapes
 
 
 def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:

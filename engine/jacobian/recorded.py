@@ -76,10 +76,10 @@ def compiled_for(
     except (AttributeError, TypeError):
         # something in it must be asked anew each time
         key = None
-    kept = next((k for k in _compiled.get(key, ()) if k.fits(structure.values)), None) if key is not None else None
-    if kept is not None:
-        counters["reused"] += 1
-        return kept.what, [array_of(structure.values[slot]) for slot in kept.arguments]
+    for kept in _compiled.get(key, ()):
+        if kept.fits(structure.values):
+            counters["reused"] += 1
+            return kept.what, [array_of(structure.values[slot]) for slot in kept.arguments]
     changing = key is not None and len(_compiled.get(key, ())) >= _VARIANTS
     # indices that change again and again follow from the data: the plan must not depend on them
     path = Path(nodes, sources, targets, known=_nothing if changing else None)
