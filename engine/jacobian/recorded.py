@@ -19,7 +19,7 @@ from engine.jacobian.parallel import spread_blocks, spread_over
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, fingerprint, make_room, plan_for
 from engine.op import Node
-from engine.replay import Structure, array_of
+from engine.replay import Structure, array_of, structure_of
 from engine.tape import active
 from engine.trace import Symbol
 from engine.variable import Variable
@@ -70,9 +70,9 @@ def compiled_for(
         ``make(path, options, sparsity)`` compiles it, if it is not known yet.
     """
     try:
-        structure = Structure(nodes)
-        ends = [structure.slot(x) for x in targets], [structure.slot(x) for x in sources]
-        key = structure.key, *map(tuple, ends), options, make, fingerprint(sparsity)
+        structure = structure_of(nodes).beside([*targets, *sources])
+        ends = [tuple([structure.slots[id(x)] for x in side]) for side in (targets, sources)]
+        key = structure.key, *ends, options, make, fingerprint(sparsity)
     except (AttributeError, TypeError):
         # something in it must be asked anew each time
         key = None
