@@ -89,7 +89,7 @@ def flops(program: Program) -> float:
     for instruction in program.instructions:
         size = sum(math.prod(_dims(program.avals[s])) for s in instruction.outputs)
         if instruction.op is matmul_op:
-            inner = _dims(program.avals[instruction.inputs[0]])[-2 if instruction.params["transpose_a"] else -1]
+            inner = _dims(program.avals[instruction.inputs[0]])[-2 if instruction.params.get("transpose_a") else -1]
             total += 2.0 * size * inner
         elif instruction.op.kind in ("elementwise", "multilinear") or instruction.op.name in SCALED:
             total += size

@@ -172,8 +172,8 @@ def lift(
     ----------
     function : Op or callable declared with `operands`
     finish : callable
-        ``finish(call, name)``: runs ``call()`` and wraps its result in the front end's tensors. ``name`` is what the
-        user passed as ``name=``.
+        ``finish(call, name, *args, **kwargs)``: runs ``call(*args, **kwargs)`` and wraps its result in the front end's
+        tensors. ``name`` is what the user passed as ``name=``.
     name : str, optional
         The public name, for error messages.
     wrap : callable, optional
@@ -203,7 +203,7 @@ def lift(
     def lifted(*args: Any, **kwargs: Any) -> Any:
         label = kwargs.pop("name", None)
         if is_converted(args, kwargs):
-            return finish(lambda: function(*args, **kwargs), label)
+            return finish(function, label, *args, **kwargs)
         arguments, last = signature.bind(args, kwargs)
         convert_operands(public, arguments, same, alone, signature.optional, wrap)
         if isinstance(function, Op):

@@ -8,6 +8,7 @@ more.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -72,14 +73,9 @@ class _Held:
 
     __slots__ = ("__array_interface__", "_stretch")
 
-    def __init__(self, stretch: Stretch, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    def __init__(self, stretch: Stretch, interface: dict[str, Any]) -> None:
         self._stretch = stretch
-        self.__array_interface__ = {
-            "version": 3,
-            "data": (stretch.memory.ctypes.data, False),
-            "shape": shape,
-            "typestr": dtype.str,
-        }
+        self.__array_interface__ = interface
 
     # the default is there still when an interpreter that ends has cleared the module
     def __del__(self, give_back: Callable[[Stretch], None] = give_back) -> None:
@@ -92,7 +88,13 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     size = math.prod(shape) * dtype.itemsize
     if not _LEAST <= size <= KEPT:
         return np.empty(shape, dtype)
-    return np.asarray(_Held(take(size), shape, dtype))
+    stretch = take(size)
+    return np.asarray(_Held(stretch, stretch.cut((shape, dtype), functools.partial(_interface, shape, dtype))))
+
+
+def _interface(shape: tuple[int, ...], dtype: np.dtype, memory: np.ndarray) -> dict[str, Any]:
+    """How NumPy's array interface describes an array at the start of some memory."""
+    return {"version": 3, "data": (memory.ctypes.data, False), "shape": shape, "typestr": dtype.str}
 
 
 def is_whole(array: np.ndarray) -> bool:

@@ -22,10 +22,11 @@ def flatten(structure: Any) -> list[Any]:
     >>> flatten({"b": [1, (2,)], "a": 0})
     [0, 1, 2]
     """
-    if isinstance(structure, Mapping):
-        return [leaf for key in sorted(structure) for leaf in flatten(structure[key])]
+    # lists first: to ask whether something is a mapping takes ten times as long
     if isinstance(structure, (list, tuple)):
         return [leaf for item in structure for leaf in flatten(item)]
+    if isinstance(structure, Mapping):
+        return [leaf for key in sorted(structure) for leaf in flatten(structure[key])]
     return [structure]
 
 
@@ -50,13 +51,12 @@ def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
 
 
 def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
+    if isinstance(structure, (list, tuple)):
+        items = [_pack(item, leaves) for item in structure]
+        return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
     if isinstance(structure, Mapping):
         packed = {key: _pack(structure[key], leaves) for key in sorted(structure)}
         return type(structure)((key, packed[key]) for key in structure)  # type: ignore[call-arg]
-    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
-        return type(structure)(*[_pack(item, leaves) for item in structure])
-    if isinstance(structure, (list, tuple)):
-        return type(structure)(_pack(item, leaves) for item in structure)
     return next(leaves)
 
 

@@ -157,6 +157,8 @@ def distinct(param: Any) -> Any:
         return kind, param
     if kind is float or kind is complex:
         return kind, repr(param)
+    if kind is tuple and _EXACT.issuperset(map(type, param)):
+        return param
     if isinstance(param, tuple):
         return kind, *[distinct(item) for item in param]
     raise TypeError(f"a parameter of type {kind.__name__} is not plain data")

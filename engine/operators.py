@@ -30,7 +30,8 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
 
     def operator(self: Value, other: Any) -> Any:
         if type(self) is EagerTensor and type(other) is float and self._array.dtype.kind in "fc":
-            other = EagerTensor(self._array.dtype.type(other))
+            # of rank 0, not a NumPy scalar, with which ufuncs take longer
+            other = EagerTensor(np.asarray(other, self._array.dtype))
         if as_op is not None and type(other) is EagerTensor and type(self) is EagerTensor:
             return self._enter(as_op, (other, self) if reflected else (self, other), {})
         if not isinstance(other, Value):

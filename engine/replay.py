@@ -9,7 +9,9 @@ too.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from engine.op import Node, distinct
 from engine.program import Program, lower
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
-from engine.tape import logged, paused
+from engine.tape import Recording, logged, paused
 from engine.trace import Trace, placeholder
 from engine.value import as_array, aval_of
 from engine.variable import Variable
@@ -92,6 +94,14 @@ def array_of(x: Any) -> Any:
 class Structure:
     """A recording seen as a key, with its values numbered in the order in which they appear.
 
+    Attributes
+    ----------
+    key : tuple
+    values : list of Value
+        By number.
+    slots : dict
+        ``id(value) -> number``.
+
     Raises
     ------
     AttributeError, TypeError
@@ -124,14 +134,21 @@ class Structure:
         self.slots, self.values = slots, values
         self.key = tuple(parts)
 
-    def slot(self, value: Any) -> int:
-        """The number of a value; one beside the recording is added to it."""
-        slot = self.slots.get(id(value))
-        if slot is None:
-            slot = self.slots[id(value)] = len(self.values)
-            self.values.append(value)
-            self.key += ("beside", *_leaf(value))
-        return slot
+    def beside(self, values: Sequence[Any]) -> Structure:
+        """This structure, with further numbers for those of `values` that the recording does not hold."""
+        further = {id(x): x for x in values if id(x) not in self.slots}
+        if not further:
+            return self
+        other = copy(self)
+        other.values = [*self.values, *further.values()]
+        other.slots = {**self.slots, **dict(zip(further, itertools.count(len(self.values)), strict=False))}
+        other.key = (self.key, "beside", *[_leaf(x) for x in further.values()])
+        return other
+
+
+def structure_of(nodes: Sequence[Node]) -> Structure:
+    """The structure of nodes; that of a recording is found once."""
+    return nodes.known(Structure) if type(nodes) is Recording else Structure(nodes)
 
 
 def _leaf(x: Any) -> tuple[Any, ...]:
@@ -158,7 +175,7 @@ def replayed(
     Call it only while no tape is recording: the result consists of plain arrays.
     """
     try:
-        structure = Structure(nodes)
+        structure = structure_of(nodes)
         slots = structure.slots
         targets = tuple([(slots[id(t)], *_leaf(s)) for t, s in seeds])
         key = (structure.key, targets, tuple([slots.get(id(s)) for s in sources]), sparse)

@@ -13,7 +13,7 @@ Which tapes are recording is thread-local state: a tape records the thread that 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,11 +43,12 @@ class Recording(Sequence[Node]):
         Op, operands, parameters and result (a tuple if the op has several) of each node, one after the other.
     """
 
-    __slots__ = ("_nodes", "log")
+    __slots__ = ("_known", "_nodes", "log")
 
     def __init__(self) -> None:
         self.log: list[Any] = []
         self._nodes: list[Node] = []
+        self._known: tuple[int, Any] = 0, None
 
     def __len__(self) -> int:
         return len(self.log) // 4
@@ -57,6 +58,13 @@ class Recording(Sequence[Node]):
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self._made())
+
+    def known(self, find: Callable[[Recording], Any]) -> Any:
+        """``find(self)``, or what that gave before if nothing has been recorded since. There is one thing to find."""
+        length, found = self._known
+        if length != len(self.log) or found is None:
+            length, found = self._known = len(self.log), find(self)
+        return found
 
     def copy(self) -> Recording:
         """The same nodes, to which others may be added."""
@@ -127,12 +135,12 @@ class Tape:
 
     def stop(self) -> None:
         """Stop recording."""
-        active.tapes = tuple(t for t in active.tapes if t is not self)
+        active.tapes = tuple([t for t in active.tapes if t is not self])
 
     @property
     def is_recording(self) -> bool:
         """Whether the tape records the current thread."""
-        return any(t is self for t in active.tapes)
+        return self in active.tapes
 
 
 def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:

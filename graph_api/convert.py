@@ -35,17 +35,17 @@ default_input = linear(
 )
 
 
-def finish(call: Callable[[], Any], name: str | None) -> Any:
+def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: Any) -> Any:
     """Run a function that adds nodes; give its result the user's name; make constants of plain arrays.
 
     This is what `engine.api.lift` does with a call in graph mode.
     """
     graph = get_default_graph()
     if name is None:
-        return in_graph(call(), graph)
+        return in_graph(call(*args, **kwargs), graph)
     before = len(graph.nodes)
     with graph.name_scope(name) as scope:
-        result = in_graph(call(), graph, scope)
+        result = in_graph(call(*args, **kwargs), graph, scope)
     return named(result, scope[:-1], graph, before)
 
 

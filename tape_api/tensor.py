@@ -33,9 +33,9 @@ def wrapped(x: Any) -> Any:
     return x
 
 
-def finish(call: Callable[[], Any], name: str | None) -> Any:
+def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: Any) -> Any:
     """Run a lifted function's call. Eager tensors have no names."""
-    return wrapped(call())
+    return wrapped(call(*args, **kwargs))
 
 
 def _as_requested(value: Any, dtype: DType | None, what: str) -> EagerTensor:

@@ -39,6 +39,7 @@ from engine.ops.shape import reshape
 from engine.replay import array_of
 from engine.reverse import reverse
 from engine.rows import check_rows_by_numbers, check_rows_independent
+from engine.structural import reshape_to
 from engine.tape import Tape
 from engine.trace import Symbol
 from engine.unconnected import UnconnectedGradients, as_policy
@@ -378,16 +379,15 @@ class TapeDerivatives:
         plan, found = blocks_of(
             self._tape.nodes, [wanted[j] for j in columns], [targets[i] for i in rows], options, pattern, executor
         )
-        results: list[list[Any]] = []
-        for i, t in enumerate(targets):
-            results.append([])
-            for j, s in enumerate(flat):
-                inside = i in rows and j in columns
-                place = (rows.index(i), columns.index(j)) if inside else None
-                values = None if place is None else found[place[0]][place[1]]
-                block = None if place is None else plan.blocks[place[0]][place[1]]
-                results[-1].append(_finished(values, block, t, s, format, policy))
-        return results
+        parts = {
+            (i, j): (values, block)
+            for i, row, blocks in zip(rows, found, plan.blocks, strict=True)
+            for j, values, block in zip(columns, row, blocks, strict=True)
+        }
+        return [
+            [_finished(*parts.get((i, j), (None, None)), t, s, format, policy) for j, s in enumerate(flat)]
+            for i, t in enumerate(targets)
+        ]
 
     def _hessian(self, targets: Sequence[Any], flat: Sequence[Any], options: Options) -> tuple[Plan, list[list[Any]]]:
         """The plan for the Hessian and its blocks."""
@@ -489,7 +489,7 @@ def _finished(values: Any, block: Any, target: Any, source: Any, format: str, po
         return found.rebuilt([np.asarray(v) for v in found.components()])
     if values is None:
         return EagerTensor(np.zeros(shape + source_shape, dtype_of(source).numpy))
-    return _wrapped(reshape(values, shape + source_shape))
+    return _wrapped(reshape_to(values, shape=shape + source_shape))
 
 
 def _wrapped(x: Any) -> Any:

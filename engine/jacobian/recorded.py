@@ -19,7 +19,7 @@ from engine.jacobian.parallel import spread_blocks, spread_over
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, fingerprint, make_room, plan_for
 from engine.op import Node
-from engine.replay import Structure, array_of
+from engine.replay import Structure, array_of, structure_of
 from engine.tape import active
 from engine.trace import Symbol
 from engine.variable import Variable
@@ -70,16 +70,16 @@ def compiled_for(
         ``make(path, options, sparsity)`` compiles it, if it is not known yet.
     """
     try:
-        structure = Structure(nodes)
-        ends = [structure.slot(x) for x in targets], [structure.slot(x) for x in sources]
-        key = structure.key, *map(tuple, ends), options, make, fingerprint(sparsity)
+        structure = structure_of(nodes).beside([*targets, *sources])
+        ends = [tuple([structure.slots[id(x)] for x in side]) for side in (targets, sources)]
+        key = structure.key, *ends, options, make, fingerprint(sparsity)
     except (AttributeError, TypeError):
         # something in it must be asked anew each time
         key = None
-    kept = next((k for k in _compiled.get(key, ()) if k.fits(structure.values)), None) if key is not None else None
-    if kept is not None:
-        counters["reused"] += 1
-        return kept.what, [array_of(structure.values[slot]) for slot in kept.arguments]
+    for kept in _compiled.get(key, ()):
+        if kept.fits(structure.values):
+            counters["reused"] += 1
+            return kept.what, [array_of(structure.values[slot]) for slot in kept.arguments]
     changing = key is not None and len(_compiled.get(key, ())) >= _VARIANTS
     # indices that change again and again follow from the data: the plan must not depend on them
     path = Path(nodes, sources, targets, known=_nothing if changing else None)

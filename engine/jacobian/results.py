@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,7 +92,11 @@ def options_for(name: str, mode: Any, format: Any, max_bytes: Any, symmetric: bo
         raise InvalidArgumentError(
             f"{name}: argument `max_bytes` must be a positive number of bytes; got {max_bytes!r}"
         )
-    return Options(mode, format in ("csr", "csc", "coo"), None if max_bytes is None else int(max_bytes), symmetric)
+    return _options(mode, format in ("csr", "csc", "coo"), None if max_bytes is None else int(max_bytes), symmetric)
+
+
+_options = functools.lru_cache(Options)
+"""Equal options are one object, so that looking up plans seldom needs to compare them."""
 
 
 def _is_integer(x: Any) -> bool:

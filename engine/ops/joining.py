@@ -276,7 +276,12 @@ def _split_dynamic(value: Any, sizes: Any, axis: int, num: int | None) -> list[A
 
 
 def _stack_kernel(*values: Any, axis: int) -> Any:
-    return np.stack(values, axis) if values[0].ndim else np.asarray(values)
+    rank = values[0].ndim
+    if not rank:
+        return np.asarray(values)
+    # what `numpy.stack` does, with less ado
+    key = _at(axis % (rank + 1), None, rank + 1)
+    return np.concatenate([v[key] for v in values], axis)
 
 
 def _stack_abstract(*values: Aval, axis: int) -> Aval:

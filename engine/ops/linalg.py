@@ -45,10 +45,10 @@ def adjoint(matrix: Any) -> Any:
 
 
 def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
-    if a.ndim < 2 or b.ndim < 2:
-        raise ValueError("both arguments must have rank 2 or more")
     if a.ndim == b.ndim == 2:
         return _two_matrices(a.T if transpose_a else a, b.T if transpose_b else b)
+    if a.ndim < 2 or b.ndim < 2:
+        raise ValueError("both arguments must have rank 2 or more")
     if transpose_b:
         b = b.mT
     if transpose_a and b.ndim == 2 and b.shape[1] == 1:
@@ -134,12 +134,15 @@ def _matmul_inline(avals: Any, params: dict[str, Any]) -> str | None:
     a, b = avals
     if len(a.shape) != 2 or len(b.shape) != 2:
         return None
-    first, second = ("{0}.T" if params["transpose_a"] else "{0}"), ("{1}.T" if params["transpose_b"] else "{1}")
-    shapes = a.shape[:: -1 if params["transpose_a"] else 1], b.shape[:: -1 if params["transpose_b"] else 1]
+    turned = params.get("transpose_a"), params.get("transpose_b")
+    first, second = ("{0}.T" if turned[0] else "{0}"), ("{1}.T" if turned[1] else "{1}")
+    shapes = a.shape[:: -1 if turned[0] else 1], b.shape[:: -1 if turned[1] else 1]
     return f"{first}.dot({second})" if by_dot(*shapes) else f"np.matmul({first}, {second})"
 
 
 def _product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    if not (transpose_a or transpose_b):
+        return matmul_op(a, b)
     return matmul_op(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
 
 

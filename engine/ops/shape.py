@@ -134,6 +134,8 @@ def shape_operand(shape: Any) -> Any:
     """
     if isinstance(shape, (Value, np.ndarray, np.generic)):
         return shape
+    if type(shape) is int:
+        return _vector_of_ints((shape,))
     if isinstance(shape, (list, tuple)) and {int}.issuperset(map(type, shape)):
         return _vector_of_ints(tuple(shape))
     if hasattr(shape, "as_tuple"):

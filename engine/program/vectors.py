@@ -76,7 +76,7 @@ def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[first:]
 
 
-def _by_vector(a: Slot, b: Slot, *, transpose_a: bool, transpose_b: bool) -> Any:
+def _by_vector(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """A product of matrices by that of a vector and a matrix, or None."""
     rows = _vector(a, 1 if transpose_a else 0)
     if rows is not None:

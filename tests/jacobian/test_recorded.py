@@ -12,6 +12,7 @@ import pytest
 import tape_api as tf
 from engine.jacobian import plan as planning
 from engine.jacobian import recorded
+from engine.replay import structure_of
 
 RNG = np.random.default_rng(0)
 
@@ -166,3 +167,24 @@ def test_plans_that_take_much_memory_give_way(monkeypatch: pytest.MonkeyPatch) -
         held = [one for kept in table.values() for one in kept]
         assert 1 <= len(held) < 10
         assert sum(one.nbytes for one in held[:-1]) <= 300_000
+
+
+def test_a_persistent_tape_is_looked_over_once_until_it_records_more() -> None:
+    x, other = tf.constant(RNG.normal(size=17)), tf.constant(RNG.normal(size=17))
+    tape = tf.GradientTape(persistent=True)
+    with tape:
+        tape.watch([x, other])
+        y = tf.sin(x)
+    seen = []
+    for _ in range(3):
+        np.testing.assert_array_equal(tape.jacobian(y, x), np.diag(np.cos(x.numpy())))
+        # one beside the recording
+        assert tape.jacobian(y, other) is None
+        seen.append(structure_of(tape._tape.nodes))
+    assert seen[0] is seen[1] is seen[2]
+    assert len(seen[0].values) == 2
+    with tape:
+        z = y * other
+    np.testing.assert_array_equal(tape.jacobian(z, x), np.diag(np.cos(x.numpy()) * other.numpy()))
+    np.testing.assert_array_equal(tape.jacobian(z, other), np.diag(y.numpy()))
+    assert len(structure_of(tape._tape.nodes).values) == 4
