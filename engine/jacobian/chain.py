@@ -12,9 +12,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from engine.jacobian.cost import product_time, sweep_cost, with_seeds
-from engine.jacobian.path import Path
+from engine.jacobian.cost import flops, product_time, sweep_cost, with_seeds
+from engine.jacobian.path import Path, between
 from engine.op import Node
 
 _MOST = 24
@@ -143,6 +144,34 @@ def plan_chain(
             best[low, high] = min(options, key=lambda option: option[0])
     time, step = best[0, len(sizes) - 1]
     return Chain(tuple([slot for slot, _ in cuts]), step, time)
+
+
+def chain_flops(path: Path, nodes: Sequence[Node], chain: Chain, sources: Sequence[int], target: int) -> float:
+    """Floating point operations of a chain."""
+    points = [[*sources], *[[cut] for cut in chain.cuts], [target]]
+    sizes = [sum([path.size(slot) for slot in point]) for point in points]
+
+    def ends(step: Step) -> tuple[int, int]:
+        if isinstance(step, Product):
+            return ends(step.right)[0], ends(step.left)[1]
+        if step.seeds is None:
+            return step.low, step.high
+        return (step.low, ends(step.seeds)[1]) if step.direction == "reverse" else (ends(step.seeds)[0], step.high)
+
+    def of(step: Step) -> float:
+        low, high = ends(step)
+        if isinstance(step, Product):
+            return of(step.left) + of(step.right) + 2.0 * sizes[low] * sizes[ends(step.left)[0]] * sizes[high]
+        start, end = ([path.values[slot] for slot in points[k]] for k in (step.low, step.high))
+        seeds = sizes[high] if step.direction == "reverse" else sizes[low]
+        return seeds * stretch_flops(path, nodes, start, end) + (0.0 if step.seeds is None else of(step.seeds))
+
+    return of(chain.step)
+
+
+def stretch_flops(path: Path, nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any]) -> float:
+    """Floating point operations of one seed's way between values."""
+    return sum([flops(node) * path.live_inputs(node) for node in between(nodes, sources, targets)])
 
 
 def _useful(path: Path, cuts: list[tuple[int, int]], largest: int) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from engine.errors import InvalidArgumentError
-from engine.jacobian.cost import PICK, flops
+from engine.jacobian.cost import PICK
 from engine.jacobian.ends import Part, peel_sources, peel_targets, whole_ends
 from engine.jacobian.follow import patterns
 from engine.jacobian.layout import Layout, Scattered
@@ -224,7 +224,7 @@ def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Pla
     facts = {
         "why": best.why,
         "candidates": ", ".join(map(str, candidates)),
-        "flops": sum(p.count for p in best.passes) * sum(flops(node) for node in best.nodes),
+        "flops": sum(p.flops(path, best.nodes) for p in best.passes),
         "bytes": peak,
         "predicted seconds": best.time,
     }

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from engine.jacobian.chain import Chain, Sweep, plan_chain
+from engine.jacobian.chain import Chain, Sweep, chain_flops, plan_chain, stretch_flops
 from engine.jacobian.coloring import color_columns, color_rows
 from engine.jacobian.cost import CALL, seed_times, with_seeds
 from engine.jacobian.path import Path
@@ -80,6 +80,14 @@ class Pass:
     count: int
     chain: Chain | None = None
     time: float = 0.0
+
+    def flops(self, path: Path, nodes: Sequence[Node]) -> float:
+        """Floating point operations on a path of which these nodes are left."""
+        if self.chain is not None:
+            return chain_flops(path, nodes, self.chain, self.reads, self.group.slot)
+        start, ends = [path.values[self.group.slot]], [path.values[slot] for slot in self.reads]
+        sources, targets = (ends, start) if self.direction == "reverse" else (start, ends)
+        return self.count * stretch_flops(path, nodes, sources, targets)
 
 
 class _Sweep(NamedTuple):

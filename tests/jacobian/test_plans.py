@@ -110,6 +110,28 @@ def test_a_bottleneck_is_a_cut() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("widths", "mode", "expected"),
+    [
+        # each side of the bottleneck is a matrix as it is
+        ((500, 8, 500), "auto", 2 * 500 * 8 * 500),
+        ((60, 80, 70, 30), "reverse", 30 * 2 * (60 * 80 + 80 * 70 + 70 * 30)),
+        ((30, 80, 70, 60), "forward", 30 * 2 * (30 * 80 + 80 * 70 + 70 * 60)),
+    ],
+)
+def test_flops(widths: tuple[int, ...], mode: str, expected: int) -> None:
+    """Those of the products of matrices, and a little for what is elementwise."""
+    weights = points(*itertools.pairwise(widths))
+
+    def layers(tf: Any, x: Any) -> Any:
+        for w in weights:
+            x = tf.tanh(tf.matmul(x, w))
+        return x
+
+    plan = tape_plan(layers, *points((1, widths[0])), mode=mode)
+    assert expected <= plan.facts["flops"] <= 1.1 * expected
+
+
 def one_way(step: Step, direction: str) -> bool:
     """Whether all sweeps of a bracketing go in one direction."""
     if isinstance(step, Product):
