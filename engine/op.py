@@ -106,10 +106,12 @@ class Op:
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)
     """The combinations of dtypes that eager operands have had so far, and that abstract evaluation accepted."""
 
-    @property
-    def references(self) -> frozenset[int]:
-        """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""
-        return frozenset(i for i, name in enumerate(self.args) if name in ("ref", "like"))
+    references: frozenset[int] = field(init=False, repr=False)
+    """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""
+
+    def __post_init__(self) -> None:
+        found = frozenset(i for i, name in enumerate(self.args) if name in ("ref", "like"))
+        object.__setattr__(self, "references", found)
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         """Apply the op. Raw operands give raw results; otherwise the most abstract operand decides."""

@@ -27,7 +27,7 @@ FULLEST = 3
 Colouring such a pattern would save little (with 1 in 3 set, at most two thirds of the sweeps), and following it through
 a computation would cost about as much as the dense Jacobian itself.
 """
-TABLE = 1 << 16
+TABLE = 1 << 17
 """Elements of a matrix up to which it is written out."""
 MOST = 50_000_000
 """So many entries at most are worth their memory; a pattern with more becomes dense."""

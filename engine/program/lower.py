@@ -317,10 +317,10 @@ class Lowering(Slots):
             return blank if len(blank) == len(avals) else None
         if all(s in self.constants for s in inputs):
             return [self.constants[s] for s in inputs]
-        values = [self.avals[s].value for s in inputs]
-        if any(v is None or (isinstance(v, tuple) and None in v) for v in values):
+        avals = [self.avals[s] for s in inputs]
+        if any(a.value is None or (isinstance(a.value, tuple) and None in a.value) for a in avals):
             return None
-        return [np.asarray(v, self.avals[s].dtype.numpy) for v, s in zip(values, inputs, strict=True)]
+        return [np.asarray(a.value, a.dtype.numpy) for a in avals]
 
     def count(self, name: str) -> None:
         """Note that a pass removed an instruction."""
