@@ -127,10 +127,14 @@ class Structure:
             if params:
                 for name, param in params.items():
                     parts += (name, distinct(param))
-            for out in result if op.multi else (result,):
-                slots[id(out)] = len(values)
-                values.append(out)
-                parts.append(out._array.shape)
+            if op.multi:
+                slots.update(zip(map(id, result), itertools.count(len(values)), strict=False))
+                values += result
+                parts += [out._array.shape for out in result]
+            else:
+                slots[id(result)] = len(values)
+                values.append(result)
+                parts.append(result._array.shape)
         self.slots, self.values = slots, values
         self.key = tuple(parts)
 
