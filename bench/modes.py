@@ -26,7 +26,7 @@ from bench.plots import Dot, dots, styles
 from bench.text import DASH, amount, as_text, duration, times
 from engine import nest
 from engine.jacobian.plan import Options
-from engine.value import Value
+from engine.value import Value, address
 
 HEAD = ("", "graph", "tape", "tape / graph")
 MODES = ("graph", "tape")
@@ -309,7 +309,7 @@ class _Program:
         self._wants_namespace = _first_parameter(fn) == "tf"
         with _noted(self.name, "tape"):
             tape, target, _ = self.recorded()
-        if id(target) not in tape._tape.tracked or not target.dtype.is_differentiable:
+        if address(target) not in tape._tape.tracked or not target.dtype.is_differentiable:
             raise ValueError(
                 f"compare_modes: nothing to differentiate: what {self.name} returns ({target.dtype.name}) "
                 f"does not depend on its sources in a differentiable way"

@@ -66,12 +66,14 @@ class EagerTensor(Value):
                 known = tuple([a.dtype for a in arrays]) in op.accepted
         except AttributeError:
             # not all of them are eager
-            return super()._enter(op, inputs, params)
+            if not _EAGER_OR_PLAIN.issuperset(map(type, inputs)):
+                return super()._enter(op, inputs, params)
+            arrays, known = _arrays(inputs), False
         return _applied(op, inputs, arrays, params, known)
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         inputs = _operands(op, inputs)
-        return _applied(op, inputs, [x._array if type(x) is EagerTensor else x for x in inputs], params, False)
+        return _applied(op, inputs, _arrays(inputs), params, False)
 
     # ---- what users see ----------------------------------------------------------------------------------------------
 
@@ -170,6 +172,15 @@ class EagerTensor(Value):
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array)}>"
 
 
+_EAGER_OR_PLAIN = frozenset({EagerTensor, np.ndarray, tuple})
+"""Types of operands that are what kernels take, or hold it."""
+
+
+def _arrays(inputs: tuple[Any, ...]) -> list[Any]:
+    """What kernels take."""
+    return [x._array if type(x) is EagerTensor else x for x in inputs]
+
+
 def array_text(array: Any) -> str:
     """An array as the ``repr`` of tensors and variables shows it."""
     return _on_its_own(repr(array) if array.ndim else str(array))
@@ -240,8 +251,6 @@ def abstract_operand(x: Any) -> Aval:
 
 def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands with Python numbers given the dtype of the first tensor among them; other raw data stay raw."""
-    if True not in [isinstance(x, (int, float, complex)) for x in inputs]:
-        return inputs
     dtype = next(x._array.dtype for x in inputs if type(x) is EagerTensor)
     return tuple(as_array(x, BY_NUMPY[dtype], op.name) if isinstance(x, (int, float, complex)) else x for x in inputs)
 

@@ -22,7 +22,7 @@ from engine.replay import replayed
 from engine.reverse import reverse
 from engine.tape import Tape, active
 from engine.unconnected import UnconnectedGradients, as_policy
-from engine.value import Value, as_array, dtype_of, shape_of
+from engine.value import Value, address, as_array, dtype_of, shape_of
 from engine.variable import Variable, tracked_value
 
 
@@ -178,8 +178,8 @@ class GradientTape(TapeDerivatives):
         walk = reverse if active.tapes else replayed
         tracked = self._tape.tracked
         wanted = [tracked_value(x) for x in sources]
-        found = iter(walk(self._tape.nodes, seeds, [w for w in wanted if id(w) in tracked], sparse=sparse))
-        return [next(found) if id(w) in tracked else None for w in wanted]
+        found = iter(walk(self._tape.nodes, seeds, [w for w in wanted if address(w) in tracked], sparse=sparse))
+        return [next(found) if address(w) in tracked else None for w in wanted]
 
     def _finish(self) -> None:
         """Let go of the recording, unless the tape is persistent."""

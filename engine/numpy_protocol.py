@@ -33,7 +33,7 @@ from engine.ops import arithmetic, compare, complexes, einsum, explog, linalg, n
 from engine.ops.shape import identity
 from engine.tape import active
 from engine.trace import Symbol
-from engine.value import Value
+from engine.value import Value, address
 from engine.variable import Variable, tracked_value
 
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ def _all_eager(arguments: Any) -> bool:
 def _is_tracked(x: Value) -> bool:
     if not x.dtype.is_differentiable:
         return False
-    key, watchable = id(tracked_value(x)), isinstance(x, Variable) and x.trainable
+    key, watchable = address(tracked_value(x)), isinstance(x, Variable) and x.trainable
     return any(key in tape.tracked or (watchable and tape.watch_accessed_variables) for tape in active.tapes)
 
 

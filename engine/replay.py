@@ -25,7 +25,7 @@ from engine.program.lower import needed_nodes
 from engine.reverse import reverse
 from engine.tape import Recording, logged, paused
 from engine.trace import Trace, placeholder
-from engine.value import as_array, aval_of
+from engine.value import address, as_array, aval_of
 from engine.variable import Variable
 
 COMPILE_AFTER = 2
@@ -100,7 +100,7 @@ class Structure:
     values : list of Value
         By number.
     slots : dict
-        ``id(value) -> number``.
+        ``address(value) -> number``.
 
     Raises
     ------
@@ -118,25 +118,29 @@ class Structure:
         for op, inputs, params, result in logged(nodes):
             parts.append(op)
             for x in inputs:
-                slot = slots.get(id(x))
+                slot = slots.get(address(x))
                 if slot is None:
-                    slot = slots[id(x)] = len(values)
+                    slot = slots[address(x)] = len(values)
                     values.append(x)
                     parts += _leaf(x)
                 parts.append(slot)
             if params:
                 for name, param in params.items():
                     parts += (name, distinct(param))
-            for out in result if op.multi else (result,):
-                slots[id(out)] = len(values)
-                values.append(out)
-                parts.append(out._array.shape)
+            if op.multi:
+                slots.update(zip(map(address, result), itertools.count(len(values)), strict=False))
+                values += result
+                parts += [out._array.shape for out in result]
+            else:
+                slots[address(result)] = len(values)
+                values.append(result)
+                parts.append(result._array.shape)
         self.slots, self.values = slots, values
         self.key = tuple(parts)
 
     def beside(self, values: Sequence[Any]) -> Structure:
         """This structure, with further numbers for those of `values` that the recording does not hold."""
-        further = {id(x): x for x in values if id(x) not in self.slots}
+        further = {address(x): x for x in values if address(x) not in self.slots}
         if not further:
             return self
         other = copy(self)
@@ -177,8 +181,8 @@ def replayed(
     try:
         structure = structure_of(nodes)
         slots = structure.slots
-        targets = tuple([(slots[id(t)], *_leaf(s)) for t, s in seeds])
-        key = (structure.key, targets, tuple([slots.get(id(s)) for s in sources]), sparse)
+        targets = tuple([(slots[address(t)], *_leaf(s)) for t, s in seeds])
+        key = (structure.key, targets, tuple([slots.get(address(s)) for s in sources]), sparse)
         replay = _compiled.get(key)
     except (AttributeError, TypeError, KeyError):
         replay = key = None

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from engine.op import Node, Op
+from engine.value import address
 
 
 class _Active(threading.local):
@@ -101,7 +102,7 @@ class Tape:
     ----------
     nodes : Recording
     tracked : dict
-        ``id(value) -> value`` for every watched or computed value (keeps them alive).
+        ``address(value) -> value`` for every watched or computed value (keeps them alive).
     watch_accessed_variables : bool
         Whether a trainable variable is watched when it is read.
     variables : dict
@@ -118,7 +119,7 @@ class Tape:
 
     def watch(self, value: Any) -> None:
         """Track `value` from here on."""
-        self.tracked[id(value)] = value
+        self.tracked[address(value)] = value
 
     def forget(self) -> None:
         """Let go of what was recorded. Which variables were watched is still known."""
@@ -153,25 +154,25 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
     for tape in active.tapes:
         tracked = tape.tracked
         for x in inputs:
-            if id(x) in tracked:
+            if address(x) in tracked:
                 tape.nodes.log += (op, inputs, params or _NOTHING, out)
                 if op.multi:
-                    tracked.update([(id(part), part) for part in out])
+                    tracked.update([(address(part), part) for part in out])
                 else:
-                    tracked[id(out)] = out
+                    tracked[address(out)] = out
                 break
 
 
 def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> None:
     """Record that `variable` was read, watching it first where a tape watches accessed variables."""
     for tape in active.tapes:
-        key = id(inputs[0])
+        key = address(inputs[0])
         if key not in tape.tracked and tape.watch_accessed_variables and variable.trainable:
             tape.tracked[key] = inputs[0]
             tape.variables[id(variable)] = variable
-        if key in tape.tracked and id(out) not in tape.tracked:
+        if key in tape.tracked and address(out) not in tape.tracked:
             tape.nodes.log += (op, inputs, _NOTHING, out)
-            tape.tracked[id(out)] = out
+            tape.tracked[address(out)] = out
 
 
 @contextmanager

@@ -43,7 +43,7 @@ from engine.structural import reshape_to
 from engine.tape import Tape
 from engine.trace import Symbol
 from engine.unconnected import UnconnectedGradients, as_policy
-from engine.value import Value, dtype_of, known_shape
+from engine.value import Value, address, dtype_of, known_shape
 from engine.variable import tracked_value
 
 
@@ -356,7 +356,7 @@ class TapeDerivatives:
 
     def _usable(self, x: Any) -> bool:
         """Whether something can be differentiated, or with respect to it."""
-        return dtype_of(x).is_differentiable and id(x) in self._tape.tracked
+        return dtype_of(x).is_differentiable and address(x) in self._tape.tracked
 
     def _compiled(
         self, targets: Sequence[Any], sources: Sequence[Any], options: Options, make: Callable[..., Compiled]

@@ -22,6 +22,7 @@ from engine.op import Node
 from engine.replay import Structure, array_of, structure_of
 from engine.tape import active
 from engine.trace import Symbol
+from engine.value import address
 from engine.variable import Variable
 
 _VARIANTS = 4
@@ -71,7 +72,7 @@ def compiled_for(
     """
     try:
         structure = structure_of(nodes).beside([*targets, *sources])
-        ends = [tuple([structure.slots[id(x)] for x in side]) for side in (targets, sources)]
+        ends = [tuple([structure.slots[address(x)] for x in side]) for side in (targets, sources)]
         key = structure.key, *ends, options, make, fingerprint(sparsity)
     except (AttributeError, TypeError):
         # something in it must be asked anew each time
@@ -121,7 +122,7 @@ def _has_array(x: Any) -> bool:
 
 def _kept(what: Compiled, path: Path, structure: Structure) -> Kept:
     """The compiled plan with the path's numbers turned into those of the recording."""
-    number: Callable[[int], int] = lambda slot: structure.slots[id(path.values[slot])]  # noqa: E731
+    number: Callable[[int], int] = lambda slot: structure.slots[address(path.values[slot])]  # noqa: E731
     used = {number(slot): array for slot, array in what.used.items()}
     return Kept(what, [number(slot) for slot in what.arguments], used)
 
