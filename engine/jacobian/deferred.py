@@ -41,6 +41,9 @@ def is_known(path: Path) -> bool:
 class LateSparseJacobian(SparseJacobian):
     """A `SparseJacobian` whose pattern is known when it is fetched: `indices`, `indptr` and `shape` are values too."""
 
+    def __init__(self, values: Any, indices: Any, indptr: Any, shape: Any, format: str) -> None:
+        self.values, self.indices, self.indptr, self.shape, self.format = values, indices, indptr, shape, format
+
     @property
     def nnz(self) -> int:
         """Number of entries, which is not known yet."""

@@ -10,10 +10,13 @@ Worked out once, when the plan is made. A block is one of
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from engine.jacobian.ends import Part
 from engine.jacobian.path import Path
@@ -62,6 +65,8 @@ class Scattered:
         Where the number of each entry stands in the joined results.
     indices, indptr : array of int
         Columns and row pointers, as in `scipy.sparse.csr_array`.
+    shape : tuple of int
+        Of the block.
     more : (array of int, array of int), or None
         Where further numbers stand that are to be added, and to which entry each.
     """
@@ -70,12 +75,24 @@ class Scattered:
     positions: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
+    shape: tuple[int, int]
     more: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def nnz(self) -> int:
         """Number of entries."""
         return len(self.indices)
+
+    @functools.cached_property
+    def _like(self) -> sparse.csr_array:
+        """A matrix of this structure, which SciPy has checked."""
+        return sparse.csr_array((self.indices, self.indices, self.indptr), shape=self.shape)
+
+    def matrix(self, values: np.ndarray) -> sparse.csr_array:
+        """The block with these entries. The caller may change it: `eliminate_zeros` moves indices, say."""
+        found = copy.copy(self._like)
+        found.data, found.indices, found.indptr = values, self.indices.copy(), self.indptr.copy()
+        return found
 
     def reordered(self, order: np.ndarray) -> Scattered:
         """The block with its entries picked in another order, each as often as it is named."""
@@ -310,4 +327,4 @@ def _in_csr_order(
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
     flat -= np.multiply(rows, shape[1], out=rows)
     kind = np.int32 if max(shape[1], len(flat)) < 2**31 else np.int64
-    return Scattered(tuple(results), position, flat.astype(kind), indptr.astype(kind), more)
+    return Scattered(tuple(results), position, flat.astype(kind), indptr.astype(kind), shape, more)

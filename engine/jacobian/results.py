@@ -27,21 +27,23 @@ class SparseJacobian(Composite):
     ----------
     values : value, shape (nnz,)
         The entries, row by row. They are ordinary values: they can be fetched, fed on, and differentiated.
+    block : Scattered
+        Where they belong.
+    format : "csr", "csc" or "coo"
+
+    Attributes
+    ----------
     indices, indptr : array of int
         As in `scipy.sparse.csr_array`.
     shape : tuple of int
         Number of elements of the target and of the source.
-    format : "csr", "csc" or "coo"
     """
 
     __array_ufunc__ = None
 
-    def __init__(self, values: Any, indices: Any, indptr: Any, shape: tuple[int, int], format: str) -> None:
-        self.values = values
-        self.indices = indices
-        self.indptr = indptr
-        self.shape = shape
-        self.format = format
+    def __init__(self, values: Any, block: Scattered, format: str) -> None:
+        self.values, self.block, self.format = values, block, format
+        self.indices, self.indptr, self.shape = block.indices, block.indptr, block.shape
 
     @property
     def nnz(self) -> int:
@@ -61,8 +63,7 @@ class SparseJacobian(Composite):
 
     def rebuilt(self, components: Sequence[Any]) -> Any:
         """The `scipy.sparse` array with these values."""
-        matrix = sparse.csr_array((components[0], self.indices, self.indptr), shape=self.shape)
-        return matrix.asformat(self.format)
+        return self.block.matrix(components[0]).asformat(self.format)
 
     def __matmul__(self, other: Any) -> Any:
         raise TypeError(f"{self!r} has no products yet: multiply what a session returns for it, or use jvp and vjp")
@@ -75,11 +76,9 @@ def sparse_block(block: Any, values: Any, shape: tuple[int, int], format: str, d
     """A block of a plan for sparse results, with its values; one that is zero has none."""
     if block is None:
         nothing = np.zeros(0, np.int32)
-        return SparseJacobian(
-            np.zeros(0, dtype) if values is None else values, nothing, np.zeros(shape[0] + 1, np.int32), shape, format
-        )
+        block = Scattered((), nothing, nothing, np.zeros(shape[0] + 1, np.int32), shape)
     assert isinstance(block, Scattered)
-    return SparseJacobian(values, block.indices, block.indptr, shape, format)
+    return SparseJacobian(np.zeros(0, dtype) if values is None else values, block, format)
 
 
 def options_for(name: str, mode: Any, format: Any, max_bytes: Any, symmetric: bool = False) -> Options:

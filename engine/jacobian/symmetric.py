@@ -58,7 +58,8 @@ def _transposed(block: Block, shape: tuple[int, int]) -> object:
     entries = sparse.csr_array((np.arange(block.nnz), block.indices, block.indptr), shape=shape)
     turned = sparse.csr_array(entries.T.tocsr())
     turned.sort_indices()
-    return dataclasses.replace(block.reordered(turned.data), indices=turned.indices, indptr=turned.indptr)
+    moved = block.reordered(turned.data)
+    return dataclasses.replace(moved, indices=turned.indices, indptr=turned.indptr, shape=shape[::-1])
 
 
 def _rows(block: Scattered) -> np.ndarray:

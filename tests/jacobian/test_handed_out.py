@@ -43,6 +43,28 @@ def test_sparse_formats(run: Any, format: str) -> None:
     assert zero.nnz == 0 and zero.shape == (6, 6) and zero.format == format
 
 
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_what_callers_do_to_a_sparse_matrix_is_their_business(format: str) -> None:
+    """The next one has the structure that was planned: `eliminate_zeros` writes over a matrix's indices."""
+    full, sparser = np.arange(1.0, 7.0), np.array([1.0, 0.0, 2.0, 0.0, 0.0, 3.0])
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        u = graph_api.placeholder(graph_api.float64, [6])
+        found = graph_api.jacobian(neighbours(graph_api, u), u, format=format)
+        plan = on_tape(neighbours, full, method="jacobian_plan", format=format)
+        ways = [
+            lambda x: session.run(found, {u: x}),
+            lambda x: on_tape(neighbours, x, format=format)[0],
+            plan,
+        ]
+        for jacobian in ways:
+            expected = jacobian(full).toarray()
+            changed = jacobian(sparser)
+            assert changed.nnz == 10
+            changed.eliminate_zeros()
+            changed.data[:] = 7.0
+            np.testing.assert_array_equal(jacobian(full).toarray(), expected)
+
+
 def test_the_values_of_a_sparse_jacobian_are_tensors() -> None:
     (x,) = points((6,))
     with graph_api.Graph().as_default(), graph_api.Session() as session:
