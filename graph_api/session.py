@@ -31,7 +31,7 @@ from engine.value import Value, as_array
 from engine.variable import Variable, read_variable, variable_handle, variable_is_initialized
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
-from graph_api.sharing import Shared, owned, owners_of
+from graph_api.sharing import Shared, owners_of
 from graph_api.tensor import Operation, Tensor
 
 
@@ -161,7 +161,7 @@ class Session:
         arguments = [*values, *[self._state[id(h)] for h in executable.reads]]
         results = executable.program(*arguments)
         shared = Shared(arguments, executable.owners)
-        fetched = [owned(value, shared) for value in results[: executable.fetched]]
+        fetched = [shared.owned(value) for value in results[: executable.fetched]]
         if executable.assigned:
             self._assign(executable.assigned, results[executable.fetched :], shared)
         if executable.fetched == len(elements):
@@ -176,20 +176,20 @@ class Session:
         for assignment in assigned:
             key = id(assignment.handle)
             if assignment.in_part:
-                part = [owned(next(left), shared), owned(next(left), shared)]
+                part = [shared.owned(next(left)), shared.owned(next(left))]
                 check_entries(f"assign to entries of {assignment.handle.op.name!r}", self._state[key], *part)
                 parts.append((key, part))
             else:
                 whole.append((key, _fitting(assignment.handle, next(left))))
-        values = [owned(value, shared) for _, value in whole]
+        values = [shared.owned(value) for _, value in whole]
         self._state.update(zip([key for key, _ in whole], values, strict=True))
         for key, part in parts:
             write_entries(self._state[key], *part)
 
     def _fits(self, executable: Executable) -> bool:
         """Whether the variables still have the shapes that the program was compiled for."""
-        if len(executable.state_avals) != len(executable.reads):
-            return False
+        if not executable.reads:
+            return True
         return all(
             self._state[id(h)].shape == aval.shape
             for h, aval in zip(executable.reads, executable.state_avals, strict=True)

@@ -10,20 +10,15 @@ import numpy as np
 from engine.arena import is_whole
 
 
-def owned(value: Any, shared: Shared) -> Any:
-    """An array that shares no memory with arguments, constants, or what was handed out before."""
-    if not isinstance(value, np.ndarray):
-        return value
-    if value.ndim == 0:
-        return value[()]
-    if shared.has(value):
-        return value.copy()
-    shared.handed_out(value)
-    return value
-
-
 class Shared:
-    """Which arrays somebody else has: what was lent to a program, and what has been handed out."""
+    """Which memory somebody else has: what was lent to a program, and what has been handed out.
+
+    Parameters
+    ----------
+    lent : sequence of array
+    constants : set of int
+        Who owns the memory of a program's constants (`owners_of`).
+    """
 
     __slots__ = ("_constants", "_owners")
 
@@ -31,16 +26,23 @@ class Shared:
         self._constants = constants
         self._owners = owners_of(lent)
 
-    def has(self, array: np.ndarray) -> bool:
-        """Whether an array shares memory with one of them, or is a view of a part of an array."""
-        if not is_whole(array) and array.nbytes != _whole(array).nbytes:
-            return True
-        owner = _owner(array)
-        return owner in self._owners or owner in self._constants
+    def owned(self, value: Any) -> Any:
+        """An array that shares no memory with these, and is no view of a part of an array; nobody else gets it."""
+        if not isinstance(value, np.ndarray):
+            return value
+        if value.ndim == 0:
+            return value[()]
+        whole = _whole(value)
+        owner = _owner(whole)
+        if value.nbytes != whole.nbytes or owner in self._owners or owner in self._constants:
+            return value.copy()
+        self._owners.add(owner)
+        return value
 
-    def handed_out(self, array: np.ndarray) -> None:
-        """Note that somebody has this array from now on."""
-        self._owners.add(_owner(array))
+
+def owners_of(arrays: Iterable[Any]) -> set[int]:
+    """The identities of what owns the memory of the arrays among these."""
+    return {_owner(_whole(a)) for a in arrays if isinstance(a, np.ndarray)}
 
 
 def _whole(array: np.ndarray) -> np.ndarray:
@@ -50,12 +52,6 @@ def _whole(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _owner(array: np.ndarray) -> int:
-    """The identity of what owns an array's memory: an array, or what it was made from."""
-    whole = _whole(array)
+def _owner(whole: np.ndarray) -> int:
+    """The identity of what owns an array's memory: the array, or what it was made from."""
     return id(whole if is_whole(whole) else whole.base)
-
-
-def owners_of(arrays: Iterable[Any]) -> set[int]:
-    """The identities of what owns the memory of the arrays among these."""
-    return {_owner(a) for a in arrays if isinstance(a, np.ndarray)}
