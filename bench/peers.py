@@ -14,7 +14,7 @@ import pytest
 def tensorflow() -> Any:
     """TensorFlow, or skip the test."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if importlib.util.find_spec("torch"):
+    if "tensorflow" not in sys.modules and importlib.util.find_spec("torch"):
         # imported after TensorFlow, parts of some builds of PyTorch crash
         importlib.import_module("torch._dynamo")
     found = _import("tensorflow")
