@@ -64,9 +64,10 @@ def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:
     out = node.outputs if op.multi else node.outputs[0]
     if type(op.jvp) is PushedTogether:
         return op.jvp.rule(given, out, *node.inputs, **node.params)
+    rules = op.jvp if op.alike is None or node.inputs[0] is not node.inputs[1] else (op.alike[1], None)
     total: list[Any] = [None] * len(node.outputs)
     for i, t in enumerate(given):
-        if t is None or (rule := op.jvp[i]) is None:
+        if t is None or (rule := rules[i]) is None:
             continue
         result = rule(t, out, *node.inputs, **node.params)
         for k, part in enumerate(result if op.multi else (result,)):

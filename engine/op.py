@@ -70,6 +70,8 @@ class Op:
     rows : callable, optional
         ``rows(ct, *inputs, **params) -> (values, indices) or None``: the cotangent of operand 0 as rows of it, if
         it is one (`engine.indexed_slices`). Indices may have any rank; the values' first dimensions are theirs.
+    alike : (callable, callable), optional
+        Rules as in `vjp` and `jvp`, for an op of two operands that are the same value, with what both contribute.
     simplify : callable, optional
         ``simplify(avals, params) -> int or None``: index of an operand that the result equals up to its shape, once
         shapes are known.
@@ -98,6 +100,7 @@ class Op:
     from_avals: bool = False
     sparsity: Callable[..., Any] | None = None
     rows: Callable[..., Any] | None = None
+    alike: tuple[Rule, Rule] | None = None
     simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
     specialize: Callable[..., Any] | None = None
     expand: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None

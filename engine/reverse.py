@@ -70,7 +70,7 @@ def reverse(
         if ct is None:
             continue
         op, inputs, outputs = node.op, node.inputs, node.outputs
-        rules = op.vjp
+        rules = op.vjp if op.alike is None or inputs[0] is not inputs[1] else (op.alike[0], None)
         assert rules is not None
         operands = [x._array if type(x) is EagerTensor else x for x in inputs] if raw else inputs
         if op.multi:

@@ -19,6 +19,7 @@ from engine.kinds import elementwise_abstract, elementwise_rule, general
 from engine.op import Op
 from engine.ops.arithmetic import add, floor, multiply, sign
 from engine.ops.compare import cast
+from engine.ops.shape import identity
 from engine.ops.trig import cos, sin
 from engine.reverse import reverse
 from engine.tape import Tape, active, paused
@@ -256,6 +257,40 @@ def test_a_wrong_rule_is_named(wrong: Any, got: str) -> None:
         derivatives(identity_with(wrong, right), F64)
     with pytest.raises(RuleError, match=rf"jvp rule of odd_identity returned {got}, but the output is float64\(2,\)"):
         derivatives(identity_with(right, wrong), F64)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_a_value_times_itself(dtype: str) -> None:
+    """Both factors' derivatives in one product: what two copies give, in all ways and orders."""
+    rng = np.random.default_rng(0)
+    x, ct = (
+        (rng.normal(size=4) + (1j * rng.normal(size=4) if dtype == "complex128" else 0)).astype(dtype) for _ in "12"
+    )
+
+    def derivatives(other: Any) -> list[Any]:
+        value, tape = EagerTensor(x), Tape()
+        tape.watch(value)
+        tape.start()
+        y = multiply(value, other(value))
+        (gradient,) = reverse(list(tape.nodes), [(y, EagerTensor(ct))], [value])
+        tape.stop()
+        (pushed,) = forward(tape.nodes, [(value, EagerTensor(ct))], [y])
+        (second,) = reverse(tape.nodes, [(gradient, EagerTensor(ct))], [value])
+        return [np.asarray(d) for d in (gradient, pushed, second)]
+
+    for once, twice in zip(derivatives(lambda v: v), derivatives(identity), strict=True):
+        np.testing.assert_allclose(once, twice, rtol=1e-6)
+
+
+def test_two_values_of_one_array_are_two() -> None:
+    shared = np.array([2.0, 3.0])
+    a, b = EagerTensor(shared), EagerTensor(shared)
+    tape = Tape()
+    tape.watch(a)
+    tape.start()
+    y = multiply(a, b)
+    tape.stop()
+    assert slope(y, a, tape).tolist() == [2.0, 3.0]
 
 
 # ---- long programs ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,23 @@ from engine.kinds import elementwise, nondifferentiable
 from engine.operands import operands
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
 from engine.ops.creation import ones_like, zeros_like
+from engine.structural import conj, scale
 from engine.value import Value, dtype_of
 
 add = elementwise("add", np.add, (1, 1), type="AddV2", accepts=NUMERIC, doc="``x + y``.")
 subtract = elementwise("subtract", np.subtract, (1, -1), type="Sub", accepts=NUMERIC, doc="``x - y``.")
 negative = elementwise("negative", np.negative, (-1,), type="Neg", accepts=NUMERIC, doc="``-x``.")
-multiply = elementwise(
-    "multiply",
-    np.multiply,
-    (lambda out, x, y: y, lambda out, x, y: x),
-    type="Mul",
-    accepts=NUMERIC,
-    doc="``x * y``.",
+multiply = replace(
+    elementwise(
+        "multiply",
+        np.multiply,
+        (lambda out, x, y: y, lambda out, x, y: x),
+        type="Mul",
+        accepts=NUMERIC,
+        doc="``x * y``.",
+    ),
+    # of x * x: twice the cotangent is exact, and costs nothing where it is one number for all elements
+    alike=(lambda ct, out, x, _: scale(ct + ct, conj(x)), lambda t, out, x, _: scale(t + t, x)),
 )
 divide = elementwise(
     "divide",
