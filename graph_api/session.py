@@ -26,12 +26,12 @@ from engine.ops.scatter import check_entries, write_entries
 from engine.program import Program, lower
 from engine.program.assignments import Assignment
 from engine.program.lower import needed_nodes
+from engine.sharing import Shared, owners_of
 from engine.trace import placeholder
 from engine.value import Value, as_array
 from engine.variable import Variable, read_variable, variable_handle, variable_is_initialized
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
-from graph_api.sharing import Shared, owners_of
 from graph_api.tensor import Operation, Tensor
 
 

@@ -25,6 +25,7 @@ ORDER = (
     "engine.errors",
     "engine.dtypes",
     "engine.arena",
+    "engine.sharing",
     "engine.sums",
     "engine.initializers",
     "engine.aval",

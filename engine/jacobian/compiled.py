@@ -17,6 +17,7 @@ from engine.jacobian.plan import Options, Plan, plan_for
 from engine.op import Node
 from engine.program import Program, lower
 from engine.program.lower import needed_nodes
+from engine.sharing import own_results
 from engine.tape import paused
 from engine.trace import Trace, placeholder
 from engine.value import aval_of
@@ -48,8 +49,14 @@ class Compiled:
     used: dict[int, np.ndarray] = field(default_factory=dict)
 
     def __call__(self, values: Sequence[Any], *further: Any) -> list[list[Any]]:
-        """The blocks as arrays, from arrays of the arguments, and of what else the program takes."""
-        out = self.program(*values, *further)
+        """The blocks as arrays, from arrays of the arguments, and of what else the program takes.
+
+        The entries of sparse matrices are the caller's, who may change them in place.
+        """
+        if self.plan.options.values_only:
+            out: Sequence[Any] = own_results(self.program, (*values, *further), self.program.constants.values())
+        else:
+            out = self.program(*values, *further)
         return [[None if k is None else out[k] for k in row] for row in self.results]
 
 

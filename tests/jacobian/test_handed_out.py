@@ -65,6 +65,38 @@ def test_what_callers_do_to_a_sparse_matrix_is_their_business(format: str) -> No
             np.testing.assert_array_equal(jacobian(full).toarray(), expected)
 
 
+@pytest.mark.parametrize("run", [on_tape, in_graph])
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+@pytest.mark.parametrize(
+    "function",
+    [lambda tf, x, c: c * x, lambda tf, x, c: x * 2.0, lambda tf, x, c: x[::-1], lambda tf, x, c: x * x + c],
+    ids=["a tensor", "a constant", "ones", "computed"],
+)
+def test_who_changes_a_sparse_jacobian_changes_nothing_else(function: Any, format: str, run: Any) -> None:
+    c = np.array([5.0, 6.0, 7.0])
+    other = tape_api.constant(c) if run is on_tape else c
+
+    def taken() -> Any:
+        return run(lambda tf, x: function(tf, x, other), np.arange(3.0), format=format)[0]
+
+    before, changed = taken().toarray(), taken()
+    changed.data[:] = 0.0
+    changed.eliminate_zeros()
+    np.testing.assert_array_equal(taken().toarray(), before)
+    np.testing.assert_array_equal(other, [5.0, 6.0, 7.0])
+
+
+def test_who_changes_what_a_plan_gives_changes_nothing_else() -> None:
+    x = tape_api.constant([1.0, 2.0])
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = x * 3.0
+    plan = tape.jacobian_plan(y, x)
+    before = plan(np.ones(2, np.float32)).copy()
+    plan(np.ones(2, np.float32))[:] = 0.0
+    np.testing.assert_array_equal(plan(np.ones(2, np.float32)), before)
+
+
 def test_the_values_of_a_sparse_jacobian_are_tensors() -> None:
     (x,) = points((6,))
     with graph_api.Graph().as_default(), graph_api.Session() as session:

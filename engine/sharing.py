@@ -1,8 +1,8 @@
-"""Whose memory an array is in: what a session hands out is the caller's alone."""
+"""Whose memory an array is in: what sessions and plans hand out is the caller's alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,12 @@ class Shared:
             return value.copy()
         self._owners.add(owner)
         return value
+
+
+def own_results(program: Callable[..., Any], lent: Sequence[Any], constants: Iterable[Any]) -> list[Any]:
+    """What a program makes of the arrays lent to it, in memory that is neither theirs nor that of its constants."""
+    shared = Shared([*lent, *constants], set())
+    return [shared.owned(value) for value in program(*lent)]
 
 
 def owners_of(arrays: Iterable[Any]) -> set[int]:
