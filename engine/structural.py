@@ -193,12 +193,19 @@ def reshape_like(x: Any, ref: Any, **lead: int) -> Any:
 # ---- scale: a cotangent times a partial derivative -------------------------------------------------------------------
 
 
+_FEW = 1 << 13
+"""Elements up to which a product is the quickest reduction."""
+
+
 def has_nan(x: Any) -> bool:
     """Whether there is a NaN in an array that is not empty. A complex one may give a false alarm."""
     flat = x if x.ndim == 1 else x.ravel("K")
     if x.dtype.kind == "c":
         return not cmath.isfinite(flat.dot(flat))
-    # the quickest reduction that no NaN gets lost in, and BLAS would start threads for it
+    if flat.size <= _FEW and x.dtype.itemsize > 2:
+        # squares are not negative: their sum is NaN only if one of them is
+        return math.isnan(flat.dot(flat))
+    # the quickest reduction that no NaN gets lost in; for a product BLAS would start threads
     largest = np.maximum.reduce(flat)
     return bool(largest != largest)
 
