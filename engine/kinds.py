@@ -169,7 +169,8 @@ def elementwise(
     ``sin = elementwise("sin", np.sin, partials=(lambda out, x: cos(x),))`` is a whole definition.
     """
     names = tuple(args[: len(partials)])
-    return Op(
+    jvp = tuple(None if p is None else _partial_jvp(p) for p in partials)
+    op = Op(
         name=name,
         type=type or camel(name),
         module=_caller(),
@@ -177,12 +178,22 @@ def elementwise(
         kernel=kernel,
         abstract=elementwise_abstract(name, names, accepts, None),
         vjp=tuple(None if p is None else _partial_vjp(i, p) for i, p in enumerate(partials)),
-        jvp=tuple(None if p is None else _partial_jvp(p) for p in partials),
+        # the tangent of a sum or a difference is that of the tangents
+        jvp=PushedTogether(lambda *args: _pushed(op, jvp, *args)) if set(partials) <= {1, -1} else jvp,
         batch=elementwise_rule,
         kind="elementwise",
         sparsity=ELEMENTWISE,
         doc=doc,
     )
+    return op
+
+
+def _pushed(op: Op, rules: Sequence[Any], tangents: Sequence[Any], out: Any, *inputs: Any) -> list[Any]:
+    """The tangent of an op that is linear in all its operands together."""
+    if all(t is not None for t in tangents):
+        return [op(*tangents)]
+    (found,) = [rule(t, out, *inputs) for t, rule in zip(tangents, rules, strict=True) if t is not None]
+    return [found]
 
 
 def _partial_vjp(i: int, partial: Callable[..., Any] | float) -> Rule:
