@@ -34,7 +34,10 @@ class Shared:
             return value[()]
         whole = _whole(value)
         owner = _owner(whole)
-        if value.nbytes != whole.nbytes or owner in self._owners or owner in self._constants:
+        # as large as the whole and yet no view of it: one number, shown several times
+        if value.nbytes != whole.nbytes or not value.flags.writeable:
+            return value.copy()
+        if owner in self._owners or owner in self._constants:
             return value.copy()
         self._owners.add(owner)
         return value

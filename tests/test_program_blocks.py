@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.dtypes import float32, float64
 from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
-from engine.ops.compare import where
+from engine.ops.compare import cast, where
 from engine.ops.joining import concat
 from engine.ops.scan import cumsum
 from engine.program import blocks
 from engine.structural import scale
+from engine.value import dtype_of
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names, numbers
 from tests.test_program_passes import ALWAYS
@@ -51,6 +53,40 @@ def test_blocks_change_no_bit(dtype: str, bytes_: int, monkeypatch: pytest.Monke
         for pair in ((other, y), (y, other), (other, other)):
             assert_same_bits(program(*pair), plain(*pair))
             assert [o.flags.c_contiguous for o in program(*pair)] == [o.flags.c_contiguous for o in plain(*pair)]
+
+
+def some_chain(rng: np.random.Generator, x: Any, y: Any) -> list[Any]:
+    """Random ops on results made shortly before and long before, of three dtypes."""
+    values = [x, y]
+    for _ in range(14):
+        a, b = (values[-1 - min(int(rng.geometric(0.3)) - 1, len(values) - 1)] for _ in range(2))
+        b = cast(b, dtype_of(a))
+        makes = [
+            lambda a=a: trig.sin(a),
+            lambda a=a: cast(a, float32 if dtype_of(a) == float64 else float64),
+            lambda a=a, b=b: a * b,
+            lambda a=a, b=b: a - b,
+            lambda a=a, b=b: where(a > b, a, -b),
+        ]
+        values.append(makes[rng.integers(len(makes))]())
+    return [
+        values[-1],
+        values[int(rng.integers(2, len(values)))],
+        cast(values[-2], float64) + cast(values[-3], float64),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_memory_of_a_block_is_used_again_when_it_is_free(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("LARGE", 100), ("BLOCK_BYTES", 1 << 10), ("SHORT", 10)):
+        monkeypatch.setattr(blocks, name, value)
+    x, y = np.random.default_rng(seed).standard_normal((2, 41, 37))
+    given = [x, y.astype(np.float32)]
+    f = lambda x, y: some_chain(np.random.default_rng(seed), x, y)  # noqa: E731
+    program, plain = lowered(f, given), lowered(f, given, ALWAYS)
+    assert "blocks" in names(program)
+    for _ in range(2):
+        assert_same_bits(program(*given), plain(*given))
 
 
 def test_blocks_hold_few_elements_in_memory() -> None:

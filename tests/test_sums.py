@@ -51,9 +51,10 @@ def test_infinite_numbers_of_both_signs() -> None:
     assert np.isnan(add_over(x, 0)[5])
 
 
-def test_each_of_a_stack_is_added_up_in_the_same_order() -> None:
+@pytest.mark.parametrize("shape", [(33, 17), (30, 4), (5, 25), (60, 2)])
+def test_each_of_a_stack_is_added_up_in_the_same_order(shape: tuple[int, ...]) -> None:
     """Sweeps in chunks give the bits of one sweep."""
-    x = np.random.default_rng(0).normal(size=(64, 33, 17))
+    x = np.random.default_rng(0).normal(size=(64, *shape))
     whole = add_over(x, 1)
     for first, last in ((0, 2), (5, 9), (63, 64)):
         np.testing.assert_array_equal(add_over(x[first:last], 1), whole[first:last])

@@ -29,6 +29,7 @@ from engine.jacobian.plan import Options, Plan, plan_for
 from engine.kinds import PerOperand, general
 from engine.op import Op
 from engine.program import Program
+from engine.sharing import own_results
 from engine.tape import paused
 
 _PER_WORKER = 2
@@ -154,7 +155,10 @@ class Spread(Compiled):
             for future in futures:
                 future.cancel()
             raise
-        return self.program(*[values[i] for i in self.takes], *found)
+        # what a thread found may be a constant of its program
+        programs = self.program, *[sent.program for sent, _ in self.tasks]
+        held = [array for program in programs for array in program.constants.values()]
+        return tuple(own_results(self.program, [*[values[i] for i in self.takes], *found], held))
 
 
 @dataclass(frozen=True)

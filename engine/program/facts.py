@@ -98,7 +98,7 @@ def of_array(array: Any) -> Fact | None:
     if not array.size or array.dtype.kind not in "fc":
         return None
     first = array.flat[0]
-    if first == array.flat[-1] and (not any(array.strides) or (array == first).all()):
+    if first == array.flat[-1] and (not any(array.strides) or _is_everywhere(first, array)):
         return Fill(first.item())
     rows = math.isqrt(array.size)
     if first != 1 or rows * rows != array.size or array.ndim < 2:
@@ -106,6 +106,12 @@ def of_array(array: Any) -> Fact | None:
     flat = array.reshape(-1)
     is_identity = flat[1] == 0 and np.count_nonzero(flat) == rows and (flat[:: rows + 1] == 1).all()
     return Identity(rows) if is_identity else None
+
+
+def _is_everywhere(number: Any, array: Any) -> bool:
+    """Whether all elements are the same number, to the bit: zeros have signs."""
+    parts = ((number.real, array.real), (number.imag, array.imag)) if array.dtype.kind == "c" else ((number, array),)
+    return all((part == x).all() and (np.signbit(part) == np.signbit(x)).all() for x, part in parts)
 
 
 _EXACT = {add, subtract, multiply, divide, negative, square, scale}
@@ -127,6 +133,8 @@ def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval)
         return None if isinstance(fact, (Repeated, Scaled)) else fact
     if op in _REPEATING and type(fact) is Fill:
         return _shared(fact, inputs[0].aval, out) if params.get("mean") else fact
+    if op in _EXACT and all(type(x.fact) is Fill for x in inputs):
+        return Fill(op.kernel(*[np.asarray(x.fact.value, x.dtype.numpy) for x in inputs], **params).item())
     if op is scale and isinstance(fact, (Identity, Diagonal)) and out.size == fact.rows**2 and _is_per_column(*inputs):
         row = reshape_to(inputs[1], shape=(fact.rows,))
         return Diagonal(scale(fact.values, row) if isinstance(fact, Diagonal) else row)
@@ -161,17 +169,7 @@ def _is_per_column(rows: Slot, x: Slot) -> bool:
 def rewritten(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
     """The result by simpler means, or None."""
     rule = _RULES.get(op)
-    found = rule(*inputs, **params) if rule is not None and any(x.fact for x in inputs) else None
-    return _filled(op, inputs, params) if found is None and op in _EXACT else found
-
-
-def _filled(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
-    """One number for all elements, where all that they are computed from is one number for all."""
-    out = op.abstract(*[x.aval for x in inputs], **params)
-    alike = next((x for x in inputs if x.aval.shape == out.shape), None)
-    if alike is None or out.size == 1 or not all(type(x.fact) is Fill for x in inputs):
-        return None
-    return broadcast_like_op(op.kernel(*[np.asarray(x.fact.value, x.dtype.numpy) for x in inputs], **params), alike)
+    return rule(*inputs, **params) if rule is not None and any(x.fact for x in inputs) else None
 
 
 def _product(x: Slot, y: Slot) -> Any:
@@ -181,7 +179,9 @@ def _product(x: Slot, y: Slot) -> Any:
             if one.fact.value == 1:
                 return reshape_to(other, shape=out.shape)
             if one.aval.size != 1:
-                return multiply(np.asarray(one.fact.value, out.dtype.numpy), reshape_to(other, shape=out.shape))
+                number, rest = np.asarray(one.fact.value, out.dtype.numpy), reshape_to(other, shape=out.shape)
+                # complex products depend on the order
+                return multiply(number, rest) if one is x else multiply(rest, number)
     return None
 
 

@@ -192,6 +192,15 @@ def test_results_belong_to_the_caller() -> None:
         np.testing.assert_array_equal(sess.run(c), [5, 6])
 
 
+def test_one_number_shown_several_times_can_be_written_to() -> None:
+    x = tf.placeholder(tf.float32, [4])
+    y = tf.sin(x)
+    with tf.Session() as sess:
+        for found in sess.run([tf.broadcast_to(y[:1], [4]), tf.broadcast_to(y, [1, 4]), x[:1] + y], {x: np.ones(4)}):
+            found[..., 0] = 7.0
+            assert found.ravel().tolist().count(7.0) == 1
+
+
 def test_eval_and_run_shortcuts() -> None:
     v = tf.Variable(2.0)
     x = tf.placeholder(tf.float32)

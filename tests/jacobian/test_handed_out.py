@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,9 @@ def test_what_callers_do_to_a_sparse_matrix_is_their_business(format: str) -> No
             np.testing.assert_array_equal(jacobian(full).toarray(), expected)
 
 
+CONSTANT = np.arange(1.0, 7.0)
+
+
 @pytest.mark.parametrize("run", [on_tape, in_graph])
 @pytest.mark.parametrize("format", ["csr", "csc", "coo"])
 @pytest.mark.parametrize(
@@ -95,6 +99,39 @@ def test_who_changes_what_a_plan_gives_changes_nothing_else() -> None:
     before = plan(np.ones(2, np.float32)).copy()
     plan(np.ones(2, np.float32))[:] = 0.0
     np.testing.assert_array_equal(plan(np.ones(2, np.float32)), before)
+
+
+@pytest.mark.parametrize("format", ["csr", "dense"])
+@pytest.mark.parametrize(
+    "fn", [lambda tf, x: -x, lambda tf, x: CONSTANT * x, lambda tf, x: x * x / 2.0], ids=["ones", "a tensor", "source"]
+)
+def test_who_changes_what_a_thread_found_changes_nothing_else(fn: Any, format: str) -> None:
+    x = np.arange(2.0, 8.0)
+    with graph_api.Graph().as_default(), graph_api.Session() as session, ThreadPoolExecutor(1) as threads:
+        u = graph_api.placeholder(graph_api.float64, [6])
+        plan = on_tape(fn, x, method="jacobian_plan", format=format)
+        found = graph_api.jacobian(fn(graph_api, u), u, format=format, executor=threads)
+        ways = [lambda: session.run(found, {u: x}), lambda: plan(x, executor=threads)]
+        if format != "dense":
+            ways.append(lambda: on_tape(fn, x, format=format, executor=threads)[0])
+        for jacobian in ways:
+            before = as_matrix(jacobian()).copy()
+            for _ in range(2):
+                changed = jacobian()
+                (changed if format == "dense" else changed.data)[...] = 7.0
+            np.testing.assert_array_equal(as_matrix(jacobian()), before)
+    np.testing.assert_array_equal(x, np.arange(2.0, 8.0))
+    np.testing.assert_array_equal(CONSTANT, np.arange(1.0, 7.0))
+
+
+def as_matrix(found: Any) -> np.ndarray:
+    return found.toarray() if sparse.issparse(found) else found
+
+
+def test_blocks_of_a_sparse_jacobian_share_nothing() -> None:
+    x, y = points((6,), (6,))
+    one, other = on_tape(lambda tf, x, y: tf.sin(x + y), x, y, format="csr")
+    assert not np.shares_memory(one.data, other.data)
 
 
 def test_the_values_of_a_sparse_jacobian_are_tensors() -> None:

@@ -1,0 +1,227 @@
+"""What lowering knows of contents: what it leaves out, and that no bit changes."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.axes import repeat_leading
+from engine.ops import arithmetic, linalg, reduce, shape, trig
+from engine.ops.creation import identity_like, ones_like
+from engine.program.facts import Diagonal, Fill, Identity, of_array
+from engine.program.lower import FOLD_LIMIT, FOLD_TOTAL
+from engine.reverse import reverse
+from engine.structural import scale
+from tests.support import assert_same_bits
+from tests.test_program import lowered, names, numbers
+from tests.test_program_passes import ALWAYS, eye
+
+
+def test_what_is_special_about_constants() -> None:
+    assert of_array(np.ones((2, 3), np.float32)) == Fill(1.0)
+    assert of_array(np.broadcast_to(np.float64(3.0), (1000, 1000))) == Fill(3.0)
+    assert of_array(eye(6, 2, 3)) == of_array(eye(6)) == Identity(6)
+    # zeros have signs
+    assert of_array(np.array([0.0, -0.0, 0.0])) is None
+    assert of_array(np.array([1 + 0j, complex(1, -0.0), 1 + 0j])) is None
+    for ordinary in (numbers(2, 2), eye(4)[:, ::-1], 2 * eye(3), np.float32([1, 0, 0, 0, 1]), np.zeros((0, 2))):
+        assert of_array(ordinary) is None
+    assert of_array(np.eye(3, dtype=np.int32)) is None
+
+
+def test_one_complex_number_stays_on_its_side() -> None:
+    """NumPy's complex products depend on the order, in the last bit."""
+    x = np.random.default_rng(0).normal(size=2000).view(np.complex128)
+    many = np.full(1000, 0.3 - 0.7j)
+    f = lambda x: [arithmetic.multiply(many, x), arithmetic.multiply(x, many)]  # noqa: E731
+    program = lowered(f, [x])
+    assert program.report["facts"] == 2
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_one_number_for_all_lies_in_memory_as_it_would() -> None:
+    """Products and sums of it are made in the same order."""
+    x, like = np.random.default_rng(0).normal(size=(12, 20)), np.zeros((20, 20))
+
+    def f(x: Any, like: Any) -> Any:
+        same = arithmetic.multiply(ones_like(like), np.float64(0.1 / 20))
+        return [linalg.matmul(x, same, transpose_b=True), reduce.reduce_sum(same, [0])]
+
+    assert_same_bits(lowered(f, [x, like])(x, like), lowered(f, [x, like], ALWAYS)(x, like))
+
+
+def test_the_identity_is_not_made() -> None:
+    x, w = np.linspace(0, 1, 1000), np.ones((1000, 1000))
+    f = lambda x, w: linalg.matmul(identity_like(x, first=0, count=1000), w)  # noqa: E731
+    program = lowered(f, [x, w])
+    assert "matmul_op" not in names(program) and not any(c.size > 1 for c in program.constants.values())
+    assert_same_bits(program(x, w), [w])
+
+
+def test_folding_has_a_limit_in_all() -> None:
+    x = numbers(300)
+    program = lowered(lambda x: [identity_like(x, first=k, count=300) + x for k in range(70)], [x])
+    kept = [c.nbytes for c in program.constants.values()]
+    assert kept and sum(kept) <= FOLD_TOTAL * FOLD_LIMIT
+    assert_same_bits(program(x), [np.eye(300, 300, k, dtype=np.float32) + x for k in range(70)])
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_what_is_repeated_is_multiplied_once(position: int, transpose_b: bool) -> None:
+    x, w = numbers(4, 5), numbers(*((3, 5) if transpose_b else (5, 3)))
+    f = lambda x, w: linalg.matmul(repeat_leading(x, size=7, position=position), w, transpose_b=transpose_b)  # noqa: E731
+    program = lowered(f, [x, w])
+    assert names(program) == ["matmul_op", "repeat_leading"]
+    np.testing.assert_allclose(program(x, w)[0], lowered(f, [x, w], ALWAYS)(x, w)[0], rtol=1e-5)
+    assert (
+        "facts"
+        not in lowered(
+            lambda x, w: linalg.matmul(repeat_leading(x, size=5, position=2), w), [x, w.reshape(5, 3)]
+        ).report
+    )
+
+
+def of_each_row(x: Any, factors: Any, w: Any, transpose_b: bool = False) -> Any:
+    """The seeds of a batch, scaled by what each element of the batch makes of them, times a matrix."""
+    return linalg.matmul(scale(repeat_leading(x, size=12, position=1), factors), w, transpose_b=transpose_b)
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_what_scales_a_batch_multiplies_products(transpose_b: bool) -> None:
+    x, factors, w = numbers(4, 5), numbers(12, 5), numbers(*((3, 5) if transpose_b else (5, 3)))
+    f = lambda *xs: of_each_row(*xs, transpose_b=transpose_b)  # noqa: E731
+    program = lowered(f, [x, factors, w])
+    assert "scaled_product" in names(program) and "repeat_leading" not in names(program)
+    np.testing.assert_allclose(program(x, factors, w)[0], lowered(f, [x, factors, w], ALWAYS)(x, factors, w)[0], 1e-5)
+    assert_same_bits(pickle.loads(pickle.dumps(program))(x, factors, w), program(x, factors, w))
+
+
+def test_few_factors_are_multiplied_first() -> None:
+    assert "scaled_product" not in names(lowered(of_each_row, [numbers(4, 5), numbers(12, 5), numbers(5, 4)]))
+
+
+def test_an_infinite_factor_of_a_batch() -> None:
+    """It makes no NaN of a zero among the seeds, as ever; of a zero in the matrix it does, as ever."""
+    x, factors, w = numbers(4, 5), numbers(12, 5), numbers(5, 3)
+    x[1:3, 2] = 0
+    factors[3, 2] = np.inf
+    given = [x, factors, w]
+    expected = lowered(of_each_row, given, ALWAYS)(*given)[0]
+    assert np.isfinite(expected[1:3]).all() and not np.isfinite(expected[0, 3]).any()
+    np.testing.assert_allclose(lowered(of_each_row, given)(*given)[0], expected, rtol=1e-5)
+    w[2, 0] = 0
+    expected = lowered(of_each_row, given, ALWAYS)(*given)[0]
+    assert np.isnan(expected[0, 3, 0])
+    np.testing.assert_allclose(lowered(of_each_row, given)(*given)[0], expected, rtol=1e-5)
+
+
+def test_ones_cost_nothing() -> None:
+    x = numbers(3, 4)
+    f = lambda x: [arithmetic.multiply(ones_like(x), x), scale(x, ones_like(x)), scale(ones_like(x), trig.sin(x))]  # noqa: E731
+    program = lowered(f, [x])
+    assert names(program) == ["sin"] and program.report["facts"] >= 3
+    assert_same_bits(program(x), [x, x, np.sin(x)])
+    # a result that must be repeated is not the operand
+    assert names(lowered(lambda x: arithmetic.multiply(np.ones((2, 4), np.float32), x), [numbers(4)])) == ["multiply"]
+
+
+@pytest.mark.parametrize(("value", "scales"), [(3.0, 0), (-0.5, 0), (np.inf, 1), (0.0, 1), (np.nan, 2)])
+def test_one_number_need_not_be_repeated(value: float, scales: int) -> None:
+    """Where a zero may meet an infinity, somebody must look."""
+    x = numbers(3, 4)
+    x[0, :2] = np.inf, 0
+    many = np.full((3, 4), value, np.float32)
+    f = lambda x: [scale(many, x), scale(x, many), arithmetic.multiply(many, x)]  # noqa: E731
+    program = lowered(f, [x])
+    assert names(program).count("scale") == scales
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_what_is_computed_from_single_numbers_is_one() -> None:
+    x = np.zeros((600, 600))
+    f = lambda x: [-(ones_like(x) * 3.0 + ones_like(x)) / 7.0, trig.sin(x) + ones_like(x)]  # noqa: E731
+    program = lowered(f, [x])
+    assert "negative" not in names(program) and "multiply" not in names(program)
+    assert sum(c.nbytes for c in program.constants.values()) < 1000
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_a_mean_of_large_arrays() -> None:
+    x = np.linspace(0, 1, 360_000).reshape(600, 600)
+
+    def f(x: Any) -> Any:
+        y = reduce.reduce_mean(trig.sin(x))
+        return reverse(list(x.trace.nodes), [(y, ones_like(y))], [x])
+
+    program = lowered(f, [x])
+    assert names(program) == ["blocks"] and [
+        i.op.name for i in program.instructions[0].params["chain"].instructions
+    ] == [
+        "cos",
+        "multiply",
+    ]
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_large_ones_cost_nothing() -> None:
+    x = np.zeros((600, 600))
+    program = lowered(lambda x: reverse_of_sum(x), [x])
+    assert names(program) == ["cos"] and program.constants == {}
+
+
+def reverse_of_sum(x: Any) -> Any:
+    nodes = x.trace.nodes
+    y = reduce.reduce_sum(trig.sin(x))
+    (found,) = reverse(list(nodes), [(y, ones_like(y))], [x])
+    return found
+
+
+def test_products_with_the_identity() -> None:
+    w = numbers(3, 4)
+    w[0, 0] = -0.0
+
+    def f(w: Any) -> Any:
+        left, right = w.trace.operand(eye(3)), w.trace.operand(eye(4))
+        both = [linalg.matmul(left, w), linalg.matmul(w, right), linalg.matmul(right, w, transpose_b=True)]
+        return [*both, linalg.matmul(w, left, transpose_a=True)]
+
+    program, plain = lowered(f, [w]), lowered(f, [w], ALWAYS)
+    assert set(names(program)) == {"identity_product"} and set(names(plain)) == {"matmul_op"}
+    assert_same_bits(program(w), plain(w))
+    assert all(out.flags.c_contiguous for out in program(w))
+
+
+def test_products_with_a_diagonal() -> None:
+    w, d = numbers(3, 4), np.float32([2.0, -1.0, 0.5])
+
+    def f(w: Any, d: Any) -> Any:
+        rows = scale(scale(w.trace.operand(eye(3)), d), d)
+        return [linalg.matmul(rows, w), linalg.matmul(w, rows, transpose_a=True)]
+
+    program, plain = lowered(f, [w, d]), lowered(f, [w, d], ALWAYS)
+    assert set(names(program)) == {"scale", "reshape_to", "diagonal_product"}
+    assert_same_bits(program(w, d), plain(w, d))
+
+
+def test_an_infinity_stays_in_its_row() -> None:
+    w = np.float32([[np.inf, 1.0], [2.0, 3.0]])
+    (out,) = lowered(lambda w: linalg.matmul(w.trace.operand(eye(2)), w), [w])(w)
+    assert_same_bits([out], [w])
+
+
+def test_a_square_of_another_shape_is_no_identity() -> None:
+    # the elements of the identity as a stack of two matrices, times a vector
+    x = numbers(1, 3)
+    f = lambda x: linalg.matmul(x.trace.operand(eye(2, 2, 1)), x)  # noqa: E731
+    assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_a_factor_of_another_axis_is_no_diagonal() -> None:
+    d = np.float32([2.0, 3.0, 4.0])
+    f = lambda d: linalg.matmul(scale(d.trace.operand(eye(3)), shape.reshape(d, (3, 1))), eye(3) + 1)  # noqa: E731
+    assert_same_bits(lowered(f, [d])(d), lowered(f, [d], ALWAYS)(d))
+    assert Diagonal is not Identity
