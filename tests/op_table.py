@@ -33,6 +33,7 @@ WITHOUT_ROW = {
     "stacked": "is made by lowering only; tests/test_program_passes.py",
     "unstacked": "is made by lowering only; tests/test_program_passes.py",
     "repeated": "is made by lowering only; tests/test_program_passes.py",
+    "number_like": "is made by lowering only; tests/test_program_facts.py",
     "scaled_product": "is made by lowering only; tests/test_program_passes.py",
     "vector_product": "is made by lowering only; tests/test_program_passes.py",
     "diagonal_product": "is made by lowering only; tests/test_program_passes.py",

@@ -150,6 +150,13 @@ def test_what_is_computed_from_single_numbers_is_one() -> None:
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])
+def test_zeros_of_both_signs_are_two_numbers(dtype: str) -> None:
+    x = np.zeros((3, 4), dtype)
+    f = lambda x: [ones_like(x) * 0.0, -(ones_like(x) * 0.0), ones_like(x) / 3.0 - ones_like(x)]  # noqa: E731
+    assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
 def test_a_mean_of_large_arrays() -> None:
     x = np.linspace(0, 1, 360_000).reshape(600, 600)
 

@@ -36,7 +36,7 @@ from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.ops.linalg import matmul_op
 from engine.ops.reduce import spread_like_op
 from engine.ops.shape import broadcast_to_op, transpose_op
-from engine.program.kernels import diagonal_product, identity_product, scaled_product
+from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.program.slots import Slot
 from engine.structural import broadcast_like_op, reshape_to, scale
 from engine.value import known_shape
@@ -133,8 +133,8 @@ def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval)
         return None if isinstance(fact, (Repeated, Scaled)) else fact
     if op in _REPEATING and type(fact) is Fill:
         return _shared(fact, inputs[0].aval, out) if params.get("mean") else fact
-    if op in _EXACT and all(type(x.fact) is Fill for x in inputs):
-        return Fill(op.kernel(*[np.asarray(x.fact.value, x.dtype.numpy) for x in inputs], **params).item())
+    if op is number_like:
+        return Fill(params["number"])
     if op is scale and isinstance(fact, (Identity, Diagonal)) and out.size == fact.rows**2 and _is_per_column(*inputs):
         row = reshape_to(inputs[1], shape=(fact.rows,))
         return Diagonal(scale(fact.values, row) if isinstance(fact, Diagonal) else row)
@@ -169,7 +169,18 @@ def _is_per_column(rows: Slot, x: Slot) -> bool:
 def rewritten(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
     """The result by simpler means, or None."""
     rule = _RULES.get(op)
-    return rule(*inputs, **params) if rule is not None and any(x.fact for x in inputs) else None
+    found = rule(*inputs, **params) if rule is not None and any(x.fact for x in inputs) else None
+    return _one_number(op, inputs, params) if found is None and op in _EXACT else found
+
+
+def _one_number(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
+    """One number for all elements, where all that they are computed from is one number for all."""
+    out = op.abstract(*[x.aval for x in inputs], **params)
+    alike = next((x for x in inputs if x.aval.shape == out.shape), None)
+    if alike is None or out.size == 1 or not all(type(x.fact) is Fill for x in inputs):
+        return None
+    number = op.kernel(*[np.asarray(x.fact.value, x.dtype.numpy) for x in inputs], **params)
+    return number_like(alike, number=number.item())
 
 
 def _product(x: Slot, y: Slot) -> Any:

@@ -28,13 +28,15 @@ def instruction_op(
     doc: str,
     multi: bool = False,
     inline: Any = None,
+    args: tuple[str, ...] = (),
+    from_avals: bool = False,
 ) -> Op:
     """An op that exists in programs only."""
     return Op(
         name=name,
         type=name,
         module=module,
-        args=(),
+        args=args,
         kernel=kernel,
         abstract=abstract,
         vjp=None,
@@ -42,6 +44,7 @@ def instruction_op(
         batch=_no_batch,
         kind="nondifferentiable",
         multi=multi,
+        from_avals=from_avals,
         inline=inline,
         doc=doc,
     )
@@ -106,4 +109,15 @@ scaled_product = instruction_op(
     _scaled_product_kernel,
     lambda factors, products, *_: Aval(((factors.shape or (None,))[0], (products.shape or (None,))[-1]), factors.dtype),
     "Rows of vectors, scaled by each row of factors, times a matrix; all products of the vectors and the matrix given.",
+)
+
+
+number_like = instruction_op(
+    "number_like",
+    __name__,
+    lambda like, *, number: np.full(like.shape, number, like.dtype),
+    lambda like, *, number: Aval(like.shape, like.dtype),
+    "One number, in the shape and dtype of another value, in C order as the results of elementwise ops on it are.",
+    args=("like",),
+    from_avals=True,
 )
