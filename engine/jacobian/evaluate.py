@@ -34,6 +34,10 @@ from engine.trace import Symbol
 from engine.value import dtype_of
 
 
+_SMALL = 1 << 16
+"""Elements of a block up to which an index for each is no burden."""
+
+
 def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
     """The blocks of the Jacobian, ``[target][source]``.
 
@@ -237,13 +241,9 @@ def _block(block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int],
             for (part, _), size in zip(block.parts, sizes, strict=True)
         ]
         return concat(parts, axis)
-    values = _entries(block, results)
     if values_only:
-        return values
-    if block.nnz == shape[0] * shape[1]:
-        return reshape(values, shape)
-    flat = np.repeat(np.arange(shape[0], dtype=np.intp) * shape[1], np.diff(block.indptr)) + block.indices
-    return reshape(place_op(values, flat, size=shape[0] * shape[1], distinct=True), shape)
+        return _entries(block, results)
+    return reshape(_among_zeros(block, results, shape[0] * shape[1]), shape)
 
 
 def _whole(block: Whole, results: Sequence[Sequence[Any]]) -> Any:
@@ -251,10 +251,31 @@ def _whole(block: Whole, results: Sequence[Sequence[Any]]) -> Any:
     return transpose(found) if block.forward else found
 
 
+def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]], size: int) -> Any:
+    """All numbers of a scattered block, row by row."""
+    if block.nnz == size:
+        return _entries(block, results)
+    rows, columns = block.shape
+    flat = np.repeat(np.arange(rows, dtype=np.intp) * columns, np.diff(block.indptr)) + block.indices
+    if size > _SMALL or 2 * block.nnz < size or block.more is not None:
+        return place_op(_entries(block, results), flat, size=size, distinct=True)
+    # quicker than putting most of the numbers into zeros: picking all, with a zero among them
+    joined = _joined(block, results)
+    count = joined.shape[0]
+    positions = np.full(size, count)
+    positions[flat] = block.positions
+    with_zero = concat([joined, np.zeros(1, dtype_of(joined).numpy)], 0)
+    return pick_op(with_zero, positions, size=count + 1, distinct=False)
+
+
+def _joined(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
+    flat = [reshape(results[r.number][r.read], (-1,)) for r in block.results]
+    return flat[0] if len(flat) == 1 else concat(flat, 0)
+
+
 def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
     """The numbers of a scattered block, in CSR order."""
-    flat = [reshape(results[r.number][r.read], (-1,)) for r in block.results]
-    joined = flat[0] if len(flat) == 1 else concat(flat, 0)
+    joined = _joined(block, results)
     values = _picked(joined, block.positions)
     if block.more is None:
         return values
