@@ -282,6 +282,18 @@ def test_a_value_times_itself(dtype: str) -> None:
         np.testing.assert_allclose(once, twice, rtol=1e-6)
 
 
+def test_a_large_cotangent_of_a_value_times_itself() -> None:
+    """As losses are scaled for half floats: twice the cotangent would be infinite, the gradient is not."""
+    x, tape = EagerTensor(np.full(3, 0.125, np.float16)), Tape()
+    tape.watch(x)
+    tape.start()
+    y = multiply(x, x)
+    tape.stop()
+    (gradient,) = reverse(tape.nodes, [(y, np.full(3, 2.0**15, np.float16))], [x])
+    (pushed,) = forward(tape.nodes, [(x, np.full(3, 2.0**15, np.float16))], [y])
+    assert np.asarray(gradient).tolist() == np.asarray(pushed).tolist() == [2.0**13] * 3
+
+
 def test_two_values_of_one_array_are_two() -> None:
     shared = np.array([2.0, 3.0])
     a, b = EagerTensor(shared), EagerTensor(shared)

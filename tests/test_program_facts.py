@@ -100,6 +100,32 @@ def test_what_scales_a_batch_multiplies_products(transpose_b: bool) -> None:
     assert_same_bits(pickle.loads(pickle.dumps(program))(x, factors, w), program(x, factors, w))
 
 
+@pytest.mark.parametrize(("position", "shape"), [(0, (20, 5)), (2, (4, 20))])
+def test_what_is_repeated_along_another_axis_is_not_scaled_by_rows(position: int, shape: tuple[int, int]) -> None:
+    x, factors, w = numbers(*shape), numbers(20, 5), numbers(5, 3)
+    size = 4 if position == 0 else 5
+    f = lambda x, factors, w: linalg.matmul(scale(repeat_leading(x, size=size, position=position), factors), w)  # noqa: E731
+    program = lowered(f, [x, factors, w])
+    assert "scaled_product" not in names(program)
+    assert_same_bits(program(x, factors, w), lowered(f, [x, factors, w], ALWAYS)(x, factors, w))
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_what_is_repeated_and_in_another_shape_is_multiplied_as_it_is(scaled: bool) -> None:
+    x, factors = numbers(4, 5), numbers(20, 5)
+
+    def f(x: Any, factors: Any, w: Any, v: Any) -> Any:
+        rows = repeat_leading(x, size=20, position=1)
+        rows = scale(rows, factors) if scaled else rows
+        others = [shape.reshape(rows, s) for s in ((80, 5), (8, 10, 5))]
+        return [*[linalg.matmul(other, w) for other in others], linalg.matmul(rows, v, transpose_a=True)]
+
+    given = [x, factors, numbers(5, 3), numbers(20, 3)]
+    program = lowered(f, given)
+    assert "scaled_product" not in names(program)
+    assert_same_bits(program(*given), lowered(f, given, ALWAYS)(*given))
+
+
 def test_few_factors_are_multiplied_first() -> None:
     assert "scaled_product" not in names(lowered(of_each_row, [numbers(4, 5), numbers(12, 5), numbers(5, 4)]))
 

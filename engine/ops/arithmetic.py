@@ -27,8 +27,8 @@ multiply = replace(
         accepts=NUMERIC,
         doc="``x * y``.",
     ),
-    # of x * x: twice the cotangent is exact, and costs nothing where it is one number for all elements
-    alike=(lambda ct, out, x, _: scale(ct + ct, conj(x)), lambda t, out, x, _: scale(t + t, x)),
+    # of x * x: where twice x is infinite, the result is as well; not so twice the cotangent
+    alike=(lambda ct, out, x, _: scale(ct, conj(x + x)), lambda t, out, x, _: scale(t, x + x)),
 )
 divide = elementwise(
     "divide",

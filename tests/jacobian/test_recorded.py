@@ -188,3 +188,13 @@ def test_a_persistent_tape_is_looked_over_once_until_it_records_more() -> None:
     np.testing.assert_array_equal(tape.jacobian(z, x), np.diag(np.cos(x.numpy()) * other.numpy()))
     np.testing.assert_array_equal(tape.jacobian(z, other), np.diag(y.numpy()))
     assert len(structure_of(tape._tape.nodes).values) == 4
+
+
+def test_what_stands_beside_a_recording_is_part_of_its_structure() -> None:
+    """Nothing is recorded of a value that is both source and target."""
+    for n in (3, 5):
+        x = tf.constant(np.ones(n))
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+        np.testing.assert_array_equal(tape.jacobian(x, x), np.eye(n))
+        np.testing.assert_array_equal(tape.jacobian(x, x, format="csr").toarray(), np.eye(n))

@@ -12,6 +12,8 @@ from scipy import sparse
 
 import graph_api
 import tape_api
+from engine.jacobian.layout import Result, Scattered
+from engine.jacobian.symmetric import symmetrised
 from tests.jacobian.both import Function, in_graph, on_tape
 from tests.jacobian.both import points as some
 from tests.test_random_programs import NAMES, Instruction, points, programs, run
@@ -307,3 +309,23 @@ def test_hessians_in_a_graph_can_be_differentiated() -> None:
         sparse_hessian = graph_api.hessian(graph_api.reduce_sum(u**3.0), u, format="csr")
         third, of_values = graph_api.gradients(hessian, u)[0], graph_api.gradients(sparse_hessian.values, u)[0]
         np.testing.assert_allclose(session.run([third, of_values], {u: x}), [[6.0] * 3] * 2)
+
+
+def entries(dense: Any, more: Any = None) -> Scattered:
+    """A block with numbers 1, 2, 3... of a result at the places where `dense` is not zero."""
+    found = sparse.csr_array(dense)
+    return Scattered((Result(0, 0),), np.arange(found.nnz), found.indices, found.indptr, found.shape, more)
+
+
+def test_entries_above_the_diagonal_are_those_below() -> None:
+    ((full,),) = symmetrised([[entries(np.ones((2, 2)), (np.array([7, 8, 9]), np.array([1, 2, 2])))]], [[(2, 2)]])
+    assert isinstance(full, Scattered) and full.more is not None
+    assert full.positions.tolist() == [0, 2, 2, 3]
+    # both are the sum of what the one below is the sum of
+    assert full.more[0].tolist() == [8, 9, 8, 9] and full.more[1].tolist() == [1, 1, 2, 2]
+
+
+def test_an_entry_without_another_below_the_diagonal_is_kept() -> None:
+    """Patterns hold what may be different from zero, and one of two may be thought to be."""
+    ((found,),) = symmetrised([[entries(np.array([[1, 1, 1], [0, 1, 0], [1, 0, 1]]))]], [[(3, 3)]])
+    assert isinstance(found, Scattered) and found.positions.tolist() == [0, 1, 4, 3, 4, 5]

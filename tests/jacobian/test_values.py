@@ -56,6 +56,11 @@ def repeated(tf: Any, x: Any) -> Any:
     return tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * tf.sin(x)), [tf.constant(0), x])[1]
 
 
+def doubled(tf: Any, x: Any) -> Any:
+    padded = tf.pad(x * x, [[1, 1]])
+    return padded + padded + tf.pad(x, [[0, 2]])
+
+
 def customised(tf: Any, x: Any) -> Any:
     @tf.custom_gradient
     def tripled(x: Any) -> Any:
@@ -98,6 +103,11 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "through something empty": (lambda tf, x: tf.reduce_sum(x[:0]) * x, ((3,),)),
     "the source itself": (lambda tf, x: x, ((3, 2),)),
     "moves only": (lambda tf, x: tf.transpose(tf.reshape(x, [3, 2]))[:, ::2], ((2, 3),)),
+    "a sum with zeros, broadcast": (
+        lambda tf, x, y: tf.pad(tf.sin(x), [[0, 0], [1, 2]]) + tf.pad(tf.exp(y), [[1, 1], [2, 0]]),
+        ((1, 2), (2, 3)),
+    ),
+    "a sum with zeros, twice": (doubled, ((4,),)),
     "unconnected": (lambda tf, x, y: tf.exp(x), ((3,), (2,))),
 }
 
