@@ -183,6 +183,19 @@ def test_zeros_of_both_signs_are_two_numbers(dtype: str) -> None:
     assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
 
 
+@pytest.mark.parametrize("number", [1e-6, 3.0, 1e-44, -2e38, 0.0, np.inf])
+def test_twice_a_value_times_one_number(number: float) -> None:
+    x = np.float32([[0.3, -0.0, 0.0, 1e-40], [3e-45, 1e38, np.inf, -7.0]])
+    number_for_all = np.full(x.shape, number, np.float32)
+    f = lambda x: scale(number_for_all, x + x)  # noqa: E731
+    program = lowered(f, [x])
+    assert ("add" in names(program)) == (number in (-2e38, 0.0, np.inf))
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+    # what overflowed in between need not
+    x[0, 0] = 3e38
+    assert np.isfinite(lowered(lambda x: scale(np.full(x.shape, np.float32(0.1)), x + x), [x])(x)[0][0, 0])
+
+
 def test_a_mean_of_large_arrays() -> None:
     x = np.linspace(0, 1, 360_000).reshape(600, 600)
 

@@ -11,11 +11,13 @@ operand, so with these facts the first steps of a sweep cost nothing:
   A product with a matrix is made of the smaller array.
 - `Scaled`: such an array, scaled by a number for each element of the batch. In a product with a matrix these numbers
   are multiplied by all products of the smaller array and the matrix: what would be in between need not be made.
+- `Twice`: a value added to itself. What is one number for all elements is doubled in its place.
 
-Facts outlive reshapes. Like the other passes this one changes no bit, with two exceptions. A row of a product with the
+Facts outlive reshapes. Like the other passes this one changes no bit, with three exceptions. A row of a product with the
 identity is no sum any more, so an infinity in one row of the other matrix does not turn all other rows into NaN (zeros
 keep the sign that a sum of products gives them: ``x + 0`` where a product was). And ``(a d) b`` with a diagonal matrix
-d for each element of a batch becomes ``d (a b)``, which is rounded differently.
+d for each element of a batch becomes ``d (a b)``, which is rounded differently. And the derivative of a square whose
+value has become infinite may be finite, if twice the number is.
 """
 
 from __future__ import annotations
@@ -87,7 +89,15 @@ class Scaled:
 _MANY = 4
 """Elements of a batch for each column of a matrix, from which on its products are cheap."""
 
-Fact = Fill | Identity | Diagonal | Repeated | Scaled
+
+@dataclass(frozen=True, slots=True)
+class Twice:
+    """``values + values``: what a square's derivative multiplies with."""
+
+    values: Slot
+
+
+Fact = Fill | Identity | Diagonal | Repeated | Scaled | Twice
 
 
 # ---- what is known ---------------------------------------------------------------------------------------------------
@@ -130,7 +140,9 @@ def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval)
     if op is repeat_leading and type(fact) is not Fill:
         return Repeated(inputs[0], params.get("position", 0))
     if op is reshape_to:
-        return None if isinstance(fact, (Repeated, Scaled)) else fact
+        return None if isinstance(fact, (Repeated, Scaled, Twice)) else fact
+    if op is add and inputs[0].index == inputs[1].index:
+        return Twice(inputs[0])
     if op in _REPEATING and type(fact) is Fill:
         return _shared(fact, inputs[0].aval, out) if params.get("mean") else fact
     if op is number_like:
@@ -198,6 +210,10 @@ def _product(x: Slot, y: Slot) -> Any:
 
 def _scaled(ct: Slot, partial: Slot) -> Any:
     """A product in which no zero can meet an infinity is a plain one."""
+    if type(ct.fact) is Fill and isinstance(partial.fact, Twice) and ct.dtype.is_floating:
+        number = np.asarray(2 * ct.fact.value, ct.dtype.numpy)
+        if number != 0 and np.isfinite(number) and partial.aval.shape == ct.aval.shape:
+            return multiply(number, partial.fact.values)
     if type(ct.fact) is Fill and ct.fact.value != 0:
         return multiply(ct, partial)
     return multiply(ct, partial) if type(partial.fact) is Fill and cmath.isfinite(partial.fact.value) else None
