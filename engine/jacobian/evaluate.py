@@ -33,7 +33,6 @@ from engine.reverse import reverse
 from engine.trace import Symbol
 from engine.value import dtype_of
 
-
 _SMALL = 1 << 16
 """Elements of a block up to which an index for each is no burden."""
 

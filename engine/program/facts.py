@@ -13,11 +13,12 @@ operand, so with these facts the first steps of a sweep cost nothing:
   are multiplied by all products of the smaller array and the matrix: what would be in between need not be made.
 - `Twice`: a value added to itself. What is one number for all elements is doubled in its place.
 
-Facts outlive reshapes. Like the other passes this one changes no bit, with three exceptions. A row of a product with the
-identity is no sum any more, so an infinity in one row of the other matrix does not turn all other rows into NaN (zeros
-keep the sign that a sum of products gives them: ``x + 0`` where a product was). And ``(a d) b`` with a diagonal matrix
-d for each element of a batch becomes ``d (a b)``, which is rounded differently. And the derivative of a square whose
-value has become infinite may be finite, if twice the number is.
+Facts outlive reshapes. Like the other passes this one changes no bit, with three exceptions:
+
+- A row of a product with the identity is no sum any more, so an infinity in one row of the other matrix does not turn
+  all other rows into NaN. (Zeros keep the sign that a sum of products gives them: ``x + 0`` where a product was.)
+- ``(a d) b`` with a diagonal matrix d for each element of a batch becomes ``d (a b)``, which is rounded differently.
+- The derivative of a square whose value has become infinite may be finite.
 """
 
 from __future__ import annotations
