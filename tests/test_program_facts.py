@@ -53,6 +53,15 @@ def test_one_number_for_all_lies_in_memory_as_it_would() -> None:
     assert_same_bits(lowered(f, [x, like])(x, like), lowered(f, [x, like], ALWAYS)(x, like))
 
 
+@pytest.mark.parametrize("axis", [[0], [1], None])
+def test_a_part_times_one_is_added_up_as_a_product_would_be(axis: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(41, 31))
+    parts = [lambda x: x[:, 1:], lambda x: x[::-1], lambda x: x[1::2, ::-1], lambda x: shape.transpose(x, (1, 0))]
+    for part in parts:
+        f = lambda x, part=part: reduce.reduce_sum(part(x) * 1.0, axis)  # noqa: E731
+        assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
 def test_the_identity_is_not_made() -> None:
     x, w = np.linspace(0, 1, 1000), np.ones((1000, 1000))
     f = lambda x, w: linalg.matmul(identity_like(x, first=0, count=1000), w)  # noqa: E731

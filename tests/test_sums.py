@@ -38,6 +38,15 @@ def test_what_is_not_contiguous() -> None:
         np.testing.assert_array_equal(add_over(view, 0), view.sum(axis=0))
 
 
+def test_a_view_is_added_up_as_its_copy() -> None:
+    """Graphs and tapes must agree, and only one of them may have made the copy."""
+    x = np.random.default_rng(0).normal(size=(3, 60, 70))
+    views = [x[:, :, 1:], x[:, ::2], x[:, ::-1, ::-3], x[:, :1], x[:1, :, 2:], np.broadcast_to(x[:, :1, :1], x.shape)]
+    for view in [*views, x.transpose(0, 2, 1), x.T, np.broadcast_to(x[0, 0] / 3.0, x.shape)]:
+        for axis in (0, 1, 2, (0, 1), (0, 2), (1, 2), None):
+            np.testing.assert_array_equal(add_over(view, axis), add_over(view * 1.0, axis))
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_stays_in_its_column(value: float) -> None:
     x = np.ones((50, 40))
