@@ -15,6 +15,7 @@ import pytest
 from engine import arena
 from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.joining import concat, stack, unstack
+from engine.ops.scan import cumsum
 from engine.structural import scale
 from graph_api.flow import python_call
 from tests.support import assert_same_bits
@@ -163,6 +164,32 @@ def test_errors_give_the_memory_back(spare: list[arena.Stretch]) -> None:
         program(A, B[:5])
     assert len(spare) == 1
     program(A, B)
+
+
+def test_a_program_that_gives_up_hoping_needs_no_places() -> None:
+    """After enough runs that met a NaN its products are looked at one by one, and no memory is handed to it."""
+    f = lambda x, y: reduce.reduce_sum(scale(trig.sin(x), explog.log(y)) + x)  # noqa: E731
+    x, y = np.where(A > 0, A, 0.0), np.where(A > 0, 2.0, 0.0)
+    program = written(f, [x, y])
+    assert program.plain is not None
+    expected = lowered(f, [x, y], ALWAYS)(x, y)
+    assert np.isfinite(expected[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(12):
+            assert_same_bits(program(x, y), expected)
+    assert program.workspace is None
+
+
+def test_chunks_keep_no_places() -> None:
+    """What a chunk needs goes before the next one comes: they are there to take little memory."""
+
+    def f(*chunks: Any) -> Any:
+        return concat([cumsum(trig.sin(chunk) * 2.0) for chunk in chunks], 0)
+
+    program = lowered(f, [A, B, A + B])
+    assert "room" in names(program)
+    assert program.workspace is None or not program.workspace.places
+    assert_same_bits(program(A, B, A + B), lowered(f, [A, B, A + B], ALWAYS)(A, B, A + B))
 
 
 def test_programs_with_places_are_pickled() -> None:

@@ -137,6 +137,14 @@ ROWS = (
         label="roll",
     ),
     Row(
+        rearrange.roll_op,
+        (real(0, 4),),
+        call=lambda x: rearrange.roll(x, (2, 9), (0, 1)),
+        oracle=lambda x: np.roll(x, (2, 9), (0, 1)),
+        tf=lambda tf, x: tf.roll(x, [2, 9], [0, 1]),
+        label="empty",
+    ),
+    Row(
         shape.broadcast_to_op,
         (real(2), real(3), real()),
         call=lambda *v: rearrange.meshgrid(*v),
