@@ -25,6 +25,8 @@ from engine.jacobian.plan import Options, plan_for
 from engine.jacobian.second import _gradient, rowwise
 from engine.ops.linalg import matmul_op
 from engine.program import Program
+from engine.program.blocks import blocks
+from engine.program.kernels import scaled_product, vector_product
 from engine.replay import array_of
 from engine.tape import paused
 from engine.value import aval_of
@@ -88,9 +90,12 @@ def flops(program: Program) -> float:
     total = 0.0
     for instruction in program.instructions:
         size = sum(math.prod(_dims(program.avals[s])) for s in instruction.outputs)
-        if instruction.op is matmul_op:
+        if instruction.op in (matmul_op, vector_product, scaled_product):
             inner = _dims(program.avals[instruction.inputs[0]])[-2 if instruction.params.get("transpose_a") else -1]
             total += 2.0 * size * inner
+        elif instruction.op is blocks:
+            chain = instruction.params["chain"]
+            total += chain.size * len(chain.instructions)
         elif instruction.op.kind in ("elementwise", "multilinear") or instruction.op.name in SCALED:
             total += size
     return total

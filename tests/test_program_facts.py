@@ -135,6 +135,15 @@ def test_what_is_repeated_and_in_another_shape_is_multiplied_as_it_is(scaled: bo
     assert_same_bits(program(*given), lowered(f, given, ALWAYS)(*given))
 
 
+def test_what_is_repeated_is_known_of_constants_too() -> None:
+    x, w, factors = numbers(4, 6), numbers(6, 5), numbers(12, 5)
+    f = lambda factors, v: of_each_row(linalg.matmul(x, factors.trace.operand(w)), factors, v)  # noqa: E731
+    program = lowered(f, [factors, numbers(5, 3)])
+    assert "scaled_product" in names(program) and "scale" not in names(program)
+    expected = lowered(f, [factors, numbers(5, 3)], ALWAYS)(factors, numbers(5, 3))[0]
+    np.testing.assert_allclose(program(factors, numbers(5, 3))[0], expected, rtol=1e-5)
+
+
 def test_few_factors_are_multiplied_first() -> None:
     assert "scaled_product" not in names(lowered(of_each_row, [numbers(4, 5), numbers(12, 5), numbers(5, 4)]))
 

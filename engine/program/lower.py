@@ -207,8 +207,12 @@ class Lowering(Slots):
         if "cse" in self.passes and key in self.seen:
             self.count("cse")
             return self.seen[key]
-        outputs = self.folded(op, inputs, params) if "fold" in self.passes else None
-        if outputs is None:
+        # what is known of a constant says more than its elements
+        known = any(s in self.facts for s in inputs)
+        outputs = self.rewritten(op, inputs, avals, params) if known else None
+        if outputs is None and "fold" in self.passes:
+            outputs = self.folded(op, inputs, params)
+        if outputs is None and not known:
             outputs = self.rewritten(op, inputs, avals, params)
         if outputs is None:
             outputs = self.instruction(op, inputs, avals, params)
@@ -292,7 +296,7 @@ class Lowering(Slots):
             self.seen[key] = (slot,)
         return slot
 
-    def folded(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[int, ...] | None:
+    def folded(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any]) -> tuple[int, ...] | None:
         """Compute a node of constants now; None if it is not one."""
         operands = None if is_stateful(op, params) or not inputs else self.operands_now(op, inputs)
         if operands is None:
@@ -307,7 +311,10 @@ class Lowering(Slots):
             return None
         self.folded_bytes += size
         self.count("fold")
-        return tuple([self.constant_slot(r[()] if r.ndim == 0 else r) for r in results])
+        outputs = tuple([self.constant_slot(r[()] if r.ndim == 0 else r) for r in results])
+        if "facts" in self.passes and not op.multi and outputs[0] not in self.facts:
+            self.learn(outputs[0], of_result(op, [Slot(self, s) for s in inputs], params, self.avals[outputs[0]]))
+        return outputs
 
     def operands_now(self, op: Op, inputs: tuple[int, ...]) -> list[Any] | None:
         """The operands if they are constants; stand-ins of the same shapes for an op that looks at nothing else."""

@@ -82,6 +82,16 @@ def test_arithmetic_is_counted() -> None:
     assert product + (n + m) * k <= halves(problem, problem.values((n, k, m))).flops < 1.1 * product
 
 
+def test_arithmetic_is_counted_where_programs_put_it_together() -> None:
+    batch, moments = PROBLEMS["mlp_batch"], PROBLEMS["moments"]
+    rows, n, k, m = 200, 7, 6, 5
+    # the slopes times the products of both matrices; what the tape has computed already is not counted
+    product = 2 * rows * k * n * m
+    assert product <= halves(batch, batch.values((rows, n, k, m))).flops < 1.2 * product
+    # twice each number, by one product
+    assert halves(moments, moments.values((1000, 1000))).flops == 1000 * 1000
+
+
 @EACH
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_done_once(mode: str, problem: Problem) -> None:
