@@ -20,9 +20,10 @@ def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False,
     NumPy adds up row after row, which costs several times the reading of the rows where they are short. A product with
     ones does not: such a sum over neighbouring axes, but not the last, is left to BLAS.
 
-    A part of an array is added up as its copy is: programs leave out products with ones, which would have made one.
+    However an array lies in memory, it is added up as its copy is: rounding shall not depend on whether there was a
+    product with ones, which makes a copy, and which programs leave out.
     """
-    if not x.flags.c_contiguous and _is_row_by_row(x.shape, x.strides):
+    if not x.flags.c_contiguous and x.dtype.kind in "fc":
         x = np.ascontiguousarray(x)
     if axis is not None and x.size >= _LEAST and dtype is None and x.dtype in _ONES and x.flags.c_contiguous:
         split = _split(x.shape, axis, keepdims)
@@ -30,13 +31,6 @@ def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False,
             rows, shape = split
             return np.matmul(_ones(rows[1], x.dtype), x.reshape(rows)).reshape(shape)
     return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype or x.dtype)  # type: ignore[call-overload]
-
-
-@lru_cache(maxsize=1 << 12)
-def _is_row_by_row(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether an elementwise op would give a result in C order."""
-    steps = [abs(step) for step, size in zip(strides, shape, strict=True) if step and size > 1]
-    return steps == sorted(steps, reverse=True)
 
 
 def _ones(count: int, dtype: np.dtype) -> np.ndarray:
