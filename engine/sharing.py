@@ -43,9 +43,9 @@ class Shared:
         return value
 
 
-def own_results(program: Callable[..., Any], lent: Sequence[Any], constants: Iterable[Any]) -> list[Any]:
+def own_results(program: Callable[..., Any], lent: Sequence[Any], constants: set[int]) -> list[Any]:
     """What a program makes of the arrays lent to it, in memory that is neither theirs nor that of its constants."""
-    shared = Shared([*lent, *constants], set())
+    shared = Shared(lent, constants)
     return [shared.owned(value) for value in program(*lent)]
 
 

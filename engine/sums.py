@@ -25,7 +25,7 @@ def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False,
     """
     if not x.flags.c_contiguous and x.dtype.kind in "fc":
         x = np.ascontiguousarray(x)
-    if axis is not None and x.size >= _LEAST and dtype is None and x.dtype in _ONES and x.flags.c_contiguous:
+    if axis is not None and x.size >= _LEAST and dtype is None and x.dtype in _ONES:
         split = _split(x.shape, axis, keepdims)
         if split is not None:
             rows, shape = split

@@ -26,7 +26,7 @@ from engine.ops.scatter import check_entries, write_entries
 from engine.program import Program, lower
 from engine.program.assignments import Assignment
 from engine.program.lower import needed_nodes
-from engine.sharing import Shared, owners_of
+from engine.sharing import Shared
 from engine.trace import placeholder
 from engine.value import Value, as_array
 from engine.variable import Variable, read_variable, variable_handle, variable_is_initialized
@@ -52,8 +52,6 @@ class Executable:
         Number of fetched tensors.
     state_avals : tuple of Aval
         Of the values read, when it was compiled.
-    owners : set of int
-        Who owns the memory of the program's constants.
     """
 
     program: Program
@@ -62,7 +60,6 @@ class Executable:
     assigned: list[Assignment]
     fetched: int
     state_avals: tuple[Aval, ...]
-    owners: set[int]
 
 
 _CACHE_SIZE = 512
@@ -160,7 +157,7 @@ class Session:
             self._state[id(flag)] = np.bool_(id(flag.node.inputs[0]) in self._state)
         arguments = [*values, *[self._state[id(h)] for h in executable.reads]]
         results = executable.program(*arguments)
-        shared = Shared(arguments, executable.owners)
+        shared = Shared(arguments, executable.program.owners)
         fetched = [shared.owned(value) for value in results[: executable.fetched]]
         if executable.assigned:
             self._assign(executable.assigned, results[executable.fetched :], shared)
@@ -212,8 +209,7 @@ class Session:
         )
         fetched = sum(isinstance(w, Tensor) for w in wanted)
         flags = [h for h in reads if h.node.op is variable_is_initialized]
-        avals = tuple([self._state_aval(h) for h in reads])
-        return Executable(program, reads, flags, assigned, fetched, avals, owners_of(program.constants.values()))
+        return Executable(program, reads, flags, assigned, fetched, tuple([self._state_aval(h) for h in reads]))
 
     def _state_aval(self, handle: Any) -> Aval:
         """The aval of a variable's value; a hidden variable with a default gets it now."""

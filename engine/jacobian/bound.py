@@ -94,7 +94,7 @@ class JacobianPlan:
         arrays = [_checked(k, x, aval) for k, (x, aval) in enumerate(zip(sources, self._sources, strict=True))]
         start = time.perf_counter()
         if executor is None:
-            found: Sequence[Any] = own_results(self.program, arrays, self.program.constants.values())
+            found: Sequence[Any] = own_results(self.program, arrays, self.program.owners)
         else:
             found = self._elsewhere(arrays, executor)
         seconds = time.perf_counter() - start

@@ -54,7 +54,7 @@ class Compiled:
         The entries of sparse matrices are the caller's, who may change them in place.
         """
         if self.plan.options.values_only:
-            out: Sequence[Any] = own_results(self.program, (*values, *further), self.program.constants.values())
+            out: Sequence[Any] = own_results(self.program, (*values, *further), self.program.owners)
         else:
             out = self.program(*values, *further)
         return [[None if k is None else out[k] for k in row] for row in self.results]

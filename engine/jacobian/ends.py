@@ -93,7 +93,7 @@ class _Makers:
     def __init__(self, path: Path, sites: Sites) -> None:
         self.path, self.sites = path, sites
         made = {path.slots[id(out)]: (node, k) for node in path.nodes for k, out in enumerate(node.outputs)}
-        self.by = {slot: maker for slot, maker in made.items() if slot not in set(path.sources)}
+        self.by = {slot: made[slot] for slot in made.keys() - set(path.sources)}
 
     def moved(self, slot: int) -> list[tuple[int, np.ndarray]] | None:
         """Where the elements of a value come from: per operand its number and the map; None if it is more than that."""

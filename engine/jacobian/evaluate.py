@@ -242,7 +242,7 @@ def _block(block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int],
         return concat(parts, axis)
     if values_only:
         return _entries(block, results)
-    return reshape(_among_zeros(block, results, shape[0] * shape[1]), shape)
+    return reshape(_among_zeros(block, results), shape)
 
 
 def _whole(block: Whole, results: Sequence[Sequence[Any]]) -> Any:
@@ -250,16 +250,17 @@ def _whole(block: Whole, results: Sequence[Sequence[Any]]) -> Any:
     return transpose(found) if block.forward else found
 
 
-def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]], size: int) -> Any:
+def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
     """All numbers of a scattered block, row by row."""
+    rows, columns = block.shape
+    size = rows * columns
     if block.nnz == size:
         return _entries(block, results)
-    rows, columns = block.shape
     flat = np.repeat(np.arange(rows, dtype=np.intp) * columns, np.diff(block.indptr)) + block.indices
     if size > _SMALL or 2 * block.nnz < size or block.more is not None:
         return place_op(_entries(block, results), flat, size=size, distinct=True)
     # quicker than putting most of the numbers into zeros: picking all, with a zero among them
-    joined = _joined(block, results)
+    joined = _numbers(block, results)
     count = joined.shape[0]
     positions = np.full(size, count)
     positions[flat] = block.positions
@@ -267,14 +268,15 @@ def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]], size: int) 
     return pick_op(with_zero, positions, size=count + 1, distinct=False)
 
 
-def _joined(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
+def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
+    """All numbers that a scattered block is picked from."""
     flat = [reshape(results[r.number][r.read], (-1,)) for r in block.results]
     return flat[0] if len(flat) == 1 else concat(flat, 0)
 
 
 def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
     """The numbers of a scattered block, in CSR order."""
-    joined = _joined(block, results)
+    joined = _numbers(block, results)
     values = _picked(joined, block.positions)
     if block.more is None:
         return values

@@ -156,8 +156,7 @@ class Spread(Compiled):
                 future.cancel()
             raise
         # what a thread found may be a constant of its program
-        programs = self.program, *[sent.program for sent, _ in self.tasks]
-        held = [array for program in programs for array in program.constants.values()]
+        held = self.program.owners.union(*[sent.program.owners for sent, _ in self.tasks])
         return tuple(own_results(self.program, [*[values[i] for i in self.takes], *found], held))
 
 

@@ -19,13 +19,14 @@ from engine.sparsity import ELEMENTWISE, MOVES, collected
 
 
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    data = inputs[0] if flags[0] else materialize(inputs[0], size)
-    if not flags[1]:
-        # both work on the last axis
-        return op(data, inputs[1], **params)
-    one_after_the_other = inputs[1] + np.arange(size)[:, None] * params["size"]
-    whole = {**params, "size": size * params["size"]}
-    return reshape(op(reshape(data, (-1,)), reshape(one_after_the_other, (-1,)), **whole), (size, -1))
+    *data, positions = inputs
+    data = [x if flag else materialize(x, size) for x, flag in zip(data, flags[:-1], strict=True)]
+    if not flags[-1]:
+        # all work on the last axis
+        return op(*data, positions, **params)
+    one_after_the_other = positions + np.arange(size)[:, None] * params["size"]
+    flat = [reshape(x, (-1,)) for x in (*data, one_after_the_other)]
+    return reshape(op(*flat, **{**params, "size": size * params["size"]}), (size, -1))
 
 
 def _pick_kernel(x: Any, positions: Any, *, size: int, distinct: bool) -> Any:
@@ -80,16 +81,6 @@ def _add_at_kernel(x: Any, values: Any, positions: Any, *, size: int, distinct: 
     return out
 
 
-def _add_at_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    x, values, positions = inputs
-    x, values = (x if flags[0] else materialize(x, size)), (values if flags[1] else materialize(values, size))
-    if not flags[2]:
-        return op(x, values, positions, **params)
-    one_after_the_other = positions + np.arange(size)[:, None] * params["size"]
-    flat = [reshape(part, (-1,)) for part in (x, values, one_after_the_other)]
-    return reshape(op(*flat, **{**params, "size": size * params["size"]}), (size, -1))
-
-
 _added = collected(lambda out, x, values, positions, **_: out[..., positions])
 add_at_op = general(
     "add_at_op",
@@ -105,7 +96,7 @@ add_at_op = general(
         lambda t, out, x, values, positions, **params: place_op(t, positions, **params),
         None,
     ),
-    batch=_add_at_batch,
+    batch=_batch,
     args=("x", "values", "positions"),
     sparsity=lambda site, i: ELEMENTWISE(site, i) if i == 0 else _added(site, i),
     doc="A vector of `size` elements with `values` added at `positions`; `distinct`: no position occurs twice.",

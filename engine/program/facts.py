@@ -188,9 +188,11 @@ def rewritten(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
 
 def _one_number(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
     """One number for all elements, where all that they are computed from is one number for all."""
+    if not all(type(x.fact) is Fill for x in inputs):
+        return None
     out = op.abstract(*[x.aval for x in inputs], **params)
     alike = next((x for x in inputs if x.aval.shape == out.shape), None)
-    if alike is None or out.size == 1 or not all(type(x.fact) is Fill for x in inputs):
+    if alike is None or out.size == 1:
         return None
     number = op.kernel(*[np.asarray(x.fact.value, x.dtype.numpy) for x in inputs], **params)
     return number_like(alike, number=number.item())

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from engine.program.blocks import fused
 from engine.program.finite import plain
-from engine.program.instruction import is_stateful
+from engine.program.instruction import is_stateful, without_unused
 from engine.program.pieces import in_place
 from engine.program.program import Program
 from engine.program.siblings import together
@@ -71,14 +71,10 @@ def _trust(program: Program) -> None:
 
 def _prune(program: Program) -> None:
     """Drop what no output needs, except stateful instructions."""
-    needed = set(program.outputs)
-    kept = []
-    for instruction in reversed(program.instructions):
-        if is_stateful(instruction.op, instruction.params) or any(s in needed for s in instruction.outputs):
-            needed.update(instruction.inputs)
-            kept.append(instruction)
+    kept = without_unused(program.instructions, program.outputs)
     program.report["prune"] = len(program.instructions) - len(kept)
-    program.instructions = kept[::-1]
+    program.instructions = kept
+    needed = {*program.outputs, *(s for instruction in kept for s in instruction.inputs)}
     program.constants = {s: a for s, a in program.constants.items() if s in needed}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,3 +33,14 @@ class Instruction:
 def is_stateful(op: Op, params: Mapping[str, Any]) -> bool:
     """Whether an application may have effects: because of the op, or of a sub-trace among its parameters."""
     return op.stateful or any(getattr(p, "stateful", False) for p in params.values())
+
+
+def without_unused(instructions: Sequence[Instruction], outputs: Collection[int]) -> list[Instruction]:
+    """The instructions without those that no output needs, except stateful ones."""
+    needed = set(outputs)
+    kept = []
+    for instruction in reversed(instructions):
+        if is_stateful(instruction.op, instruction.params) or not needed.isdisjoint(instruction.outputs):
+            needed.update(instruction.inputs)
+            kept.append(instruction)
+    return kept[::-1]

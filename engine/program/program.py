@@ -24,6 +24,7 @@ from engine.program.blocks import blocks
 from engine.program.finite import NotFinite, Plain, check
 from engine.program.instruction import Instruction
 from engine.program.workspace import Workspace, into
+from engine.sharing import owners_of
 
 _RETRIES = 8
 """After so many runs that met a NaN, a program no longer hopes for runs without."""
@@ -64,6 +65,7 @@ class Program:
     workspace: Workspace | None = None
     _function: Callable[..., Any] | None = None
     _retries: int = 0
+    _owners: set[int] | None = None
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Run the program.
@@ -109,6 +111,13 @@ class Program:
             self._function, self.workspace = careful, None
         return careful(*arguments)
 
+    @property
+    def owners(self) -> set[int]:
+        """Who owns the memory of the constants, which results may share (`engine.sharing`)."""
+        if self._owners is None:
+            self._owners = owners_of(self.constants.values())
+        return self._owners
+
     def source(self) -> str:
         """The Python source of the generated function."""
         return "\n".join(self._lines(self.plain, None))
@@ -136,20 +145,23 @@ class Program:
         if instruction.op.multi:
             results += "," if results else "_"
         slot = instruction.outputs[0] if instruction.outputs else -1
-        if space is not None and slot in space.places:
-            statement = f"{results} = {self._written_to(f'w{slot}', i, instruction, plain)}"
-        elif space is not None and slot in space.results:
-            shape, dtype = self.avals[slot].shape, self.avals[slot].dtype.numpy.str
-            statement = f"{results} = {self._written_to(f'empty({shape}, {dtype!r})', i, instruction, plain)}"
-        elif space is not None and slot in space.pieces:
-            statement = f"{results} = {self._written_to(self._piece(slot, *space.pieces[slot]), i, instruction, plain)}"
-        else:
+        place = None if space is None else self._place(slot, space)
+        if place is None:
             statement = f"{results} = {self._expression(i, instruction, plain)}"
+        else:
+            statement = f"{results} = {self._written_to(place, i, instruction, plain)}"
         return f"{statement}; check({results})" if plain is not None and i in plain.checks else statement
 
-    def _piece(self, slot: int, whole: int, start: int, stop: int) -> str:
-        """The place of a slot in a larger array, of which it is some rows."""
-        return f"v{whole}[{start}:{stop}].reshape({self.avals[slot].shape})"
+    def _place(self, slot: int, space: Workspace) -> str | None:
+        """Where a slot is to be written: memory of the workspace's, a new array, or some rows of a larger one."""
+        if slot in space.places:
+            return f"w{slot}"
+        if slot in space.results:
+            return f"empty({self.avals[slot].shape}, {self.avals[slot].dtype.numpy.str!r})"
+        if slot in space.pieces:
+            whole, start, stop = space.pieces[slot]
+            return f"v{whole}[{start}:{stop}].reshape({self.avals[slot].shape})"
+        return None
 
     def _expression(self, i: int, instruction: Instruction, plain: Plain | None) -> str:
         operands = [f"v{s}" for s in instruction.inputs]
@@ -224,7 +236,7 @@ class Program:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
         self.plain, self.inline, self.workspace = state[6:]
-        self._function, self._retries = None, 0
+        self._function, self._retries, self._owners = None, 0, None
 
     def __str__(self) -> str:
         """The instructions, one a line, with their avals."""

@@ -17,7 +17,7 @@ from engine.arena import empty
 from engine.aval import Aval
 from engine.ops.joining import concat_op
 from engine.ops.selection import add_at_op, pick_op
-from engine.program.instruction import Instruction
+from engine.program.instruction import Instruction, without_unused
 from engine.program.kernels import instruction_op
 
 _LEAST = 1 << 11
@@ -73,7 +73,7 @@ def by_slices(
             made[new.outputs[0]] = new
             count += 1
         found.append(new)
-    return (_without_unused(found, set(outputs)), count) if count else (found, 0)
+    return (without_unused(found, outputs), count) if count else (found, 0)
 
 
 def _replaced(
@@ -192,14 +192,3 @@ def _onward(move: Move, entries: Any) -> list[Move]:
     sources = np.arange(of.start, of.stop, of.step)
     runs = _runs(sources, entries[to], _MOST)
     return [(k, *run) for run in runs] if runs is not None else [(k, of, to)] * (_MOST + 1)
-
-
-def _without_unused(instructions: Sequence[Instruction], outputs: set[int]) -> list[Instruction]:
-    """The instructions without joins and picks that nobody needs any more."""
-    needed = set(outputs)
-    kept = []
-    for instruction in reversed(instructions):
-        if instruction.op not in (concat_op, pick_op, laid_out) or needed.intersection(instruction.outputs):
-            needed.update(instruction.inputs)
-            kept.append(instruction)
-    return kept[::-1]
