@@ -368,6 +368,7 @@ def general(
     stateful: bool = False,
     simplify: Any = None,
     expand: Any = None,
+    fix: Any = None,
     sparsity: Any = None,
     doc: str = "",
 ) -> Op:
@@ -387,6 +388,7 @@ def general(
         stateful=stateful,
         simplify=simplify,
         expand=expand,
+        fix=fix,
         sparsity=sparsity,
         doc=doc,
     )

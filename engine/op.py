@@ -80,6 +80,9 @@ class Op:
         known; None where there is nothing simpler.
     expand : callable, optional
         ``expand(avals, params) -> sub-trace or None``: what the op stands for, once shapes are known.
+    fix : callable, optional
+        ``fix(inputs, arrays, params) -> (inputs, params)``: the op with fewer operands. Those of `arrays`
+        (by index) are constants, which its sub-traces hold then.
     inline : callable, optional
         ``inline(avals, params) -> str or None``: what the kernel does as a Python expression of the operands ``{0}``,
         ``{1}``..., once shapes are known; None where the kernel must be called.
@@ -104,6 +107,7 @@ class Op:
     simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
     specialize: Callable[..., Any] | None = None
     expand: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None
+    fix: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None
     inline: Callable[[Sequence[Aval], dict[str, Any]], str | None] | None = None
     doc: str = ""
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)

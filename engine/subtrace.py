@@ -9,12 +9,12 @@ sub-trace, which is remembered:
   computed anew inside;
 - `SubTrace.batched` applies it to many arguments at once.
 
-`build` makes one from a Python function of symbols, `cut` from nodes that a function has added to a graph.
+`build` makes one from a Python function of symbols, `engine.region` from nodes that a function has added to a graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.aval import Aval, aval_of_array
@@ -27,11 +27,12 @@ from engine.program.instruction import is_stateful
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
 from engine.tape import paused
-from engine.trace import Symbol, Trace, constant, placeholder
-from engine.variable import assign_variable, read_variable, variable_handle
+from engine.trace import Symbol, Trace
 
 _CAPACITY = 64
 """Compiled programs (one for each combination of shapes) that a sub-trace keeps; the oldest gives way."""
+_FEW = 64
+"""Elements up to which constants are compared by contents."""
 
 
 class Step(Node):
@@ -82,6 +83,7 @@ class SubTrace:
         self.stateful = any(is_stateful(node.op, node.params) for node in self.nodes)
         self._programs: dict[Any, tuple[Program, list[int]]] = {}
         self._derived: dict[Any, Any] = {}
+        self._fixed: dict[Any, SubTrace] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SubTrace, (self.body, self.parameters, self.results)
@@ -141,6 +143,33 @@ class SubTrace:
         key = ("avals", tuple([(a.shape, a.dtype, a.value) for a in given]))
         return self.derived(key, lambda: tuple(r.aval for r in build(given, self.inline).results))
 
+    def fixed(self, arrays: Mapping[int, Any]) -> SubTrace:
+        """It without some parameters, which hold the given arrays: constants, which its programs can fold.
+
+        Parameters
+        ----------
+        arrays : mapping of int to array
+            By index of the parameter. They must not be changed.
+        """
+        key = tuple([(i, *_identity(a)) for i, a in arrays.items()])
+        if key not in self._fixed:
+            if len(self._fixed) >= _CAPACITY:
+                self._fixed.pop(next(iter(self._fixed)))
+            self._fixed[key] = self._with_constants(arrays)
+        return self._fixed[key]
+
+    def _with_constants(self, arrays: Mapping[int, Any]) -> SubTrace:
+        body = Body()
+        left = [p for i, p in enumerate(self.parameters) if i not in arrays]
+        of = {id(self.parameters[i]): body.constant(array) for i, array in arrays.items()}
+        of.update({id(p): body.placeholder(p.aval) for p in left})
+        for node in self.nodes:
+            body.where = node.where  # type: ignore[attr-defined]
+            inputs = tuple([of[id(x)] for x in node.inputs])
+            outputs = body.append(node.op, inputs, node.params, [o.aval for o in node.outputs])
+            of.update({id(old): out for old, out in zip(node.outputs, outputs, strict=True)})
+        return SubTrace(body, [of[id(p)] for p in left], [of[id(r)] for r in self.results])
+
     # ---- what it depends on ------------------------------------------------------------------------------------------
 
     def uses(self, index: int) -> bool:
@@ -195,7 +224,7 @@ class SubTrace:
 
         key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))
         avals = [p.aval for p in self.parameters]
-        avals += [_plain(self.results[i].aval) for i in given] + [_plain(avals[i]) for i in seeded]
+        avals += [plain(self.results[i].aval) for i in given] + [plain(avals[i]) for i in seeded]
         return self.derived(key, lambda: _built_with(avals, walk))
 
     def pushforward(self, given: Sequence[int], targets: Sequence[int]) -> tuple[SubTrace, list[bool]]:
@@ -218,7 +247,7 @@ class SubTrace:
             return [*outputs, *filled], [t is not None for t in found]
 
         avals = [p.aval for p in self.parameters]
-        avals += [_plain(avals[i]) for i in given]
+        avals += [plain(avals[i]) for i in given]
         return self.derived(("pushforward", tuple(given), tuple(targets)), lambda: _built_with(avals, walk))
 
     # ---- batches -----------------------------------------------------------------------------------------------------
@@ -260,7 +289,45 @@ class SubTrace:
         return self.derived((*key, None if full is None else tuple(full)), lambda: _built_with(avals, walk))
 
 
-def _plain(aval: Aval) -> Aval:
+def _identity(array: Any) -> tuple[Any, ...]:
+    """What tells an array from others: a few elements by what they are, more by where they are."""
+    small = array.size <= _FEW
+    return array.dtype.str, array.shape, array.tobytes() if small else id(array)
+
+
+def with_fixed(
+    inputs: Sequence[Any],
+    arrays: Mapping[int, Any],
+    params: dict[str, Any],
+    names: Sequence[str],
+    first: int,
+    ahead: int,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Operands and parameters of an op with the constants among its captures inside its sub-traces.
+
+    Parameters
+    ----------
+    inputs : sequence
+        The op's operands.
+    arrays : mapping of int to array
+        By index of the operand, those that are constants.
+    params : dict
+    names : sequence of str
+        The parameters that are sub-traces of the operands.
+    first : int
+        Index of the first capture.
+    ahead : int
+        How many operands are no parameters of the sub-traces; they come first.
+    """
+    chosen = {i: a for i, a in arrays.items() if i >= first}
+    if not chosen:
+        return tuple(inputs), params
+    inner = {i - ahead: a for i, a in chosen.items()}
+    fixed = {name: params[name].fixed(inner) for name in names}
+    return tuple([x for i, x in enumerate(inputs) if i not in chosen]), {**params, **fixed}
+
+
+def plain(aval: Aval) -> Aval:
     """Without what is known of the contents."""
     return Aval(aval.shape, aval.dtype)
 
@@ -276,113 +343,3 @@ def _built_with(avals: Sequence[Aval], function: Callable[..., tuple[Sequence[An
     with paused():
         results, more = function(body, parameters)
     return SubTrace(body, parameters, [body.operand(r) for r in results]), more
-
-
-# ---- cutting out of a graph ------------------------------------------------------------------------------------------
-
-
-class Region:
-    """The nodes that a Python function has added to a graph, about to become a sub-trace.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-        The graph's nodes from the first one that the function added.
-    bound : sequence of Symbol
-        Its own parameters (loop variables), placeholders of the graph.
-    results : sequence of Symbol
-    effects : sequence of Node
-        What must run besides.
-    waits_for : callable
-        ``waits_for(node)``: the nodes that must run before it (control dependencies).
-
-    Attributes
-    ----------
-    captured : dict
-        ``id(symbol) -> symbol`` of what it takes from the graph around it.
-    handles : dict
-        ``id(handle) -> handle`` of the variables it reads or assigns to.
-    assigned : set of int
-        The identities of the handles of those it assigns to.
-    after : list of Node
-        What must run before all of it.
-    """
-
-    def __init__(
-        self,
-        nodes: Sequence[Node],
-        bound: Sequence[Symbol],
-        results: Sequence[Symbol],
-        effects: Sequence[Node],
-        waits_for: Callable[[Node], Iterable[Node]],
-    ) -> None:
-        self.bound = tuple(bound)
-        self.results = tuple(results)
-        inside = {id(n) for n in nodes if n.op is not variable_handle and n.op is not placeholder}
-        own = {id(b) for b in bound}
-        self.captured: dict[int, Symbol] = {}
-        self.handles: dict[int, Symbol] = {}
-        self.assigned: set[int] = set()
-        self.constants: dict[int, Symbol] = {}
-        after: dict[int, Node] = {}
-        needed: set[int] = set()
-        pending: list[Node] = []
-
-        def take(x: Symbol) -> None:
-            if id(x) in own:
-                return
-            if id(x.node) in inside:
-                pending.append(x.node)
-            elif x.node.op is constant:
-                self.constants[id(x)] = x
-            elif x.node.op is not variable_handle:
-                self.captured[id(x)] = x
-
-        for r in results:
-            take(r)
-        pending += effects
-        while pending:
-            node = pending.pop()
-            if id(node) not in inside:
-                after[id(node)] = node
-                continue
-            if id(node) in needed:
-                continue
-            needed.add(id(node))
-            for x in node.inputs:
-                take(x)
-            pending.extend(waits_for(node))
-        self.nodes = [n for n in nodes if id(n) in needed]
-        self.after = list(after.values())
-        for node in self.nodes:
-            if node.op in (read_variable, assign_variable):
-                self.handles[id(node.inputs[0])] = node.inputs[0]
-            if node.op is assign_variable:
-                self.assigned.add(id(node.inputs[0]))
-
-    def closed(
-        self,
-        captured: Sequence[Symbol],
-        handles: Sequence[Symbol],
-        new: Sequence[Symbol],
-        describe: Callable[[Node], str],
-    ) -> SubTrace:
-        """The sub-trace ``(bound, captured, values of handles) -> (results, values of the handles `new`)``."""
-        body = Body()
-        own = [body.placeholder(b.aval) for b in (*self.bound, *captured)]
-        states = [body.placeholder(_plain(h.aval)) for h in handles]
-        of = {id(x): p for x, p in zip((*self.bound, *captured), own, strict=True)}
-        of.update({key: body.constant(x.node.params["value"]) for key, x in self.constants.items()})
-        current = {id(h): s for h, s in zip(handles, states, strict=True)}
-        for node in self.nodes:
-            if node.op is assign_variable:
-                current[id(node.inputs[0])] = of[id(node.inputs[1])]
-            if node.op in (read_variable, assign_variable):
-                of[id(node.outputs[0])] = current[id(node.inputs[0])]
-                continue
-            body.where = describe(node)
-            inputs = tuple([of[id(x)] for x in node.inputs])
-            outputs = body.append(node.op, inputs, node.params, [o.aval for o in node.outputs])
-            of.update({id(old): out for old, out in zip(node.outputs, outputs, strict=True)})
-        results = [*[of[id(r)] for r in self.results], *[current[id(h)] for h in new]]
-        return SubTrace(body, [*own, *states], results)

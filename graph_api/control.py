@@ -11,7 +11,8 @@ from engine.errors import DTypeError, InvalidArgumentError, ShapeError, Unimplem
 from engine.ops import compare, shape
 from engine.ops.control import check_predicate, cond_op
 from engine.ops.while_loop import while_op
-from engine.subtrace import Region, build
+from engine.region import Region
+from engine.subtrace import build
 from graph_api.closures import Call, Closure, as_tensor, packed, where
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph

@@ -69,6 +69,7 @@ ORDER = (
     "engine.rows",
     "engine.program",
     "engine.subtrace",
+    "engine.region",
     "engine.ops.control",
     "engine.ops.scan_loop",
     "engine.ops.while_loop",

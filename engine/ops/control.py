@@ -21,7 +21,7 @@ from engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.kinds import PushedTogether, Together, general
 from engine.op import Op
 from engine.ops.compare import select
-from engine.subtrace import SubTrace
+from engine.subtrace import SubTrace, with_fixed
 from engine.value import Zero, aval_of, dtype_of
 
 
@@ -137,6 +137,7 @@ cond_op = general(
     vjp=Together(_cond_vjp),
     jvp=PushedTogether(_cond_jvp),
     batch=_cond_batch,
+    fix=lambda inputs, arrays, params: with_fixed(inputs, arrays, params, ("true", "false"), 1, 1),
     type="If",
     args=("pred", "*operands"),
     multi=True,

@@ -29,7 +29,7 @@ from engine.op import Op
 from engine.ops.control import differentiable, joined, plus
 from engine.ops.creation import zeros_like
 from engine.ops.shape import transpose
-from engine.subtrace import SubTrace, build
+from engine.subtrace import SubTrace, build, with_fixed
 from engine.value import Zero, aval_of
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------
@@ -377,6 +377,10 @@ def _scan_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     return [o if f else NotBatched(o) for o, f in zip(outs, full, strict=True)]
 
 
+def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> Any:
+    return with_fixed(inputs, arrays, params, ("body",), params["carries"] + params["sequences"], 0)
+
+
 scan_op = general(
     "scan_op",
     _scan_kernel,
@@ -384,6 +388,7 @@ scan_op = general(
     vjp=Together(_scan_vjp),
     jvp=PushedTogether(_scan_jvp),
     batch=_scan_batch,
+    fix=_scan_fix,
     type="Scan",
     args=("*operands",),
     multi=True,

@@ -33,7 +33,7 @@ from engine.ops.scan_loop import (
     steady,
     swapped,
 )
-from engine.subtrace import SubTrace, build
+from engine.subtrace import SubTrace, build, with_fixed
 from engine.value import Zero, aval_of
 
 
@@ -180,6 +180,10 @@ def _masked_body(cond: SubTrace, body: SubTrace, values: Sequence[Any], flags: S
         return [unbatch(select(goes_on, new, old), level, size) for new, old in pairs]
 
 
+def _while_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> Any:
+    return with_fixed(inputs, arrays, params, ("cond", "body"), params["count"], 0)
+
+
 while_op = general(
     "while_op",
     _while_kernel,
@@ -187,6 +191,7 @@ while_op = general(
     vjp=Together(_while_vjp),
     jvp=PushedTogether(_while_jvp),
     batch=_while_batch,
+    fix=_while_fix,
     type="While",
     args=("*operands",),
     multi=True,
@@ -199,6 +204,7 @@ while_saving_op = general(
     vjp=Together(_saving_vjp),
     jvp=PushedTogether(_saving_jvp),
     batch=_while_batch,
+    fix=_while_fix,
     type="While",
     args=("*operands",),
     multi=True,

@@ -196,6 +196,10 @@ class Lowering(Slots):
         avals = [self.avals[s] for s in inputs]
         if op.expand is not None and (inner := op.expand(avals, params)) is not None:
             return self.spliced(inner, inputs)
+        if op.fix is not None:
+            arrays = {i: self.constants[s] for i, s in enumerate(inputs) if s in self.constants}
+            inputs, params = op.fix(inputs, arrays, params)
+            avals = [self.avals[s] for s in inputs]
         if "simplify" in self.passes and op.simplify is not None:
             same = op.simplify(avals, params)
             if same is not None and (kept := self.reshaped(op, inputs[same], avals, params)) is not None:

@@ -1,0 +1,192 @@
+"""What a body takes from around it is an operand like any other, whatever it is, in both modes.
+
+A table: every function that takes a body, times every kind of value that the body may capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+
+Program = Callable[[Any, Any, Any], Any]
+
+
+# ---- the functions; `tf` is either front end, `x` and what is captured have the shape (3,) ---------------------------
+
+
+def cond(tf: Any, x: Any, c: Any) -> Any:
+    return c * x + tf.cond(tf.reduce_sum(x) > 0.0, lambda: tf.sin(c * x) * c, lambda: x)
+
+
+def other_branch(tf: Any, x: Any, c: Any) -> Any:
+    return tf.cond(tf.reduce_sum(x) < 0.0, lambda: x * 2.0, lambda: c * x * c) + c
+
+
+def case(tf: Any, x: Any, c: Any) -> Any:
+    s = tf.reduce_sum(x)
+    return tf.case([(s < 0.0, lambda: x), (s < 100.0, lambda: c * c * x)], default=lambda: c) * c
+
+
+def while_loop(tf: Any, x: Any, c: Any) -> Any:
+    return tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, tf.sin(v * c) + c), (tf.constant(0), x))[1] * c
+
+
+def condition(tf: Any, x: Any, c: Any) -> Any:
+    """The condition captures as well."""
+    low = tf.reduce_sum(c) * 5.0
+    return tf.while_loop(lambda v, w: tf.reduce_sum(v) < low, lambda v, w: (v * 1.5 + c, w * v), (x, c))[1]
+
+
+def unused_carry(tf: Any, x: Any, c: Any) -> Any:
+    """What is captured is also where a loop variable starts."""
+    return tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * c + x), (tf.constant(0), c))[1]
+
+
+def map_fn(tf: Any, x: Any, c: Any) -> Any:
+    return tf.map_fn(lambda row: tf.sin(row * c) * c, x) + c
+
+
+def scan(tf: Any, x: Any, c: Any) -> Any:
+    return tf.scan(lambda total, row: tf.sin(total) * c + row, x, initializer=c * 0.5)
+
+
+def foldl(tf: Any, x: Any, c: Any) -> Any:
+    return tf.foldl(lambda total, row: tf.tanh(total * c) + row * c, x, initializer=c) * c
+
+
+def foldr(tf: Any, x: Any, c: Any) -> Any:
+    return tf.foldr(lambda total, row: total * c + row, x, initializer=c * 2.0)
+
+
+def nested(tf: Any, x: Any, c: Any) -> Any:
+    """A choice in a loop in a scan; each captures."""
+
+    def step(total: Any, row: Any) -> Any:
+        def body(i: Any, v: Any) -> Any:
+            return i + 1, tf.cond(row > 0.5, lambda: tf.sin(v * c), lambda: v + c * row)
+
+        return tf.while_loop(lambda i, v: i < 2, body, (tf.constant(0), total * c))[1]
+
+    return tf.scan(step, x, initializer=c) + c
+
+
+def custom_gradient(tf: Any, x: Any, c: Any) -> Any:
+    """The rule captures, inside a body and outside; its second derivative is that of the rule."""
+
+    @tf.custom_gradient
+    def cube(v: Any) -> Any:
+        square = v * v
+        return square * v, lambda ct: ct * square * c
+
+    return cube(x) + tf.cond(tf.reduce_sum(x) > 0.0, lambda: cube(x * c), lambda: x)
+
+
+def custom_gradient_in_loop(tf: Any, x: Any, c: Any) -> Any:
+    @tf.custom_gradient
+    def bent(v: Any) -> Any:
+        inner = tf.sin(v)
+        return inner, lambda ct: ct * inner * c
+
+    return tf.while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, bent(v * c)), (tf.constant(0), x))[1] * c
+
+
+PROGRAMS: tuple[Program, ...] = (
+    cond, other_branch, case, while_loop, condition, unused_carry, map_fn, scan, foldl, foldr, nested, custom_gradient,
+    custom_gradient_in_loop,
+)  # fmt: skip
+KINDS = ("constant", "variable", "tensor", "placeholder")
+
+X = np.array([0.4, 0.7, 0.9])
+C = np.array([1.1, 0.8, 1.3])
+AT = np.array([0.9, 1.2, 0.7])
+
+
+# ---- what is asked of each -------------------------------------------------------------------------------------------
+
+
+def asked(api: Any, program: Program, gradients: Any, jacobian: Any, x: Any, c: Any) -> list[Any]:
+    """Value, gradients, gradients of gradients, and the Jacobian with respect to what is captured."""
+    y = program(api, x, c)
+    first = gradients(y, [x, c])
+    second = gradients([g * g for g in first], [x, c])
+    return [y, *first, *second, jacobian(y, c)]
+
+
+def in_graph(program: Program, kind: str, fed: bool) -> list[Any]:
+    """From a graph where what is captured is of a kind; if `fed`, it holds something else and is fed."""
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.placeholder("float64", [3])
+        held = AT if fed else C
+        feed: dict[Any, Any] = {x: X}
+        c: Any
+        if kind == "constant":
+            c = graph_api.constant(held)
+        elif kind == "variable":
+            c = graph_api.Variable(held)
+        elif kind == "tensor":
+            c = graph_api.constant(held) + graph_api.constant(0.0, "float64")
+        else:
+            c = graph_api.placeholder_with_default(held, [3])
+        if fed:
+            feed[c] = C
+        zero = {"unconnected_gradients": "zero"}
+        got = asked(
+            graph_api,
+            program,
+            lambda y, xs: graph_api.gradients(y, xs, **zero),
+            lambda y, v: graph_api.jacobian(y, v, **zero),
+            x,
+            c,
+        )
+        session.run(graph_api.global_variables_initializer())
+        return session.run(got, feed)  # type: ignore[no-any-return]
+
+
+def on_tape(program: Program, kind: str) -> list[Any]:
+    x = tape_api.constant(X)
+    c: Any = tape_api.Variable(C) if kind == "variable" else tape_api.constant(C)
+    with tape_api.GradientTape(persistent=True) as outer:
+        outer.watch([x, c])
+        with tape_api.GradientTape(persistent=True) as inner:
+            inner.watch([x, c])
+            used = c + 0.0 if kind == "tensor" else c
+            y = program(tape_api, x, used)
+        first = inner.gradient(y, [x, c], unconnected_gradients="zero")
+        squares = [g * g for g in first]
+    second = outer.gradient(squares, [x, c], unconnected_gradients="zero")
+    jacobian = inner.jacobian(y, c, unconnected_gradients="zero")
+    return [np.asarray(v) for v in (y, *first, *second, jacobian)]
+
+
+NAMES = ("value", "d/dx", "d/dc", "second d/dx", "second d/dc", "jacobian")
+
+
+def assert_same(got: Sequence[Any], expected: Sequence[Any]) -> None:
+    for name, g, e in zip(NAMES, got, expected, strict=True):
+        if name == "value":
+            np.testing.assert_array_equal(g, e, err_msg=name)
+        np.testing.assert_allclose(g, e, rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("fed", [False, True], ids=["as it is", "fed"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_what_a_body_captures_is_an_operand(program: Program, kind: str, fed: bool) -> None:
+    assert_same(in_graph(program, kind, fed), on_tape(program, kind))
+
+
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if "custom" not in p.__name__], ids=lambda p: p.__name__)
+def test_derivatives_by_a_captured_constant_are_right(program: Program) -> None:
+    jacobian = in_graph(program, "constant", False)[NAMES.index("jacobian")]
+    step = 1e-6
+    columns = []
+    for e in np.eye(3) * step:
+        ends = [program(tape_api, tape_api.constant(X), tape_api.constant(C + s * e)).numpy() for s in (1, -1)]
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    np.testing.assert_allclose(jacobian, np.stack(columns, -1), rtol=1e-6, atol=1e-7)
