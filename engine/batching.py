@@ -20,6 +20,7 @@ The rules here serve nearly all ops:
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from engine.aval import Aval
 from engine.axes import expand_dims, repeat_leading
 from engine.errors import ShapeError
 from engine.op import Op
-from engine.value import Value, as_array, aval_of, shape_of
+from engine.value import Value, as_array, aval_of, not_an_array, shape_of
 
 _FIRST_LEVEL = 10
 
@@ -109,6 +110,9 @@ class Batched(Value):
         return out.value if isinstance(out, NotBatched) else Batched(out, self.level)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        declined = not_an_array(sys._getframe(1))
+        if declined is not None:
+            return declined
         raise TypeError(
             "a batched value has no array: NumPy was called inside a function that is being vectorised; "
             "use the corresponding function of this package instead"

@@ -17,6 +17,7 @@ from typing import Any
 from engine import nest
 from engine.aval import Aval, compatible, format_shape
 from engine.batching import materialize
+from engine.detach import detaching
 from engine.eager import EagerTensor
 from engine.errors import DTypeError, ShapeError
 from engine.kinds import FROM_VJP, PerOperand, Together, general
@@ -191,7 +192,8 @@ def custom_gradient(f: Callable[..., Any], convert: Callable[[Any], Any]) -> Cal
         watcher = Tape()
         watcher.start()
         try:
-            result, grad_fn = _result_and_rule(f(*nest.pack_sequence_as(args, arguments), **kwargs), name)
+            with detaching():
+                result, grad_fn = _result_and_rule(f(*nest.pack_sequence_as(args, arguments), **kwargs), name)
         finally:
             watcher.stop()
         passed = {id(a) for a in arguments}

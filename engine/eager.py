@@ -9,17 +9,19 @@ own error message by running the abstract evaluation after the fact.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.aval import Aval, aval_of_array
+from engine.detach import detached
 from engine.dtypes import BY_NUMPY, DType
 from engine.errors import InvalidArgumentError, OpError
 from engine.op import Op
 from engine.tape import active, record
-from engine.value import Value, as_array
+from engine.value import Value, as_array, not_an_array
 
 
 class EagerTensor(Value):
@@ -89,6 +91,8 @@ class EagerTensor(Value):
 
     def numpy(self) -> Any:
         """A NumPy array (a NumPy scalar for rank 0) of the same contents, which the caller may change."""
+        if active.tapes:
+            detached(self, "numpy")
         array = self._array
         return array.copy() if isinstance(array, np.ndarray) and array.ndim else array[()]
 
@@ -104,10 +108,14 @@ class EagerTensor(Value):
 
     def item(self) -> Any:
         """The value of a tensor with one element, as a Python number."""
+        if active.tapes:
+            detached(self, "numpy")
         return self._array.item()
 
     def tolist(self) -> Any:
         """The value as nested lists of Python numbers."""
+        if active.tapes:
+            detached(self, "numpy")
         return self._array.tolist()
 
     def ref(self) -> Reference:
@@ -115,6 +123,11 @@ class EagerTensor(Value):
         return Reference(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        declined = not_an_array(sys._getframe(1))
+        if declined is not None:
+            return declined
+        if active.tapes:
+            detached(self, "array")
         array = np.array(self._array, dtype=dtype, copy=copy)
         if array.base is not None or array is self._array:
             array = array.view()
@@ -135,12 +148,18 @@ class EagerTensor(Value):
         return bool(self._array)
 
     def __int__(self) -> int:
+        if active.tapes:
+            detached(self, "int")
         return int(self._array)
 
     def __float__(self) -> float:
+        if active.tapes:
+            detached(self, "float")
         return float(self._array)
 
     def __complex__(self) -> complex:
+        if active.tapes:
+            detached(self, "complex")
         return complex(self._array)
 
     def __index__(self) -> int:

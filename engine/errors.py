@@ -71,5 +71,16 @@ class SymbolicArrayError(TypeError, NotImplementedError):
     """NumPy needs the array of a value that has none yet. The message names the function to use in its place."""
 
 
+class DetachError(TypeError):
+    """A tensor became a plain array where its derivative is needed. The message names the line and what to use."""
+
+
+class DetachWarning(UserWarning):
+    """A tensor that a gradient tape follows became a plain array by NumPy's or SciPy's hand: its gradient ends there.
+
+    Said once a line. ``warnings.simplefilter("error", DetachWarning)`` makes errors of it.
+    """
+
+
 class RuleError(AssertionError):
     """A gradient rule returned something of the wrong shape or dtype. A defect in the op (or custom gradient) named."""

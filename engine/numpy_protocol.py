@@ -24,6 +24,7 @@ import numpy as np
 import scipy.special
 
 from engine.api import as_operand, convert_operands
+from engine.detach import is_tracked
 from engine.eager import EagerTensor
 from engine.errors import DTypeError, SymbolicArrayError
 from engine.nest import flatten, map_structure
@@ -31,9 +32,9 @@ from engine.numpy_functions import RECORDED, UNDERIVED, NotTaken, rank_of
 from engine.op import Op
 from engine.ops import arithmetic, compare, complexes, einsum, explog, linalg, nn, slicing, special, trig
 from engine.ops.shape import identity
-from engine.tape import active
+from engine.tape import active, paused
 from engine.trace import Symbol
-from engine.value import Value, address
+from engine.value import Value
 from engine.variable import Variable, tracked_value
 
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
@@ -159,13 +160,13 @@ def _one_of_ours(function: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ..
     unary = ufunc.nin == 1
     if unary and isinstance(function, Op) and function.vjp is None and _is_eager(inputs[0]):
         # isnan, floor: no derivative, so NumPy's result serves
-        return ufunc(np.asarray(inputs[0]))
+        return ufunc(_array(inputs[0]))
     try:
         return function(*_converted(_name(ufunc), inputs))
     except DTypeError:
         if unary and not inputs[0].dtype.is_differentiable and _is_eager(inputs[0]):
             # the square root of an integer, say: NumPy knows it and there is no derivative
-            return ufunc(np.asarray(inputs[0]))
+            return ufunc(_array(inputs[0]))
         raise
 
 
@@ -290,13 +291,13 @@ def _on_arrays(function: Any, name: str, advice: str, args: Any, kwargs: Any, cu
         what = _described(x)
         if not _is_eager(x):
             raise SymbolicArrayError(f"{name} cannot be applied to {what}, which has no array here; use {advice}")
-        if cuts and _is_tracked(x):
+        if cuts and any(is_tracked(tracked_value(x), tape) for tape in active.tapes):
             raise TypeError(
                 f"{name} cannot be recorded, but a gradient tape tracks its argument {what}, so that the "
                 f"gradient would be cut off here. Use {advice}; if no gradient is meant to pass, apply it to x.numpy() "
                 f"or tf.stop_gradient(x)"
             )
-    args, kwargs = map_structure(lambda x: np.asarray(x) if isinstance(x, Value) else x, (args, kwargs))
+    args, kwargs = map_structure(lambda x: _array(x) if isinstance(x, Value) else x, (args, kwargs))
     return function(*args, **kwargs)
 
 
@@ -304,22 +305,23 @@ def _is_eager(x: Value) -> bool:
     """Whether a value has an array; a variable has one unless it lives in a graph."""
     if isinstance(x, Variable):
         try:
-            np.asarray(x)
+            _array(x)
         except NotImplementedError:
             return False
         return True
     return isinstance(x, EagerTensor)
 
 
+def _array(x: Value) -> Any:
+    """The array of an eager value, where no derivative is lost."""
+    if not active.tapes:
+        return np.asarray(x)
+    with paused():
+        return np.asarray(x)
+
+
 def _all_eager(arguments: Any) -> bool:
     return all(_is_eager(x) for x in flatten(arguments) if isinstance(x, Value))
-
-
-def _is_tracked(x: Value) -> bool:
-    if not x.dtype.is_differentiable:
-        return False
-    key, watchable = address(tracked_value(x)), isinstance(x, Variable) and x.trainable
-    return any(key in tape.tracked or (watchable and tape.watch_accessed_variables) for tape in active.tapes)
 
 
 def _described(x: Value) -> str:

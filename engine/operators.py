@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from engine import numpy_protocol
 from engine.api import as_operand
@@ -17,6 +18,7 @@ from engine.eager import EagerTensor
 from engine.errors import ShapeError
 from engine.op import Op
 from engine.ops import arithmetic, compare, complexes, explog, linalg, slicing
+from engine.ops.sparse_product import matmul_sparse, sparse_matmul
 from engine.trace import Symbol
 from engine.value import Value, dtype_of
 
@@ -36,6 +38,9 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
             return self._enter(as_op, (other, self) if reflected else (self, other), {})
         if not isinstance(other, Value):
             if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
+                if (name == "matmul" and sparse.issparse(other)) or (name == "mul" and sparse.isspmatrix(other)):
+                    # of sparse matrices, as distinct from sparse arrays, `*` is the product of matrices
+                    return sparse_matmul(other, self) if reflected else matmul_sparse(self, other)
                 return NotImplemented
             other = as_operand(other, self.dtype, name)
             if type(self) is EagerTensor and not isinstance(other, Value):

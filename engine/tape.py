@@ -107,12 +107,18 @@ class Tape:
         Whether a trainable variable is watched when it is read.
     variables : dict
         ``id(variable) -> variable`` of the variables watched, in the order they were first read.
+    detached : dict
+        Where tracked values became arrays, with what is known of it (`engine.detach`).
+    strict : bool
+        Whether that is an error, because the tape is there for the derivative of one function.
     """
 
-    __slots__ = ("__weakref__", "nodes", "tracked", "variables", "watch_accessed_variables")
+    __slots__ = ("__weakref__", "detached", "nodes", "strict", "tracked", "variables", "watch_accessed_variables")
 
-    def __init__(self, watch_accessed_variables: bool = True) -> None:
+    def __init__(self, watch_accessed_variables: bool = True, strict: bool = False) -> None:
         self.watch_accessed_variables = watch_accessed_variables
+        self.strict = strict
+        self.detached: dict[Any, Any] = {}
         self.nodes = Recording()
         self.tracked: dict[int, Any] = {}
         self.variables: dict[int, Any] = {}
@@ -123,7 +129,7 @@ class Tape:
 
     def forget(self) -> None:
         """Let go of what was recorded. Which variables were watched is still known."""
-        self.nodes, self.tracked = Recording(), {}
+        self.nodes, self.tracked, self.detached = Recording(), {}, {}
 
     def clear(self) -> None:
         """Forget everything recorded and watched."""

@@ -6,6 +6,7 @@ appends a node; operands that are not symbols yet (arrays, eager tensors, Python
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,10 +16,10 @@ from engine.aval import Aval
 from engine.batching import NotBatched
 from engine.dtypes import as_dtype, bool_
 from engine.eager import EagerTensor, abstract_operand
-from engine.errors import InvalidArgumentError, OperatorNotAllowedInGraphError
+from engine.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
 from engine.op import Node, Op
 from engine.tape import active, record
-from engine.value import Value, as_array, aval_of
+from engine.value import Value, as_array, aval_of, not_an_array
 
 
 class Symbol(Value):
@@ -68,10 +69,22 @@ class Symbol(Value):
         raise TypeError(f"len is not well defined for the symbolic tensor {self!r}; use its shape, or tf.shape(x)[0]")
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
-        raise NotImplementedError(
+        declined = not_an_array(sys._getframe(1))
+        if declined is not None:
+            return declined
+        raise SymbolicArrayError(
             f"{self!r} is symbolic and has no array yet: a NumPy function was called on it, or it was passed where an "
             f"array is needed. Use the corresponding function of this package, or run it in a session first"
         )
+
+    def _has_no_number(self) -> Any:
+        raise SymbolicArrayError(
+            f"{self!r} is symbolic and is no number yet: it was given to float, int, a function of math, a format, or "
+            f"assigned to an element of an array. Use the corresponding function of this package (tf.sin, tf.cast, "
+            f"tf.stack), or run it in a session first"
+        )
+
+    __float__ = __int__ = __complex__ = _has_no_number
 
     def __repr__(self) -> str:
         return f"<Symbol {self.node.op.name}:{self.index} {self.aval}>"

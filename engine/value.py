@@ -11,6 +11,7 @@ kernel. The walks use that to run gradient rules at NumPy's own speed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,17 @@ class Zero:
 
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
+
+
+def not_an_array(caller: FrameType) -> Any:
+    """What ``__array__`` gives where SciPy would rather leave a product to the other operand; None elsewhere.
+
+    ``sparse_matrix @ value`` asks `value` for its array. An array of rank 0 of an object says that it has none, and
+    Python goes on to ask for ``value.__rmatmul__``.
+    """
+    if caller.f_code.co_name not in ("_matmul_dispatch", "_rmatmul_dispatch"):
+        return None
+    return np.empty((), object) if caller.f_globals.get("__name__", "").startswith("scipy.sparse") else None
 
 
 address = object.__hash__

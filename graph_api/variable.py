@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +11,11 @@ import numpy as np
 from engine.aval import Aval, merge_shapes, normalize_shape
 from engine.composite import Composite
 from engine.dtypes import DType, as_dtype
-from engine.errors import DTypeError
+from engine.errors import DTypeError, SymbolicArrayError
 from engine.indexed_slices import IndexedSlices
 from engine.row_assignment import AssignsRows, replaced
 from engine.tape import record_read
-from engine.value import Value, as_array
+from engine.value import Value, as_array, not_an_array
 from engine.variable import Variable as EngineVariable
 from engine.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from graph_api.graph import Graph, GraphKeys, get_default_graph
@@ -260,8 +261,17 @@ class Variable(AssignsRows):
     def __bool__(self) -> bool:
         return bool(self.read_value())
 
+    def __float__(self) -> float:
+        return float(self.read_value())
+
+    def __int__(self) -> int:
+        return int(self.read_value())
+
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
-        raise NotImplementedError(f"variable {self.name!r} has no array outside a session; fetch it with Session.run")
+        declined = not_an_array(sys._getframe(1))
+        if declined is not None:
+            return declined
+        raise SymbolicArrayError(f"variable {self.name!r} has no array outside a session; fetch it with Session.run")
 
     def __hash__(self) -> int:
         return id(self)

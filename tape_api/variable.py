@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.arena import is_whole
 from engine.aval import Aval, Shape, compatible, format_shape, normalize_shape
+from engine.detach import detached
 from engine.dtypes import DType
 from engine.eager import EagerTensor, Reference, array_text
 from engine.errors import DTypeError, ShapeError
@@ -20,6 +21,7 @@ from engine.ops.arithmetic import add, subtract
 from engine.ops.scatter import check_entries
 from engine.row_assignment import AssignsRows
 from engine.tape import active, paused, record_read
+from engine.value import not_an_array
 from engine.variable import read_variable
 from tape_api.tensor import convert_to_tensor
 
@@ -159,6 +161,8 @@ class Variable(AssignsRows):
 
     def numpy(self) -> Any:
         """The current value as a NumPy array that the caller may change."""
+        if active.tapes:
+            detached(self, "numpy")
         return self._tensor.numpy()
 
     def eval(self, session: Any = None) -> Any:
@@ -253,6 +257,11 @@ class Variable(AssignsRows):
     # ---- Python's protocols ------------------------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        declined = not_an_array(sys._getframe(1))
+        if declined is not None:
+            return declined
+        if active.tapes:
+            detached(self, "array")
         return self._tensor.__array__(dtype, copy)
 
     def __iter__(self) -> Iterator[Any]:
@@ -265,12 +274,18 @@ class Variable(AssignsRows):
         return bool(self._tensor)
 
     def __int__(self) -> int:
+        if active.tapes:
+            detached(self, "int")
         return int(self._tensor)
 
     def __float__(self) -> float:
+        if active.tapes:
+            detached(self, "float")
         return float(self._tensor)
 
     def __complex__(self) -> complex:
+        if active.tapes:
+            detached(self, "complex")
         return complex(self._tensor)
 
     def __index__(self) -> int:

@@ -36,6 +36,7 @@ ORDER = (
     "engine.op",
     "engine.sparsity",
     "engine.tape",
+    "engine.detach",
     "engine.eager",
     "engine.axes",
     "engine.batching",

@@ -16,6 +16,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from engine import nest
 from engine.aval import format_shape
+from engine.detach import refusal
 from engine.eager import EagerTensor
 from engine.errors import InvalidArgumentError
 from engine.jacobian.compiled import Compiled, compiled_jacobian
@@ -72,18 +73,24 @@ class Recorded(Evaluations):
 
     def __init__(self, function: Callable[..., Any], pack: Callable[[list[Any]], Any], dtype: np.dtype) -> None:
         self._function, self._pack, self._dtype = function, pack, dtype
-        self._tape = Tape(False)
+        self._tape = Tape(False, strict=True)
         self._sources: list[Any] = []
         self._targets: list[Any] = []
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any]) -> list[np.ndarray]:
         """Record the function at a point."""
-        self._tape = Tape(False)
+        self._tape = Tape(False, strict=True)
         self._sources = [EagerTensor(part) for part in parts]
         for x in self._sources:
             self._tape.watch(x)
         given = [_argument(a, self._dtype) for a in args]
-        found = self._recorded(lambda: nest.flatten(self._function(self._pack(self._sources), *given)))
+        try:
+            found = self._recorded(lambda: nest.flatten(self._function(self._pack(self._sources), *given)))
+        finally:
+            # also where NumPy has put another error in its place
+            refused = refusal(self._tape)
+            if refused is not None:
+                raise refused from None
         self._targets = [_result(y, self._dtype) for y in found]
         return [y._array for y in self._targets]
 

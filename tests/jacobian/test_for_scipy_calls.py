@@ -11,7 +11,7 @@ from scipy import sparse
 
 import graph_api
 import tape_api as tf
-from engine.errors import InvalidArgumentError
+from engine.errors import DetachWarning, InvalidArgumentError
 from engine.jacobian import plan as plans
 from engine.jacobian import recorded
 from tests.jacobian.solved import POINTS, both, bratu, bratu_jacobian, dense, rosenbrock
@@ -131,7 +131,8 @@ def test_a_result_that_does_not_depend_on_the_point() -> None:
 
 def test_arrays_in_place_of_tensors_are_refused() -> None:
     p = tf.for_scipy(lambda x: x.numpy() ** 2, np.ones(2))
-    with pytest.raises(InvalidArgumentError, match="got a NumPy ndarray, which has lost how it follows from the point"):
+    message = "got a NumPy ndarray, which has lost how it follows from the point"
+    with pytest.warns(DetachWarning, match=r"numpy\(\)"), pytest.raises(InvalidArgumentError, match=message):
         p.jac([1.0, 1.0])
 
 
