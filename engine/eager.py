@@ -1,9 +1,10 @@
 """Eager values: a tensor that wraps a NumPy array, and what applying an op to one means.
 
 This path is hot. It does no abstract evaluation: a kernel runs, its result is wrapped, and tapes that track an operand
-record the node. Two things NumPy would let pass are caught cheaply: dtypes that an op does not accept (each combination
-of dtypes is examined once per op, by the op's abstract evaluation), and kernel errors, which are turned into the op's
-own error message by running the abstract evaluation after the fact.
+record the node. What a kernel would let pass, abstract evaluation refuses beforehand (`accept`); its answer is
+remembered for all it depends on: for the dtypes alone where the kernel refuses bad shapes and parameters by itself
+(`Op.strict`), else for dtypes, shapes and parameters together. What depends on contents, every kernel checks. Errors of
+kernels are turned into the op's own error message by running the abstract evaluation after the fact.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from engine.aval import Aval, aval_of_array
 from engine.detach import detached
 from engine.dtypes import BY_NUMPY, DType
 from engine.errors import InvalidArgumentError, OpError
-from engine.op import Op
+from engine.op import Op, distinct
 from engine.tape import active, record
 from engine.value import Value, as_array, not_an_array
 
@@ -233,9 +234,9 @@ class Reference:
 
 
 def _applied(op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dict[str, Any], known: bool) -> Any:
-    """Run the kernel, wrap the result, let tapes record; `known` says whether the dtypes have been accepted before."""
+    """Run the kernel, wrap the result, let tapes record; `known` says whether these dtypes are all that matters."""
     if not known:
-        accept_dtypes(op, arrays, params)
+        accept(op, arrays, params)
     try:
         result = op.kernel(*arrays, **params) if params else op.kernel(*arrays)
     except Exception as error:
@@ -246,16 +247,36 @@ def _applied(op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dic
     return out
 
 
-def accept_dtypes(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> None:
-    """Run the op's abstract evaluation, which raises if the dtypes (or shapes) are not acceptable; remember them.
+_MOST_ACCEPTED = 4096
+"""So many combinations an op remembers; then it begins anew."""
 
-    An operand without a dtype is a shape, given as a tuple of ints; it plays no part in what dtypes are acceptable.
+
+def accept(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> None:
+    """Run the op's abstract evaluation, which raises if it does not accept the operands; remember what it accepted.
+
+    What is remembered is all that the answer depends on (see the module's docstring). Parameters that are not plain
+    data are examined each time.
     """
-    dtypes = tuple([getattr(a, "dtype", None) for a in arrays])
-    key = dtypes[0] if len(dtypes) == 1 else dtypes
-    if key not in op.accepted:
-        op.abstract(*[abstract_operand(a) for a in arrays], **params)
+    try:
+        key = _accepted_key(op, arrays, params)
+    except TypeError:
+        key = None
+    if key in op.accepted:
+        return
+    op.abstract(*[abstract_operand(a) for a in arrays], **params)
+    if key is not None:
+        if len(op.accepted) >= _MOST_ACCEPTED:
+            op.accepted.clear()
         op.accepted.add(key)
+
+
+def _accepted_key(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Any:
+    if not op.strict:
+        given = [(name, distinct(value)) for name, value in params.items()] if params else ()
+        # an operand without a dtype is a shape, given as a tuple of ints
+        return (*[(a.dtype, a.shape) if hasattr(a, "dtype") else distinct(a) for a in arrays], *given)
+    dtypes = tuple([getattr(a, "dtype", None) for a in arrays])
+    return dtypes[0] if len(dtypes) == 1 else dtypes
 
 
 def abstract_operand(x: Any) -> Aval:
@@ -276,12 +297,13 @@ def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Exception:
     """The error that says what was wrong with the op's arguments: its abstract evaluation's, else the kernel's."""
-    if isinstance(error, OpError) or not isinstance(error, (ValueError, TypeError, IndexError)):
-        # said already, or not about the arguments
-        return error
+    if not isinstance(error, (ValueError, TypeError, IndexError)):
+        return error  # it is not about the arguments
     try:
         op.abstract(*[abstract_operand(a) for a in arrays], **params)
     except Exception as better:  # noqa: BLE001 - whatever it raises says more than the kernel did
         return better
+    if isinstance(error, OpError):
+        return error
     operands = ", ".join(str(abstract_operand(a)) for a in arrays)
     return InvalidArgumentError(f"{op.name}({operands}): {error}")

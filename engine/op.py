@@ -63,6 +63,10 @@ class Op:
         Which kind made it: elementwise, linear, multilinear, general or nondifferentiable.
     stateful : bool
         Whether two applications to equal inputs may differ or have effects: never merged, folded or cached.
+    strict : bool
+        Whether the kernel by itself refuses every combination of shapes and parameters that `abstract` refuses, so that
+        only dtypes need to be examined before it runs (`engine.eager.accept`); tests/test_checks.py tries to disprove
+        it. Every kernel refuses bad *contents*.
     from_avals : bool
         Whether the result follows from the operands' shapes and dtypes alone, whatever their contents (``ones_like``).
     sparsity : callable, optional
@@ -100,6 +104,7 @@ class Op:
     kind: str
     multi: bool = False
     stateful: bool = False
+    strict: bool = True
     from_avals: bool = False
     sparsity: Callable[..., Any] | None = None
     rows: Callable[..., Any] | None = None
@@ -111,7 +116,7 @@ class Op:
     inline: Callable[[Sequence[Aval], dict[str, Any]], str | None] | None = None
     doc: str = ""
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)
-    """The combinations of dtypes that eager operands have had so far, and that abstract evaluation accepted."""
+    """What abstract evaluation has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
 
     references: frozenset[int] = field(init=False, repr=False)
     """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""

@@ -164,6 +164,7 @@ reshape_to = Op(
     jvp=(lambda t, out, x, *, shape: reshape_to(t, shape=shape),),
     batch=lambda op, size, flags, inputs, params: op(inputs[0], shape=(size, *params["shape"])),
     kind="linear",
+    strict=False,
     sparsity=IN_ORDER,
     simplify=lambda avals, params: 0,
     inline=lambda avals, params: f"{{0}}.reshape({params['shape']})",

@@ -94,6 +94,7 @@ def _bilinear(
         jvp=tuple(None if t is None else jvp(i) for i, t in enumerate(transposes)),
         batch=_batch,
         type=type,
+        strict=args[0] != "sizes",
         args=args,
         sparsity=sparsity,
         doc=doc,

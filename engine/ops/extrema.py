@@ -95,6 +95,8 @@ def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> A
 
 def _position_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x: Any, *, axis: int, output_type: DType) -> Any:
+        if not x.ndim:
+            raise IndexError("a scalar has no axis")  # the abstract evaluation says it in full
         return find(x, axis).astype(output_type.numpy)
 
     return kernel

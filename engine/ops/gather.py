@@ -82,10 +82,14 @@ def _position(axis: int, rank: int) -> int:
 
 def _gather_kernel(params: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
     at = _position(axis, params.ndim)
+    if not batch_dims <= at < params.ndim:
+        raise IndexError(f"axis {axis}, batch_dims {batch_dims}")  # the abstract evaluation says it in full
     check_range("gather", indices, params.shape[at])
     if not batch_dims:
         return np.take(params, indices, at)
     # one index array per batch dimension, aligned with the leading dimensions of `indices`
+    if params.shape[:batch_dims] != indices.shape[:batch_dims]:
+        raise IndexError(f"{batch_dims} dimensions of {params.shape} and {indices.shape}")
     grids = np.ix_(*[np.arange(d) for d in indices.shape[:batch_dims]])
     inner = (1,) * (indices.ndim - batch_dims)
     between = at - batch_dims

@@ -133,6 +133,7 @@ concat_piece = linear(
         _with_dim(ct.shape, axis, _dims(values[position : position + 1], axis)), ct.dtype
     ),
     _part_batch,
+    strict=False,
     args=("ct", "*values"),
     sparsity=MOVES,
     doc="The part of `ct` that belongs to the value at `position` of a concat: one operand's transpose of it.",
@@ -278,6 +279,8 @@ def _split_dynamic(value: Any, sizes: Any, axis: int, num: int | None) -> list[A
 def _stack_kernel(*values: Any, axis: int) -> Any:
     rank = values[0].ndim
     if not rank:
+        if axis not in (0, -1):
+            raise IndexError(f"axis {axis} of rank 1")  # the abstract evaluation says it in full
         return np.asarray(values)
     # what `numpy.stack` does, with less ado
     key = _at(axis % (rank + 1), None, rank + 1)

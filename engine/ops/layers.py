@@ -186,6 +186,7 @@ in_top_k_op = nondifferentiable(
     _in_top_k_kernel,
     abstract=_in_top_k_abstract,
     batch=both_batched,
+    strict=False,
     type="InTopKV2",
     args=("targets", "predictions"),
     doc="Whether each target is among the k highest predictions of its row.",

@@ -252,6 +252,8 @@ def _along_axis(name: str) -> Callable[..., Aval]:
 
 def below_largest(logits: Any, axis: int) -> Any:
     """An array less its largest element along an axis, for kernels."""
+    if not logits.ndim:
+        raise IndexError("a scalar has no axis")  # the abstract evaluation says it in full
     return np.subtract(logits, np.maximum.reduce(logits, axis=axis, keepdims=True, initial=-np.inf))
 
 

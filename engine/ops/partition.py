@@ -183,6 +183,7 @@ reverse_sequence_op = linear(
     lambda ct, x, lengths, *, axis, batch_axes: reverse_sequence_op(ct, lengths, axis=axis, batch_axes=batch_axes),
     _reverse_abstract,
     _reverse_batch,
+    strict=False,
     type="ReverseSequence",
     args=("input", "seq_lengths"),
     sparsity=MOVES,

@@ -107,6 +107,7 @@ def _sampling(
         abstract=_abstract(name, accepts),
         batch=_batch,
         type=type,
+        strict=False,
         args=("shape", "seed", "counter", *args),
         doc=doc,
     )
@@ -221,6 +222,7 @@ random_gamma_op = general(
     vjp=(None, None, None, _gamma_vjp),
     jvp=(None, None, None, _gamma_jvp),
     batch=_batch,
+    strict=False,
     type="RandomGamma",
     args=("shape", "seed", "counter", "alpha"),
     sparsity=lambda site, i: every(site, i) if site.params.get("lead") else ELEMENTWISE(site, i),

@@ -115,6 +115,7 @@ recurrence = general(
     vjp=(_recurrence_du, _recurrence_da),
     jvp=(lambda t, out, u, a, *, axis, reverse: recurrence(t, a, axis=axis, reverse=reverse), _recurrence_jvp_a),
     batch=axis_param,
+    strict=False,
     args=("u", "a"),
     sparsity=along,
     doc="``r[i] = u[i] + a[i] * r[i - 1]`` along an axis (``r[i + 1]`` if ``reverse``).",

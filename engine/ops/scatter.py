@@ -96,6 +96,7 @@ gather_nd_op = linear(
         _entries_shape("gather_nd", indices, params.shape, batch_dims), params.dtype
     ),
     _batch,
+    strict=False,
     type="GatherNd",
     args=("params", "indices"),
     sparsity=MOVES,
@@ -287,6 +288,7 @@ gather_last_op = linear(
         _entries_shape("gather_last", indices, params.shape, batch_dims), params.dtype
     ),
     _batch,
+    strict=False,
     args=("params", "indices"),
     sparsity=MOVES,
     doc="Entries of `params` at index vectors; zeros but for the last of equal ones, which is what an update leaves.",

@@ -133,6 +133,7 @@ segment_sum_like = linear(
         "segment_sum_like", data, ids, None if ref.shape is None else ref.shape[lead], lead
     ),
     _batch,
+    strict=False,
     args=("data", "segment_ids", "ref"),
     sparsity=_by_segment,
     doc="Sums over segments, as many as `ref` has rows.",

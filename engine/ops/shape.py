@@ -183,7 +183,11 @@ def unchanged(abstract: Callable[..., Aval]) -> Callable[..., int | None]:
 
 
 def _reshape_kernel(x: Any, shape: Any, *, lead: int = 0) -> Any:
-    return x.reshape(x.shape[:lead] + as_dims(shape))
+    dims = as_dims(shape)
+    if dims and min(dims) < -1:
+        # NumPy takes any negative number for -1
+        raise ShapeError(f"reshape: argument `shape` must hold dimensions >= 0, and -1 at most once, got {dims}")
+    return x.reshape(x.shape[:lead] + dims)
 
 
 def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
@@ -194,6 +198,10 @@ def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
     kept = (None,) * lead if x.shape is None else x.shape[:lead]
     size = None if x.shape is None else Aval(x.shape[lead:], x.dtype).size
     dims = [None if d == -1 else d for d in wanted]
+    if wanted.count(-1) > 1 or any(d is not None and d < -1 for d in wanted):
+        raise ShapeError(
+            f"reshape: argument `shape` must hold dimensions >= 0, and -1 at most once, got {format_shape(wanted)}"
+        )
     if size is not None and shape.value is not None and wanted.count(-1) + wanted.count(None) <= 1:
         rest = int(np.prod([d for d in dims if d is not None], dtype=np.int64))
         free = [i for i, d in enumerate(dims) if d is None]

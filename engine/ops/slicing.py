@@ -58,6 +58,7 @@ boolean_mask_op = linear(
     lambda ct, x, mask, *, axis=0: boolean_mask_back_op(ct, x, mask, axis=axis),
     _mask_abstract,
     _mask_batch,
+    strict=False,
     type="BooleanMask",
     args=("tensor", "mask"),
     sparsity=MOVES,

@@ -109,6 +109,7 @@ triangle = linear(
     lambda ct, x, **params: triangle(ct, **params),
     _triangle_abstract,
     leading(2),
+    strict=False,
     args=("input",),
     sparsity=scaled(diagonal=1),
     doc="The lower or upper triangle of matrices, their main diagonal times a factor, zeros elsewhere.",

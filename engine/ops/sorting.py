@@ -27,6 +27,8 @@ from engine.value import shape_of
 
 
 def _argsort_kernel(x: Any, *, axis: int, descending: bool) -> Any:
+    if not x.ndim:
+        raise IndexError("a scalar has no axis")  # the abstract evaluation says it in full
     if not descending:
         return np.argsort(x, axis, kind="stable").astype(np.int32)
     # sorting backwards what is reversed keeps equal elements in order
@@ -221,6 +223,7 @@ searchsorted_op = nondifferentiable(
     _search_kernel,
     abstract=_search_abstract,
     batch=_search_batch,
+    strict=False,
     type="SearchSorted",
     args=("sorted_sequence", "values"),
     doc="Where in each sorted row to insert values.",

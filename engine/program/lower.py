@@ -194,6 +194,8 @@ class Lowering(Slots):
         if op is constant:
             return (self.constant_slot(params["value"]),)
         avals = [self.avals[s] for s in inputs]
+        # shapes that are known only now are examined before a pass makes something else of the op
+        results = op.abstract(*avals, **params)
         if op.expand is not None and (inner := op.expand(avals, params)) is not None:
             return self.spliced(inner, inputs)
         if op.fix is not None:
@@ -202,7 +204,7 @@ class Lowering(Slots):
             avals = [self.avals[s] for s in inputs]
         if "simplify" in self.passes and op.simplify is not None:
             same = op.simplify(avals, params)
-            if same is not None and (kept := self.reshaped(op, inputs[same], avals, params)) is not None:
+            if same is not None and (kept := self.reshaped(op, inputs[same], results)) is not None:
                 self.count("simplify")
                 return (kept,)
         if op.references and "references" in self.passes:
@@ -219,7 +221,7 @@ class Lowering(Slots):
         if outputs is None and not known:
             outputs = self.rewritten(op, inputs, avals, params)
         if outputs is None:
-            outputs = self.instruction(op, inputs, avals, params)
+            outputs = self.instruction(op, inputs, avals, params, results)
         if key is not None:
             self.seen[key] = outputs
         return outputs
@@ -238,10 +240,9 @@ class Lowering(Slots):
         outputs = tuple([Slot(self, s) for s in self.emit(op, slots, params)])
         return outputs if op.multi else outputs[0]
 
-    def reshaped(self, op: Op, slot: int, avals: Sequence[Aval], params: dict[str, Any]) -> int | None:
-        """The slot of an op's result that equals `slot` up to its shape."""
+    def reshaped(self, op: Op, slot: int, out: Aval) -> int | None:
+        """The slot of an op's result, of which `out` is known, that equals `slot` up to its shape."""
         aval = self.avals[slot]
-        out = op.abstract(*avals, **params)
         if out.shape == aval.shape and aval.is_static:
             return slot
         if not (out.is_static and aval.is_static and aval.dtype.is_differentiable):
@@ -268,10 +269,9 @@ class Lowering(Slots):
         return None
 
     def instruction(
-        self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any]
+        self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], results: Any
     ) -> tuple[int, ...]:
-        """Append the kernel call."""
-        results = op.abstract(*avals, **params)
+        """Append the kernel call; `results` is what is known of what it gives."""
         outputs = tuple([self.new_slot(a) for a in (results if op.multi else (results,))])
         self.instructions.append(Instruction(op, inputs, params, outputs, self.describe(self.node)))
         if op is reshape_to and _same_places(avals[0].shape, results.shape):

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine import arena
 from engine.aval import Aval
-from engine.eager import explained
+from engine.eager import accept, explained
 from engine.ops.joining import concat_op, stack_op
 from engine.ops.linalg import matmul_op
 from engine.program.blocks import blocks
@@ -205,10 +205,22 @@ class Program:
         names.update({f"v{s}": array for s, array in self.constants.items()})
         names.update({f"v{s}": np.asarray(self.constants[s]) for s in self._ufunc_scalars()})
         for i, instruction in enumerate(self.instructions):
-            names[f"k{i}"] = instruction.op.kernel
+            names[f"k{i}"] = self._kernel(instruction)
             names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
         exec(compile("\n".join(self._lines(plain, space)), "<program>", "exec"), names)
         return names["program"]
+
+    def _kernel(self, instruction: Instruction) -> Callable[..., Any]:
+        """The op's kernel; where shapes are known only when it runs, and it would let bad ones pass, with a check."""
+        op = instruction.op
+        if op.strict or all(self.avals[s].is_static for s in instruction.inputs):
+            return op.kernel
+
+        def checked(*operands: Any, **params: Any) -> Any:
+            accept(op, operands, params)
+            return op.kernel(*operands, **params)
+
+        return checked
 
     def _ufunc_scalars(self) -> set[int]:
         """Scalar constants that only NumPy's ufuncs take, which are quicker with arrays of rank 0 than with scalars."""

@@ -1,0 +1,154 @@
+"""Bad calls are refused by every op: with the same error the first time and the thousandth, in every mode.
+
+Each op of the op table gets operands of wrong shapes and ranks, bad contents and bad parameters, made from the good
+ones of its rows. What abstract evaluation refuses, an eager call must refuse with the same error, whatever came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import eager as eager_module
+from engine.aval import Aval, aval_of_array
+from engine.eager import EagerTensor, abstract_operand
+from engine.errors import InvalidArgumentError
+from engine.op import Op
+from engine.program.lower import lower
+from engine.trace import Trace
+from tests.op_table import ROWS
+from tests.row import Row
+
+EXEMPT = {
+    "while_op": "looks at its body each time it runs; a loop of no iterations never does",
+    "while_saving_op": "as while_op",
+    "scan_op": "as while_op",
+    "checked_op": "checks what it is given a function for",
+    "custom_call": "passes on what the user's function has made",
+    "py_func_op": "passes on what the user's function makes",
+}
+"""Ops to which the tests cannot give bad operands, and why."""
+
+TESTED = [row for row in ROWS if not row.op.stateful and row.op.name not in EXEMPT]
+Call = tuple[list[Any], dict[str, Any]]
+
+
+def resized(a: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    return np.resize(a, shape) if a.size else np.zeros(shape, a.dtype)
+
+
+def other_shapes(a: np.ndarray) -> Iterator[np.ndarray]:
+    shape = a.shape
+    for more in (1, 2):
+        yield resized(a, (*shape, more))
+        yield resized(a, (more, *shape))
+    for i, d in enumerate(shape):
+        for e in {d + 1, max(d - 1, 0), 1, 0, 2 * d} - {d}:
+            yield resized(a, (*shape[:i], e, *shape[i + 1 :]))
+        yield resized(a, shape[:i] + shape[i + 1 :])
+    yield resized(a, shape[::-1])
+    yield resized(a, ())
+
+
+def other_contents(a: np.ndarray) -> Iterator[np.ndarray]:
+    if a.dtype.kind != "i" or not a.size:
+        return
+    for value in (-1, -2, 0, 1, 100):
+        yield np.full_like(a, value)
+        for i in (0, -1):
+            changed = np.array(a, order="C")
+            changed.reshape(-1)[i] = value
+            yield changed
+
+
+def other_parameter(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for i, item in enumerate(value):
+            for other in other_parameter(item):
+                yield (*value[:i], other, *value[i + 1 :])
+        yield from (value[:-1], value + value[-1:], value[::-1])
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield from {value + 1, value - 1, value + 100, -value - 1, -100, 0} - {value}
+
+
+def mutants(arrays: list[Any], params: dict[str, Any]) -> Iterator[Call]:
+    """The call with one thing changed: mostly a bad call, sometimes a good one."""
+    for i, a in enumerate(arrays):
+        for other in (*other_shapes(a), *other_contents(a)):
+            yield [*arrays[:i], other, *arrays[i + 1 :]], params
+    for name, value in params.items():
+        for other in other_parameter(value):
+            yield arrays, {**params, name: other}
+
+
+def bad_calls(op: Op, arrays: list[Any], params: dict[str, Any]) -> Iterator[tuple[Call, Exception]]:
+    """Calls that abstract evaluation refuses, with its errors; also some with two things changed."""
+    once = list(mutants(arrays, params))
+    rng = np.random.default_rng(len(once))
+    twice = [list(mutants(*once[i])) for i in rng.integers(0, len(once), 12)] if once else []
+    for call in [*once, *[some[rng.integers(0, len(some))] for some in twice if some]]:
+        try:
+            op.abstract(*[abstract_operand(a) for a in call[0]], **call[1])
+        except Exception as error:  # noqa: BLE001 - whatever it raises is what is expected
+            yield call, error
+
+
+def applications(row: Row, monkeypatch: Any) -> list[Call]:
+    """The arrays and parameters with which the row applies its op."""
+    found: list[Call] = []
+    plain = eager_module._applied
+
+    def noted(op: Op, inputs: Any, arrays: Any, params: dict[str, Any], known: bool) -> Any:
+        if op is row.op and all(isinstance(a, (np.ndarray, np.generic)) for a in arrays):
+            found.append(([np.asarray(a) for a in arrays], params))
+        return plain(op, inputs, arrays, params, known)
+
+    monkeypatch.setattr(eager_module, "_applied", noted)
+    row.apply(*[EagerTensor(a) for a in row.arrays(row.dtypes[-1])])
+    monkeypatch.setattr(eager_module, "_applied", plain)
+    return found[:2]
+
+
+def refusal(op: Op, call: Call) -> Any:
+    """Class and message of the error that an eager call raises, or None."""
+    try:
+        op(*[EagerTensor(a) for a in call[0]], **call[1])
+    except Exception as error:  # noqa: BLE001
+        return type(error), str(error)
+    return None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("row", TESTED, ids=lambda row: row.id)
+def test_what_abstract_evaluation_refuses_eager_calls_refuse_cold_and_warm(row: Row, monkeypatch: Any) -> None:
+    for good in applications(row, monkeypatch):
+        for call, error in bad_calls(row.op, *good):
+            expected = type(error), str(error)
+            shown = f"{[(a.shape, a.dtype.name) for a in call[0]]} {call[1]}"
+            row.op.accepted.clear()
+            assert refusal(row.op, call) == expected, f"cold: {shown}"
+            assert refusal(row.op, good) is None
+            assert refusal(row.op, call) == expected, f"warm: {shown}"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("row", TESTED, ids=lambda row: row.id)
+def test_shapes_known_only_when_a_program_is_compiled_are_examined_then(row: Row, monkeypatch: Any) -> None:
+    for arrays, params in applications(row, monkeypatch)[:1]:
+        trace = Trace()
+        try:
+            inputs = [trace.placeholder(Aval(None, aval_of_array(a).dtype)) for a in arrays]
+            out = row.op(*inputs, **params) if inputs else None
+        except Exception:  # noqa: BLE001 - it needs to know more while a graph is built, and says so
+            return
+        outputs = list(out) if row.op.multi else [out]
+        for (bad, changed), error in list(bad_calls(row.op, arrays, params))[::3]:
+            if changed is not params:
+                continue
+            avals = [aval_of_array(a) for a in bad]
+            # lowering may have made a simpler op of it, whose kernel finds what contents are bad
+            with pytest.raises((type(error), InvalidArgumentError)):
+                lower(trace.nodes[len(inputs) :], list(zip(inputs, avals, strict=True)), outputs)[0](*bad)
