@@ -184,7 +184,7 @@ eigvalsh_op = general(
 
 
 @operands("tensor")
-def eigh(tensor: Any) -> Any:
+def eigh(tensor: Any) -> tuple[Any, Any]:
     """Eigenvalues and eigenvectors of Hermitian matrices.
 
     Parameters
@@ -318,7 +318,7 @@ singular_values_op = general(
 
 
 @operands("tensor")
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True) -> tuple[Any, Any, Any] | Any:
     """Singular value decomposition: ``tensor = u @ diag(s) @ adjoint(v)``.
 
     Parameters
@@ -435,7 +435,7 @@ qr_op = general(
 
 
 @operands("input")
-def qr(input: Any, full_matrices: bool = False) -> Any:
+def qr(input: Any, full_matrices: bool = False) -> tuple[Any, Any]:
     """QR decomposition: ``input = q @ r`` with orthonormal columns in q, and r upper triangular.
 
     Parameters

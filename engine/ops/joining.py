@@ -224,7 +224,7 @@ split_op = linear(
 
 
 @operands("value")
-def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None) -> Any:
+def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None) -> list[Any]:
     """Parts of `value` along an axis.
 
     Parameters
@@ -385,7 +385,7 @@ unstack_op = linear(
 
 
 @operands("value")
-def unstack(value: Any, num: int | None = None, axis: Any = 0) -> Any:
+def unstack(value: Any, num: int | None = None, axis: Any = 0) -> list[Any]:
     """The entries of `value` along an axis.
 
     Parameters

@@ -89,7 +89,7 @@ def shape(input: Any, out_type: Any = int32) -> Any:
 
 
 @operands("*input")
-def shape_n(input: Any, out_type: Any = int32) -> Any:
+def shape_n(input: Any, out_type: Any = int32) -> list[Any]:
     """The shapes of several values, each as an integer vector."""
     return [shape(x, out_type) for x in input]
 
@@ -488,6 +488,6 @@ stop_gradient = nondifferentiable(
 
 
 @operands("*input")
-def identity_n(input: Any) -> Any:
+def identity_n(input: Any) -> list[Any]:
     """The values themselves."""
     return [identity(x) for x in input]

@@ -452,7 +452,7 @@ slogdet_op = general(
 
 
 @operands("input")
-def slogdet(input: Any) -> Any:
+def slogdet(input: Any) -> tuple[Any, Any]:
     """Sign of the determinant and logarithm of its absolute value.
 
     Parameters

@@ -1,0 +1,221 @@
+"""The type stubs of the front ends, made from their tables of names: ``python -m tests.stubs`` writes them.
+
+Both front ends make most of their functions at import time, so a type checker cannot read them in the source. A stub says
+what it needs: for each function of a table its parameters, and whether it gives one tensor or several. Everything else is
+re-exported from the module that defines it, where its types are.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import graph_api
+import graph_api.names
+import tape_api
+import tape_api.names
+from engine.dtypes import DType
+from engine.legacy import Old
+from engine.op import Op
+
+HOME = Path(__file__).resolve().parent.parent
+TENSORS = {"graph_api": "graph_api.tensor.Tensor", "tape_api": "engine.eager.EagerTensor"}
+FRONT_ENDS: dict[str, tuple[ModuleType, Any]] = {
+    "graph_api": (graph_api, graph_api.names.TABLE),
+    "tape_api": (tape_api, tape_api.names.TABLE),
+}
+HEADER = '''"""Types of `{front_end}`. Made by ``python -m tests.stubs``; a test fails when this is stale."""
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+'''
+RESERVED = {"None", "False", "True", "and", "or", "not", "is", "in", "lambda", "print"}
+
+
+def path_of(front_end: str) -> Path:
+    """Where the stub of a front end lies."""
+    return HOME / front_end / "__init__.pyi"
+
+
+# ---- signatures ------------------------------------------------------------------------------------------------------
+
+
+def operand_names(function: Callable[..., Any]) -> set[str]:
+    """The parameters that are tensors."""
+    if isinstance(function, Op):
+        return {name.lstrip("*") for name in function.args}
+    same, alone = getattr(function, "__operands__", ((), ()))
+    return {name.lstrip("*") for name in (*same, *alone)}
+
+
+def parameters(function: Callable[..., Any]) -> list[tuple[str, bool, bool]]:
+    """Of each parameter its name, whether it may be left out, and whether it takes all positional ones."""
+    if isinstance(function, Op):
+        return [(name.lstrip("*"), False, name.startswith("*")) for name in function.args]
+    found = inspect.signature(function).parameters.values()
+    return [
+        (p.name, p.default is not p.empty, p.kind is p.VAR_POSITIONAL) for p in found if p.kind is not p.VAR_KEYWORD
+    ]
+
+
+def result(function: Callable[..., Any]) -> str:
+    """The annotation of the result: ``Any`` in the engine, which is one tensor here."""
+    if isinstance(function, Op):
+        return "builtins.tuple[Tensor, ...]" if function.multi else "Tensor"
+    annotation = inspect.signature(function).return_annotation
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "Any")
+    text = text.replace("TensorShape", "_TensorShape")
+    # a front end has functions of its own called tuple, complex...
+    return re.sub(r"\b(tuple|list)\[", r"builtins.\1[", re.sub(r"\bAny\b", "Tensor", text))
+
+
+def signature(row: Any) -> str:
+    """The parameters and the result of the public function for a row of a table."""
+    function = row.function if isinstance(row, Old) else row
+    tensors = operand_names(function)
+    given = parameters(function)
+    renames = dict(row.renames) if isinstance(row, Old) else {}
+    optional = {name: may for name, may, _ in given}
+    optional.update(dict.fromkeys([*renames, *renames.values()], True))
+    order = [*row.order] if isinstance(row, Old) and row.order is not None else [name for name, _, _ in given]
+    variadic = {name for name, _, many in given if many}
+    ignored = list(row.ignored) if isinstance(row, Old) else []
+    further = [n for n in [*(name for name, _, _ in given), *renames, *ignored] if n not in order]
+    if "name" not in (*order, *further):
+        (further if variadic else order).append("name")
+
+    def typed(name: str) -> str:
+        kind = "TensorLike" if renames.get(name, name) in tensors else "str | None" if name == "name" else "Any"
+        if name in variadic:
+            return f"*{name}: {kind}"
+        return f"{name}: {kind}" + (" = ..." if optional.get(name, True) else "")
+
+    # what may be left out stands behind what may not: such calls are made by keyword
+    positional = [typed(n) for n in order]
+    seen, texts = False, []
+    for text in positional:
+        seen = seen or text.endswith("= ...")
+        texts.append(text + " = ..." if seen and not text.endswith("= ...") and not text.startswith("*") else text)
+    if further and not variadic:
+        texts.append("*")
+    texts += [typed(n) for n in further]
+    return f"({', '.join(texts)}) -> {result(function)}"
+
+
+# ---- stubs -----------------------------------------------------------------------------------------------------------
+
+
+class Stub:
+    """The lines of one front end's stub, and what they import."""
+
+    def __init__(self, front_end: str) -> None:
+        self.front_end = front_end
+        self.module, table = FRONT_ENDS[front_end]
+        self.rows = {path: row for row, names in table for path in names.split()}
+        self.imports: set[str] = set()
+
+    def lines(self) -> Iterator[str]:
+        """Everything behind the imports."""
+        for name, value in sorted(vars(self.module).items()):
+            if not name.startswith("_") and value is not self.module:
+                yield from self.entry(name, value, "", 0)
+        yield "__version__: str"
+
+    def entry(self, name: str, value: Any, before: str, depth: int) -> Iterator[str]:
+        """The lines for one name."""
+        path, indent = f"{before}{name}", "    " * depth
+        if not name.isidentifier() or name in RESERVED:
+            return
+        if path in self.rows:
+            if depth:
+                yield f"{indent}@staticmethod"
+            yield f"{indent}def {name}{signature(self.rows[path])}: ..."
+        elif isinstance(value, ModuleType):
+            yield from self.of_module(name, value, path, depth)
+        elif isinstance(value, DType):
+            yield f"{indent}{name}: _DType"
+        elif isinstance(value, (type, FunctionType)) and self.is_importable(value):
+            yield from self.of_definition(name, value, depth)
+        elif callable(value):
+            if depth:
+                yield f"{indent}@staticmethod"
+            yield f"{indent}def {name}(*args: Any, **kwargs: Any) -> Any: ..."
+        else:
+            yield f"{indent}{name}: {type(value).__name__ if value is not None else 'None'}"
+
+    def of_module(self, name: str, value: ModuleType, path: str, depth: int) -> Iterator[str]:
+        """A module of the source is imported; a namespace is a class that is never made."""
+        indent = "    " * depth
+        if value.__name__ in FRONT_ENDS or ".compat" in value.__name__:
+            yield f"{indent}{name}: Any"
+        elif hasattr(value, "__file__"):
+            parent, _, own = value.__name__.rpartition(".")
+            alias = f"_{value.__name__.replace('.', '_')}"
+            self.imports.add(f"from {parent} import {own} as {alias}" if parent else f"import {own} as {alias}")
+            yield f"{indent}{name} = {alias}"
+        else:
+            yield f"{indent}class {name}:"
+            inner = [item for item in sorted(vars(value).items()) if not item[0].startswith("_")]
+            for key, item in inner:
+                yield from self.entry(key, item, f"{path}.", depth + 1)
+
+    def is_importable(self, value: Any) -> bool:
+        """Whether the module that it names has it under its name."""
+        return (
+            getattr(sys.modules.get(value.__module__), value.__name__, None) is value
+            and value.__qualname__.isidentifier()
+        )
+
+    def of_definition(self, name: str, value: Any, depth: int) -> Iterator[str]:
+        """A class or function that its own module defines."""
+        # a stub hands on what it imports under its own name only (PEP 484)
+        if not depth and name == value.__name__:
+            self.imports.add(f"from {value.__module__} import {name} as {name}")
+            return
+        own = f"_{value.__module__.replace('.', '_')}_{value.__name__}"
+        self.imports.add(f"from {value.__module__} import {value.__name__} as {own}")
+        wrapper = f"staticmethod({own})" if depth and isinstance(value, FunctionType) else own
+        yield f"{'    ' * depth}{name} = {wrapper}"
+
+    def text(self) -> str:
+        """The whole file."""
+        body = [line for line in self.lines() if line]
+        module, _, tensor = TENSORS[self.front_end].rpartition(".")
+        if tensor == "Tensor":
+            self.imports.add(f"from {module} import Tensor as Tensor")
+        self.imports.add("from engine.dtypes import DType as _DType")
+        self.imports.add("from engine.indexed_slices import IndexedSlices as IndexedSlices")
+        self.imports.add("from engine.tensor_shape import TensorShape as _TensorShape")
+        self.imports.add("from engine.value import Value as _Value")
+        kinds = (
+            "_Value",
+            "IndexedSlices",
+            "np.ndarray",
+            "np.generic",
+            "builtins.complex",
+            "str",
+            "Sequence[Any]",
+            "None",
+        )
+        like = f"TensorLike = {' | '.join(kinds)}"
+        return "\n".join(
+            [HEADER.format(front_end=self.front_end) + "\n".join(sorted(self.imports)), "", like, "", *body, ""]
+        )
+
+
+def main() -> None:
+    """Write both."""
+    for front_end in FRONT_ENDS:
+        path_of(front_end).write_text(Stub(front_end).text())
+
+
+if __name__ == "__main__":
+    main()
