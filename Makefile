@@ -1,4 +1,5 @@
 # make test     everything that must pass before a change goes in: ruff, mypy, the tests, the examples in docstrings
+# make check    a part of it that takes less than a minute, for while you work
 # make report   one model through both front ends on real data, bit for bit, and what Jacobians cost: report/report.html
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
@@ -14,6 +15,11 @@ VENV_ORACLES ?= .venv-oracles
 # `make test LINT=` leaves the linters out
 LINT ?= lint
 
+# The shape of the house, both front ends, programs, Jacobians: a test or two of each thing
+CHECK ?= tests/test_house.py tests/test_core.py tests/test_modes_agree.py tests/test_program.py tests/test_replay.py \
+	tests/graph_api/test_session.py tests/graph_api/test_gradients.py tests/tape_api/test_gradient_tape.py \
+	tests/jacobian/test_plans.py tests/optim/test_minimize.py
+
 BIN := $(VENV)/bin
 PEERS_BIN := $(VENV_PEERS)/bin
 ORACLES_BIN := $(VENV_ORACLES)/bin
@@ -21,7 +27,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test lint format unit report bench peers clean
+.PHONY: test check lint format unit report bench peers clean
 
 test: $(LINT) unit
 
@@ -29,6 +35,9 @@ lint: $(VENV)/.for-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+check: lint
+	$(BIN)/python -m pytest -q -x $(CHECK)
 
 format: $(VENV)/.for-test
 	$(BIN)/ruff check --fix .

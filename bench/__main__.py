@@ -16,6 +16,9 @@ COMMANDS = {
     "readme": (readme, "write the measured section of the README from a file"),
 }
 
+EXTRA = ("pytest", "pytest_benchmark", "sklearn", "threadpoolctl")
+"""What the extra ``report`` installs."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 2 if a file is not what it should be."""
@@ -26,6 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return COMMANDS[options.command][0].run(options)
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRA:
+            raise
+        print(f"{options.command} needs {error.name}: pip install 'dualgrad[report]'", file=sys.stderr)
+        return 2
     except NotABenchmark as error:
         print(error, file=sys.stderr)
         return 2

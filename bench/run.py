@@ -9,8 +9,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench.rounds import InterleavedRounds, Progress
+if TYPE_CHECKING:
+    from bench.rounds import Progress
 
 FOLDER = Path(__file__).resolve().parent
 PASSES = {"quick": 2, "full": 3}
@@ -87,6 +89,8 @@ def measure_suite(
     """
     import pytest
     from threadpoolctl import threadpool_limits
+
+    from bench.rounds import InterleavedRounds, Progress
 
     passes = passes or PASSES[amount]
     seconds = SECONDS[amount] if seconds is None else seconds

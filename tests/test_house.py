@@ -109,9 +109,9 @@ ORDER = (
 )
 TOP_LEVEL = {
     *PACKAGES,
-    *("bench", "tests"),
+    *("bench", "docs", "tests"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SUPPORT.md", "pyproject.toml"),
-    *(".ci", ".gitignore"),
+    *("MANIFEST.in", ".ci", ".github", ".gitignore", ".pre-commit-config.yaml"),
 }
 LONGEST = 500
 

@@ -1,4 +1,4 @@
-"""What the reverse rules of an op cost beside the op itself: ``python -m bench.vjp_cost`` prints the table.
+"""What the reverse rules of an op cost beside the op itself: ``python -m tests.vjp_cost`` prints the table.
 
 The operands are plain arrays of 100,000 elements in float64; the work is the engine's alone: the function on arrays,
 against the reverse walk over what it recorded, with respect to all operands. Elementwise ops take their operands from
@@ -257,7 +257,7 @@ def best(run: Callable[[], Any], seconds: float) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table, the dearest first."""
-    parser = argparse.ArgumentParser(prog="python -m bench.vjp_cost", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.vjp_cost", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=0.05, help="time to spend on each measurement (default: 0.05)")
     parser.add_argument("--only", default="", help="measure only what has this in its name")
     options = parser.parse_args(arguments)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench import vjp_cost
+from tests import vjp_cost
 
 
 def test_the_problems() -> None:
