@@ -17,6 +17,16 @@ def missing(path: str, name: str) -> AttributeError:
     return AttributeError(f"module '{path}' has no attribute '{name}': dualgrad's {front_end} has no such name (yet)")
 
 
+def listing(module: ModuleType, modules: Iterable[str] = ()) -> list[str]:
+    """What ``dir`` shows of a front end: of the modules that it is made of, only those that are part of its API."""
+
+    def is_part(name: str, value: Any) -> bool:
+        return hasattr(value, "__file__") and value.__name__ == f"{module.__name__}.{name}" and name not in modules
+
+    private = {name for name in vars(module) if name.startswith("_") and not name.startswith("__")}
+    return sorted(n for n, v in vars(module).items() if n not in private and not is_part(n, v))
+
+
 def namespace(path: str) -> ModuleType:
     """An empty module of the given full name, which can be imported too."""
     module = ModuleType(path, f"The part `{path.partition('.')[2]}` of TensorFlow's API.")

@@ -1,12 +1,13 @@
 """TensorFlow-1 style: ``import graph_api as tf``."""
 
 import runpy as _runpy
+import sys as _sys
 from pathlib import Path as _Path
 from typing import Any as _Any
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
-import engine.operators
+import engine.operators as _operators
 from engine import errors, nest
 from engine.dtypes import (
     DType,
@@ -30,6 +31,7 @@ from engine.dtypes import (
 )
 from engine.gradient_tape import GradientTape
 from engine.indexed_slices import IndexedSlices
+from engine.namespace import listing as _listing
 from engine.namespace import missing as _missing
 from engine.ops.shape import broadcast_static_shape
 from engine.tensor_shape import Dimension
@@ -125,3 +127,7 @@ globals().update({k: v for k, v in vars(_root).items() if not k.startswith("_")}
 
 def __getattr__(name: str) -> _Any:
     raise _missing("graph_api", name)
+
+
+def __dir__() -> list[str]:
+    return _listing(_sys.modules[__name__])

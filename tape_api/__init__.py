@@ -38,6 +38,7 @@ from engine.eager import EagerTensor as Tensor
 from engine.gradient_tape import GradientTape
 from engine.indexed_slices import IndexedSlices
 from engine.namespace import defined as _defined
+from engine.namespace import listing as _listing
 from engine.namespace import missing as _missing
 from engine.namespace import namespace as _namespace
 from engine.tensor_shape import TensorShape
@@ -117,3 +118,7 @@ vars(_root.dtypes).update(DType=DType, as_dtype=as_dtype, half=half, double=doub
 
 def __getattr__(name: str) -> _Any:
     raise _missing("tape_api", name)
+
+
+def __dir__() -> list[str]:
+    return _listing(_sys.modules[__name__], ("debugging", "keras", "random", "test", "train"))

@@ -1,8 +1,8 @@
 """The type stubs of the front ends, made from their tables of names: ``python -m tests.stubs`` writes them.
 
-Both front ends make most of their functions at import time, so a type checker cannot read them in the source. A stub says
-what it needs: for each function of a table its parameters, and whether it gives one tensor or several. Everything else is
-re-exported from the module that defines it, where its types are.
+Both front ends make most of their functions at import time, so a type checker cannot read them in the source. A stub
+says what it needs: for each function of a table its parameters, and whether it gives one tensor or several. Everything
+else is re-exported from the module that defines it, where its types are.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class Stub:
 
     def lines(self) -> Iterator[str]:
         """Everything behind the imports."""
-        for name, value in sorted(vars(self.module).items()):
+        for name in dir(self.module):
+            value = vars(self.module)[name]
             if not name.startswith("_") and value is not self.module:
                 yield from self.entry(name, value, "", 0)
         yield "__version__: str"

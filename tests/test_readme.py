@@ -1,4 +1,4 @@
-"""The programs in the README run and print what their comments say."""
+"""The programs in the README and in the documents run and print what their comments say."""
 
 from __future__ import annotations
 
@@ -7,15 +7,39 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
-PROGRAMS = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+HOME = Path(__file__).resolve().parent.parent
+DOCUMENTS = (HOME / "README.md", *sorted((HOME / "docs").glob("*.md")))
+PROGRAMS = [
+    pytest.param(program, id=f"{path.stem}-{i}")
+    for path in DOCUMENTS
+    for i, program in enumerate(re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S))
+]
+
+
+def expected(program: str) -> list[str]:
+    """What its comments say: one behind a ``print``, or those on the lines below one; ``...`` stands for more lines."""
+    return re.findall(r"^(?: *print\(.*\) +)?# (.*)$", program, re.MULTILINE)
 
 
 def test_there_are_programs() -> None:
-    assert len(PROGRAMS) >= 4
+    assert len(PROGRAMS) >= 6
+
+
+def test_the_readme_is_short() -> None:
+    assert len((HOME / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_prints_what_it_says(program: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
-    assert capsys.readouterr().out.splitlines() == re.findall(r"^ *print\(.*\) +# (.*)$", program, re.MULTILINE)
+    exec(compile(program, "a document", "exec"), {"__name__": "document"})
+    told, said = capsys.readouterr().out.splitlines(), expected(program)
+    if said[-1:] == ["..."]:
+        said.pop()
+        told = told[: len(said)]
+    assert told == said
