@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,45 @@ rsqrt = elementwise(
 )
 
 
+def _root(x: Any) -> Any:
+    """``x ** 0.5``: the square root, but 0 for -0 and infinity for minus infinity."""
+    out = np.add(np.sqrt(x), x.dtype.type(0))
+    infinite = np.equal(x, -np.inf)
+    return np.where(infinite, x.dtype.type(np.inf), out) if infinite.any() else out
+
+
+_SIMPLE: dict[float, Callable[[Any], Any]] = {
+    2.0: np.square,
+    3.0: lambda x: np.multiply(np.square(x), x),
+    4.0: lambda x: np.square(np.square(x)),
+    1.0: np.positive,
+    -1.0: np.reciprocal,
+    0.5: _root,
+}
+"""Powers that are up to 100 times quicker without NumPy's logarithm, by exponent."""
+
+
 def _power_kernel(x: Any, y: Any) -> Any:
-    if np.ndim(y) == 0 and x.dtype.kind in "fc":
-        if y == 2:
-            return np.square(x)
-        if y == 1:
-            return np.positive(x)
-        if y == -1:
-            return np.reciprocal(x)
-        if y == 0.5:
-            return np.sqrt(x)
-    return np.power(x, y)
+    """Each element follows from its base and its exponent alone, to the bit.
+
+    NumPy's own power rounds differently where one exponent is repeated, and where an array is not contiguous.
+    """
+    if x.dtype.kind != "f" or x.dtype.itemsize == 2:
+        return np.power(x, y)
+    if y.size == 1:
+        simple = _SIMPLE.get(y.item())
+        if simple is not None:
+            return simple(x if x.ndim >= y.ndim else x.reshape((1,) * (y.ndim - x.ndim) + x.shape))
+    if not (x.ndim or y.ndim):
+        return np.power(x, y)
+    bases, exponents = map(np.ascontiguousarray, np.broadcast_arrays(x, y))
+    out = np.power(bases, exponents)
+    if y.size > 1:
+        for exponent, simple in _SIMPLE.items():
+            of_these = np.equal(exponents, exponent)
+            if of_these.any():
+                out[of_these] = simple(bases[of_these])
+    return out
 
 
 def _power_dx(out: Any, x: Any, y: Any) -> Any:

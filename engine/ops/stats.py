@@ -17,6 +17,7 @@ from engine.ops.arithmetic import divide_no_nan
 from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
 from engine.ops.creation import ones_like, zeros_like
+from engine.ops.explog import pow
 from engine.ops.extrema import reduce_max_op
 from engine.ops.reduce import mean_kernel, reduce_sum_op, reduce_with, reduction
 from engine.sparsity import along
@@ -182,10 +183,12 @@ def _vector_norm(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
         return reduce_euclidean_norm_op(x, **over)
     if p == np.inf:
         return reduce_max_op(abs(x), **over)
-    total = reduce_sum_op(abs(x) ** p, **over)
+    # not `**`, which is NumPy's where x is an array, and rounds differently
+    power, root = (np.asarray(e, dtype_of(x).numpy) for e in (p, 1 / p))
+    total = reduce_sum_op(pow(abs(x), power), **over)
     # a root has an infinite derivative at 0; the norm of a zero vector is taken as constant there
     vanishes = equal(total, zeros_like(total))
-    return where(vanishes, total, where(vanishes, ones_like(total), total) ** (1 / p))
+    return where(vanishes, total, pow(where(vanishes, ones_like(total), total), root))
 
 
 def _matrix_norm(x: Any, p: float, axes: tuple[int, ...], keepdims: bool) -> Any:
