@@ -35,13 +35,15 @@ def sum_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
     if x.shape == target:
         return x
     axes = _summed(x.shape, target, lead)
-    # reduce over the axes, then restore those of size one
+    # reduce over the axes, then restore those of size one; a sum of one element would lose the sign of a zero
     return add_over(x, axes).reshape(target) if axes else x.reshape(target)
 
 
 @lru_cache(maxsize=1 << 12)
 def _summed(shape: tuple[int, ...], target: tuple[int, ...], lead: int) -> tuple[int, ...]:
-    """The axes to sum over, and more of size one."""
+    """The axes to sum over, and more of size one; none if each sum is one element."""
+    if math.prod(shape) == math.prod(target):
+        return ()
     extra = len(shape) - len(target)
     return tuple(range(lead, lead + extra)) + tuple(
         [i for i in range(lead + extra, len(shape)) if target[i - extra] == 1 and shape[i] != 1]

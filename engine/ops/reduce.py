@@ -62,8 +62,8 @@ def _spread_kernel(
     x: Any, ref: Any, *, axis: Axes, keepdims: bool, mean: bool = False, lead: int = 0, ref_lead: int = 0
 ) -> Any:
     leading, shape = x.shape[:lead], ref.shape[ref_lead:]
-    if mean:
-        x = x / (count_reduced(shape, axis) or 1)
+    if mean and (count := count_reduced(shape, axis)) > 1:
+        x = x / count
     return np.broadcast_to(np.reshape(x, leading + kept_shape(shape, axis)), leading + shape)
 
 
@@ -112,6 +112,15 @@ def spread_like(x: Any, ref: Any, axis: Axes, keepdims: bool, mean: bool = False
 # ---- sum and mean ----------------------------------------------------------------------------------------------------
 
 
+def _reduced(x: Any, out: Any) -> Any:
+    """The result of a sum, mean or product: of one element each, that element with its sign, even of a zero."""
+    return np.positive(x).reshape(out.shape)[()] if out.size == x.size else out
+
+
+def _sum_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    return _reduced(x, add_over(x, axis, keepdims))
+
+
 def mean_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
     """The mean of an array in its own dtype."""
     count = count_reduced(x.shape, axis)
@@ -122,13 +131,13 @@ def mean_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
         return (np.sign(total) * (np.absolute(total) // count)).astype(x.dtype)
     if x.dtype.itemsize == 2:
         # a sum of half floats overflows long before their mean does
-        return (add_over(x, axis, keepdims, np.float32) / np.float32(count)).astype(x.dtype)
-    return np.true_divide(add_over(x, axis, keepdims), x.dtype.type(count))
+        return _reduced(x, (add_over(x, axis, keepdims, np.float32) / np.float32(count)).astype(x.dtype))
+    return _reduced(x, np.true_divide(add_over(x, axis, keepdims), x.dtype.type(count)))
 
 
 reduce_sum_op = linear(
     "reduce_sum_op",
-    add_over,
+    _sum_kernel,
     lambda ct, x, *, axis, keepdims: spread_like(ct, x, axis, keepdims),
     reduction_abstract("reduce_sum", NUMERIC),
     axis_param,
@@ -239,7 +248,7 @@ def reduction(
 
 
 def _prod_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
-    return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)  # type: ignore[call-overload]
+    return _reduced(x, np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype))  # type: ignore[call-overload]
 
 
 def _product_of_others(x: Any, axis: Axes) -> Any:
