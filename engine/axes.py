@@ -6,6 +6,7 @@ They are written out in full (`Op`), because the kinds that make other ops rest 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,14 @@ repeat_leading = Op(
     kind="linear",
     sparsity=MOVES,
     doc="Repeat along a new axis at `position`, without copying.",
+)
+
+
+seed_rows = replace(
+    repeat_leading,
+    name="seed_rows",
+    type="SeedRows",
+    doc="`repeat_leading`, where it makes the seeds of a batch Jacobian: programs know them by it.",
 )
 
 

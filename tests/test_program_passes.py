@@ -17,6 +17,7 @@ from engine.forward import forward
 from engine.nest import flatten
 from engine.ops import arithmetic, explog, linalg, shape, trig
 from engine.ops.compare import where
+from engine.ops.creation import identity_like
 from engine.program import program
 from engine.program.finite import check
 from engine.program.lower import ALL_PASSES
@@ -61,7 +62,7 @@ def rows(f: Callable[..., Any], x: Any, *others: Any) -> Any:
     y = f(x, *others)
     count = int(np.prod(y.aval.shape))
     with batch_level() as level:
-        (found,) = reverse(list(nodes), [(y, Batched(eye(count, *y.aval.shape).astype(y.dtype.numpy), level))], [x])
+        (found,) = reverse(list(nodes), [(y, Batched(identity_like(y, first=0, count=count), level))], [x])
         return unbatch(found, level, count)
 
 
@@ -71,9 +72,7 @@ def columns(f: Callable[..., Any], x: Any, *others: Any) -> Any:
     y = f(x, *others)
     count = int(np.prod(x.aval.shape))
     with batch_level() as level:
-        (found,) = forward(
-            list(nodes), [(x, Batched(x.trace.operand(eye(count, *x.aval.shape).astype(x.dtype.numpy)), level))], [y]
-        )
+        (found,) = forward(list(nodes), [(x, Batched(identity_like(x, first=0, count=count), level))], [y])
         return unbatch(found, level, count)
 
 
@@ -81,6 +80,7 @@ WEIGHTS = [numbers(5, 7) / 2, numbers(7, 4), numbers(4, 6)]
 PROBLEMS = {
     "network": (network, [numbers(5), *WEIGHTS]),
     "network with negative zeros": (network, [numbers(5), *[np.where(w < 0, -0.0, w).astype("f4") for w in WEIGHTS]]),
+    "network with infinities": (network, [numbers(5), *[np.where(w > 1, np.inf, w).astype("f4") for w in WEIGHTS]]),
     "recurrent": (recurrent, [numbers(6), numbers(6, 6) / 3]),
     "singular": (rooted, [np.float32([1.0, 0.0, -2.0, 4.0])]),
 }

@@ -22,10 +22,11 @@ from engine.jacobian.path import Path, between
 from engine.jacobian.plan import Options, plan_for
 from engine.jacobian.results import SparseJacobian, pattern_given, sparse_block
 from engine.jacobian.second import rowwise
-from engine.op import Node
+from engine.op import Node, Op
 from engine.ops.deferred import Recipe, deferred_op
 from engine.ops.shape import identity, reshape
 from engine.rows import checked_rows
+from engine.structural import broadcast_like_op, reshape_like_op, sum_to_like_op
 from engine.subtrace import Body, SubTrace
 from engine.tape import paused
 from engine.trace import constant
@@ -100,7 +101,9 @@ class PathCopy:
         for op, inputs, params, outputs in self.nodes:
             operands = tuple([of[k] for k in inputs])
             inner = None if op.expand is None else op.expand([aval_of(x) for x in operands], params)
-            if inner is None:
+            if _is_unchanged(op, operands, params):
+                of[outputs[0]] = operands[0]
+            elif inner is None:
                 nodes.append(Node(op, operands, params, tuple([of[k] for k in outputs])))
             else:
                 # what was deferred before is a path like any other by now
@@ -113,6 +116,14 @@ class PathCopy:
         """The avals of targets and sources if those of the parameters are given."""
         of = {**dict(enumerate(self.avals)), **dict(zip(self.taken, given, strict=True))}
         return [of[k] for k in self.targets], [of[k] for k in self.sources]
+
+
+def _is_unchanged(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Whether a rule would not have made this node had it known the shapes (`engine.structural.sum_to_like`)."""
+    if op not in (sum_to_like_op, broadcast_like_op, reshape_like_op):
+        return False
+    x = aval_of(operands[0])
+    return x.is_static and op.abstract(*[aval_of(o) for o in operands], **params).shape == x.shape
 
 
 class _OnPath(Recipe):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.axes import repeat_leading
+from engine.axes import seed_rows
 from engine.batching import Batched, batch_level, unbatch
 from engine.errors import ShapeError
 from engine.forward import forward
@@ -27,7 +27,7 @@ from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
 from engine.tape import paused
 from engine.trace import placeholder
-from engine.value import aval_of, dtype_of
+from engine.value import aval_of, dtype_of, known_shape
 
 
 class UnknownShapesError(ShapeError):
@@ -134,8 +134,11 @@ def rowwise(path: Path, mode: str) -> Any:
         direction = "reverse"
     start, end, count, size = (target, source, m, n) if direction == "reverse" else (source, target, n, m)
     row = (shape if start is target else source_shape)[1:]
-    of_row = np.eye(count, dtype=dtype_of(start).numpy).reshape(count, *row)
-    seeds = repeat_leading(constant_beside(start, of_row), size=shape[0], position=1)
+    if count == 1:
+        seeds = reshape(ones_like(start), (1, *known_shape(start, "batch_jacobian")))
+    else:
+        of_row = np.eye(count, dtype=dtype_of(start).numpy).reshape(count, *row)
+        seeds = seed_rows(constant_beside(start, of_row), size=shape[0], position=1)
     with batch_level() as level:
         (found,) = walk_from(direction, path.nodes, start, [end])(Batched(seeds, level))
         if found is None:

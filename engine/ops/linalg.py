@@ -111,7 +111,7 @@ def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b
     return Aval(None if batch is None else (*batch, n, m), dtype)
 
 
-def _matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """What the kernel does with a stack of matrices and one matrix, in ops: one product of two matrices."""
     shape_a, shape_b = known_shape(a, "matmul"), known_shape(b, "matmul")
     if len(shape_a) > 2 == len(shape_b) and not transpose_a:
@@ -187,7 +187,7 @@ matmul_op = multilinear(
     leading(2, 2),
     type="MatMul",
     args=("a", "b"),
-    specialize=_matmul_specialized,
+    specialize=matmul_specialized,
     inline=_matmul_inline,
     sparsity=_matmul_sparsity,
     doc="Product of (stacks of) matrices, either transposed first if its flag says so.",

@@ -1,29 +1,28 @@
 """What lowering knows of the contents of a slot, and what follows from it.
 
-The seeds of a Jacobian are the rows of the identity matrix. Multiplying by ones, or by the identity, gives the other
-operand, so with these facts the first steps of a sweep cost nothing:
+**The pass `facts`**, which changes no bit, infinities, NaN and signs of zero included:
 
-- `Fill`: every element is the same number. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not be repeated.
-- `Identity`: the elements, flattened, are those of an identity matrix. Its product with a matrix is that matrix.
+- `Fill`: every element is the same real number. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not be
+  repeated. Complex numbers are left alone: ``(1 + 0j) * x`` is not x where x is infinite or a zero has a sign.
+
+**What the seeds of a plan mean**, which is no pass and cannot be switched off. The seeds of a Jacobian are the rows of
+the identity matrix. Only plans make them, by ops that nothing else uses (`identity_like`, `seed_rows`). What a sweep
+makes of them is defined here, for graphs, tapes and chunks alike. An identity matrix of the user's is a matrix.
+
+- `Identity`: the elements, flattened, are those of an identity matrix. Its product with a matrix is that matrix: it is
+  no sum, so an infinity in one row does not turn all other rows into NaN.
 - `Diagonal`: the elements, flattened, are those of a diagonal matrix, whose diagonal is in another slot: what scaling
   the rows of the identity gives. Its product with a matrix scales the rows of that.
 - `Repeated`: the elements are those of a smaller array, again and again along one axis: the seeds of a batch Jacobian.
   A product with a matrix is made of the smaller array.
 - `Scaled`: such an array, scaled by a number for each element of the batch. In a product with a matrix these numbers
-  are multiplied by all products of the smaller array and the matrix: what would be in between need not be made.
-- `Twice`: a value added to itself. What is one number for all elements is doubled in its place.
+  are multiplied by all products of the smaller array and the matrix, ``d (a b)`` where ``(a d) b`` was.
 
-Facts outlive reshapes. Like the other passes this one changes no bit, with three exceptions:
-
-- A row of a product with the identity is no sum any more, so an infinity in one row of the other matrix does not turn
-  all other rows into NaN. (Zeros keep the sign that a sum of products gives them: ``x + 0`` where a product was.)
-- ``(a d) b`` with a diagonal matrix d for each element of a batch becomes ``d (a b)``, which is rounded differently.
-- The derivative of a square whose value has become infinite may be finite.
+Facts outlive reshapes.
 """
 
 from __future__ import annotations
 
-import cmath
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,15 +31,16 @@ from typing import Any
 import numpy as np
 
 from engine.aval import Aval, broadcast_shapes
-from engine.axes import repeat_leading
+from engine.axes import repeat_leading, seed_rows
 from engine.op import Op
 from engine.ops.arithmetic import add, divide, multiply, negative, square, subtract
 from engine.ops.creation import identity_like, ones_like, zeros_like
-from engine.ops.linalg import matmul_op
+from engine.ops.linalg import matmul_op, matmul_specialized
 from engine.ops.reduce import spread_like_op
 from engine.ops.shape import broadcast_to_op, transpose_op
 from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.program.slots import Slot
+from engine.sparsity import IN_ORDER
 from engine.structural import broadcast_like_op, reshape_to, scale
 from engine.value import known_shape
 
@@ -90,15 +90,9 @@ class Scaled:
 _MANY = 4
 """Elements of a batch for each column of a matrix, from which on its products are cheap."""
 
-
-@dataclass(frozen=True, slots=True)
-class Twice:
-    """``values + values``: what a square's derivative multiplies with."""
-
-    values: Slot
-
-
-Fact = Fill | Identity | Diagonal | Repeated | Scaled | Twice
+Fact = Fill | Identity | Diagonal | Repeated | Scaled
+SEEDS = (Identity, Diagonal, Repeated, Scaled)
+"""What is known of seeds, and of what a sweep makes of them."""
 
 
 # ---- what is known ---------------------------------------------------------------------------------------------------
@@ -106,51 +100,52 @@ Fact = Fill | Identity | Diagonal | Repeated | Scaled | Twice
 
 def of_array(array: Any) -> Fact | None:
     """What is special about a constant."""
-    if not array.size or array.dtype.kind not in "fc":
+    if not array.size or array.dtype.kind != "f":
         return None
     first = array.flat[0]
-    if first == array.flat[-1] and (not any(array.strides) or _is_everywhere(first, array)):
-        return Fill(first.item())
-    rows = math.isqrt(array.size)
-    if first != 1 or rows * rows != array.size or array.ndim < 2:
+    if first != array.flat[-1] or (any(array.strides) and not _is_everywhere(first, array)):
         return None
-    flat = array.reshape(-1)
-    is_identity = flat[1] == 0 and np.count_nonzero(flat) == rows and (flat[:: rows + 1] == 1).all()
-    return Identity(rows) if is_identity else None
+    return Fill(first.item())
 
 
 def _is_everywhere(number: Any, array: Any) -> bool:
     """Whether all elements are the same number, to the bit: zeros have signs."""
-    parts = ((number.real, array.real), (number.imag, array.imag)) if array.dtype.kind == "c" else ((number, array),)
-    return all((part == x).all() and (np.signbit(part) == np.signbit(x)).all() for x, part in parts)
+    return bool((array == number).all() and (np.signbit(array) == np.signbit(number)).all())
 
 
 _EXACT = {add, subtract, multiply, divide, negative, square, scale}
 """Elementwise ops that give a number the same bits alone and among others."""
 _FILLING = {ones_like: 1.0, zeros_like: 0.0}
-_REPEATING = {spread_like_op, broadcast_like_op, broadcast_to_op, repeat_leading, transpose_op}
+_REPEATING = {spread_like_op, broadcast_like_op, broadcast_to_op, repeat_leading, seed_rows, transpose_op}
 
 
 def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval) -> Fact | None:
-    """What is known of an op's result."""
+    """What is known of an op's result by what is known of real numbers."""
     if op in _FILLING and out.dtype.is_floating:
         return Fill(_FILLING[op])
-    if op is identity_like and params["first"] == 0 and params["count"] ** 2 == out.size:
-        return Identity(params["count"])
-    fact = inputs[0].fact if inputs else None
-    if op is repeat_leading and type(fact) is not Fill:
-        return Repeated(inputs[0], params.get("position", 0))
-    if op is reshape_to:
-        return None if isinstance(fact, (Repeated, Scaled, Twice)) else fact
-    if op is add and inputs[0].index == inputs[1].index:
-        return Twice(inputs[0])
-    if op in _REPEATING and type(fact) is Fill:
-        return _shared(fact, inputs[0].aval, out) if params.get("mean") else fact
     if op is number_like:
         return Fill(params["number"])
-    if op is scale and isinstance(fact, (Identity, Diagonal)) and out.size == fact.rows**2 and _is_per_column(*inputs):
-        row = reshape_to(inputs[1], shape=(fact.rows,))
-        return Diagonal(scale(fact.values, row) if isinstance(fact, Diagonal) else row)
+    fact = inputs[0].fact if inputs else None
+    if type(fact) is not Fill:
+        return None
+    if op in _REPEATING:
+        return _shared(fact, inputs[0].aval, out) if params.get("mean") else fact
+    return fact if op.sparsity is IN_ORDER else None
+
+
+def of_seeds(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval) -> Fact | None:
+    """What is known of an op's result because it is made of a plan's seeds."""
+    if op is identity_like:
+        return Identity(params["count"]) if params["first"] == 0 and params["count"] ** 2 == out.size else None
+    if op is seed_rows:
+        return Repeated(inputs[0], params["position"])
+    fact = inputs[0].fact if inputs else None
+    if isinstance(fact, (Identity, Diagonal)) and out.size == fact.rows**2:
+        if op.sparsity is IN_ORDER:
+            return fact
+        if op is scale and _is_per_column(*inputs):
+            row = reshape_to(inputs[1], shape=(fact.rows,))
+            return Diagonal(scale(fact.values, row) if isinstance(fact, Diagonal) else row)
     if op is scale and isinstance(fact, Repeated) and _is_per_row(fact, *inputs):
         return Scaled(fact.values, inputs[1])
     return None
@@ -172,17 +167,19 @@ def _is_per_row(fact: Repeated, rows: Slot, x: Slot) -> bool:
 def _is_per_column(rows: Slot, x: Slot) -> bool:
     """Whether `x` has one element for each column of `rows`, a square matrix whose columns may have any shape."""
     shape, other = rows.aval.shape or (), x.aval.shape or ()
-    kept = [d for d in other if d != 1]
-    return other == (1, *shape[1:]) or (len(other) < len(shape) and kept == [d for d in shape[1:] if d != 1])
+    return len(other) <= len(shape) and (1,) * (len(shape) - len(other)) + other == (1, *shape[1:])
 
 
 # ---- what follows ----------------------------------------------------------------------------------------------------
 
 
 def rewritten(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
-    """The result by simpler means, or None."""
+    """The result by simpler means, or None. What seeds meet is left to `swept`, with any passes."""
+    facts = [x.fact for x in inputs]
+    if not any(facts) or any(isinstance(fact, SEEDS) for fact in facts):
+        return None
     rule = _RULES.get(op)
-    found = rule(*inputs, **params) if rule is not None and any(x.fact for x in inputs) else None
+    found = rule(*inputs) if rule is not None else None
     return _one_number(op, inputs, params) if found is None and op in _EXACT else found
 
 
@@ -205,21 +202,22 @@ def _product(x: Slot, y: Slot) -> Any:
             if one.fact.value == 1:
                 return reshape_to(other, shape=out.shape)
             if one.aval.size != 1:
-                number, rest = np.asarray(one.fact.value, out.dtype.numpy), reshape_to(other, shape=out.shape)
-                # complex products depend on the order
-                return multiply(number, rest) if one is x else multiply(rest, number)
+                return multiply(np.asarray(one.fact.value, out.dtype.numpy), reshape_to(other, shape=out.shape))
     return None
 
 
 def _scaled(ct: Slot, partial: Slot) -> Any:
     """A product in which no zero can meet an infinity is a plain one."""
-    if type(ct.fact) is Fill and isinstance(partial.fact, Twice) and ct.dtype.is_floating:
-        number = np.asarray(2 * ct.fact.value, ct.dtype.numpy)
-        if number != 0 and np.isfinite(number) and partial.aval.shape == ct.aval.shape:
-            return multiply(number, partial.fact.values)
     if type(ct.fact) is Fill and ct.fact.value != 0:
         return multiply(ct, partial)
-    return multiply(ct, partial) if type(partial.fact) is Fill and cmath.isfinite(partial.fact.value) else None
+    return multiply(ct, partial) if type(partial.fact) is Fill and math.isfinite(partial.fact.value) else None
+
+
+def swept(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
+    """A product of matrices with what is made of seeds, or None."""
+    if op is not matmul_op or not any(isinstance(x.fact, SEEDS) for x in inputs):
+        return None
+    return _matrix_product(*inputs, **params)
 
 
 def _matrix_product(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
@@ -228,7 +226,8 @@ def _matrix_product(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b:
     if isinstance(a.fact, Scaled):
         return None if transpose_a else _scaled_products(a.fact, b, transpose_b)
     if len(a.aval.shape or ()) != 2 or len(b.aval.shape or ()) != 2:
-        return None
+        # comes back with matrices, if there are two
+        return matmul_specialized(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
     if _is_diagonal(a):
         return _scaled_matrix(a.fact, b, transpose_b, True)
     return _scaled_matrix(b.fact, a, transpose_a, False) if _is_diagonal(b) else None
@@ -270,4 +269,4 @@ def _scaled_matrix(fact: Fact | None, matrix: Slot, transpose: bool, of_rows: bo
     return diagonal_product(matrix, factors, transpose=transpose)
 
 
-_RULES: dict[Op, Callable[..., Any]] = {scale: _scaled, multiply: _product, matmul_op: _matrix_product}
+_RULES: dict[Op, Callable[..., Any]] = {scale: _scaled, multiply: _product}

@@ -1,13 +1,14 @@
 """Lowering: from nodes of a trace to a `Program` for given shapes.
 
 Lowering walks the nodes once, in the order of execution, and evaluates each abstractly with the now known avals. On the
-way it applies the passes, each of which looks at one node at a time and is bit-exact:
+way it applies the passes, each of which looks at one node at a time. They are exact: any subset of them gives the same
+bits, infinities, NaN and signs of zero included.
 
 - ``simplify``: a node that changes nothing for these shapes (summing to a shape it has already) is dropped. One that
   changes the shape alone becomes a reshape, and reshapes that follow each other become one.
 - ``specialize``: a node becomes simpler ops where these shapes allow it (a stack of vectors times one matrix is one
   product of two matrices).
-- ``facts``: what is known of contents is used: a product with ones or with the identity matrix is the other operand.
+- ``facts``: what is known of contents is used: a product with ones is the other operand.
 - ``vectors``: axes of size one that make no difference are left out (`engine.program.vectors`).
 - ``references``: an operand of which only the shape counts becomes the first value of that shape, so that nothing is
   computed for its shape.
@@ -42,7 +43,7 @@ from engine.eager import abstract_operand
 from engine.errors import ShapeError
 from engine.op import Node, Op, distinct
 from engine.program.assignments import Assignment, assignments
-from engine.program.facts import Fact, of_array, of_result, rewritten
+from engine.program.facts import SEEDS, Fact, of_array, of_result, of_seeds, rewritten, swept
 from engine.program.finish import finish
 from engine.program.instruction import Instruction, is_stateful
 from engine.program.program import Program, located
@@ -262,7 +263,7 @@ class Lowering(Slots):
             return None
         slots = [Slot(self, s) for s in inputs]
         for name, attempt in _ATTEMPTS.items():
-            found = attempt(op, slots, params) if name in self.passes else None
+            found = attempt(op, slots, params) if name == "seeds" or name in self.passes else None
             if found is not None:
                 self.count(name)
                 return (found.index,)
@@ -276,19 +277,25 @@ class Lowering(Slots):
         self.instructions.append(Instruction(op, inputs, params, outputs, self.describe(self.node)))
         if op is reshape_to and _same_places(avals[0].shape, results.shape):
             self.unshaped[outputs[0]] = self.unshaped.get(inputs[0], inputs[0])
-        if "facts" in self.passes and not op.multi:
-            self.learn(outputs[0], of_result(op, [Slot(self, s) for s in inputs], params, results))
+        if not op.multi:
+            self.learn(outputs[0], self.known(op, inputs, params, results))
         return outputs
+
+    def known(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Fact | None:
+        """What is known of an op's result."""
+        slots = [Slot(self, s) for s in inputs]
+        seeds = of_seeds(op, slots, params, out)
+        return of_result(op, slots, params, out) if seeds is None and "facts" in self.passes else seeds
 
     def learn(self, slot: int, fact: Fact | None) -> None:
         """Note what is known of a slot's contents."""
         if fact is not None:
             self.facts[slot] = fact
 
-    def constant_slot(self, array: Any) -> int:
+    def constant_slot(self, array: Any, shared: bool = True) -> int:
         """The slot of a constant; equal small constants share one."""
         key = None
-        if array.size <= 64:
+        if array.size <= 64 and shared:
             key = ("constant", array.dtype.str, array.shape, array.tobytes())
             if "cse" in self.passes and key in self.seen:
                 return self.seen[key][0]
@@ -315,9 +322,12 @@ class Lowering(Slots):
             return None
         self.folded_bytes += size
         self.count("fold")
-        outputs = tuple([self.constant_slot(r[()] if r.ndim == 0 else r) for r in results])
-        if "facts" in self.passes and not op.multi and outputs[0] not in self.facts:
-            self.learn(outputs[0], of_result(op, [Slot(self, s) for s in inputs], params, self.avals[outputs[0]]))
+        fact = None if op.multi else self.known(op, inputs, params, abstract_operand(result))
+        # seeds are not what a user's constant that looks like them is
+        shared = not isinstance(fact, SEEDS)
+        outputs = tuple([self.constant_slot(r[()] if r.ndim == 0 else r, shared) for r in results])
+        if fact is not None:
+            self.learn(outputs[0], fact)
         return outputs
 
     def operands_now(self, op: Op, inputs: tuple[int, ...]) -> list[Any] | None:
@@ -342,8 +352,14 @@ def _specialized(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
     return None if op.specialize is None else op.specialize(*inputs, **params)
 
 
-_ATTEMPTS: dict[str, Callable[..., Any]] = {"facts": rewritten, "specialize": _specialized, "vectors": without_ones}
-"""By name of the pass: what a node may be replaced by, as a function of its op, operands and parameters."""
+_ATTEMPTS: dict[str, Callable[..., Any]] = {
+    "seeds": swept,
+    "facts": rewritten,
+    "specialize": _specialized,
+    "vectors": without_ones,
+}
+"""By name of the pass: what a node may be replaced by, as a function of its op, operands and parameters. That of seeds
+is no pass that could be left out."""
 
 
 def _same_places(shape: Shape, other: Shape) -> bool:

@@ -26,6 +26,12 @@ ROWS = (
         dtypes=ALL,
         oracle=lambda x: np.repeat(x[:, None], 4, 1),
     ),
+    Row(
+        axes.seed_rows,
+        (real(2, 3),),
+        {"size": 4, "position": 1},
+        oracle=lambda x: np.repeat(x[:, None], 4, 1),
+    ),
     Row(axes.sum_axis, (real(2, 3, 4),), {"position": 1}, dtypes=ALL, oracle=lambda x: x.sum(1), static=True),
     Row(axes.sum_axis, (real(0, 2),), {"position": 0}, oracle=lambda x: np.zeros(2), static=True, label="empty"),
 )
