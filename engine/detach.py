@@ -56,8 +56,6 @@ ADVICE = {
     "scipy.linalg.svd": "np.linalg.svd or tf.linalg.svd",
     "scipy.linalg.qr": "np.linalg.qr or tf.linalg.qr",
     "scipy.linalg.solve_triangular": "tf.linalg.triangular_solve",
-    "scipy.linalg.sqrtm": "tf.linalg.sqrtm",
-    "scipy.linalg.logm": "tf.linalg.logm",
     "scipy.special.logsumexp": "tf.reduce_logsumexp",
     "scipy.special.softmax": "tf.nn.softmax",
     "scipy.special.log_softmax": "tf.nn.log_softmax",

@@ -49,26 +49,29 @@ class NotTaken(Exception):
 
 def rank_of(x: Any) -> int:
     """The number of dimensions; it must be known."""
-    return len(_dims(x))
+    return len(dims_of(x))
 
 
-def _dims(x: Any) -> tuple[int | None, ...]:
+def dims_of(x: Any) -> tuple[int | None, ...]:
+    """The shape; the rank must be known."""
     shape = shape_of(x) if isinstance(x, Value) else np.shape(x)
     if shape is None:
         raise ShapeError(f"a NumPy function needs the rank of {x!r}; give it one with set_shape")
     return shape
 
 
-def _flat(x: Any) -> Any:
+def flat(x: Any) -> Any:
+    """All elements in one dimension."""
     return shapes.reshape(x, [-1])
 
 
 def _along(x: Any, axis: Any) -> tuple[Any, Any]:
     """`x` and the axis; NumPy flattens where none is given."""
-    return (_flat(x), 0) if axis is None else (x, axis)
+    return (flat(x), 0) if axis is None else (x, axis)
 
 
-def _inexact(x: Any) -> Any:
+def inexact(x: Any) -> Any:
+    """Integers as NumPy takes their mean."""
     return x if dtype_of(x).is_differentiable else compare.cast(x, float64)
 
 
@@ -124,7 +127,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         raise NotTaken
     if dtype_of(x).is_complex:
         x = complexes.abs(x)
-    return stats.norm(_inexact(x), "euclidean" if ord is None else ord, axis, keepdims)
+    return stats.norm(inexact(x), "euclidean" if ord is None else ord, axis, keepdims)
 
 
 @operands("a")
@@ -154,20 +157,21 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 @operands("a")
 def _ravel(a: Any) -> Any:
-    return _flat(a)
+    return flat(a)
 
 
 @operands("*arys")
 def _atleast_1d(*arys: Any) -> Any:
-    return _at_least(arys, 1)
+    return at_least(arys, 1)
 
 
 @operands("*arys")
 def _atleast_2d(*arys: Any) -> Any:
-    return _at_least(arys, 2)
+    return at_least(arys, 2)
 
 
-def _at_least(values: Sequence[Any], rank: int) -> Any:
+def at_least(values: Sequence[Any], rank: int) -> Any:
+    """The values with dimensions of 1 in front (one alone if there is one)."""
     out = tuple([slicing.getitem(x, (None,) * max(rank - rank_of(x), 0)) for x in values])
     return out[0] if len(out) == 1 else out
 
@@ -185,12 +189,12 @@ def _stack(arrays: Any, axis: Any = 0) -> Any:
 
 @operands("*tup")
 def _vstack(tup: Any) -> Any:
-    return joining.concat([_at_least([x], 2) for x in _items(tup)], 0)
+    return joining.concat([at_least([x], 2) for x in _items(tup)], 0)
 
 
 @operands("*tup")
 def _hstack(tup: Any) -> Any:
-    rows = [_at_least([x], 1) for x in _items(tup)]
+    rows = [at_least([x], 1) for x in _items(tup)]
     return joining.concat(rows, 0 if rank_of(rows[0]) == 1 else 1)
 
 
@@ -215,7 +219,7 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 def _tile(A: Any, reps: Any) -> Any:
     counts = [int(n) for n in np.ravel(reps)]
     counts = [1] * (rank_of(A) - len(counts)) + counts
-    return rearrange.tile(_at_least([A], len(counts)), counts)
+    return rearrange.tile(at_least([A], len(counts)), counts)
 
 
 @operands("array")
@@ -229,7 +233,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
 @operands("a")
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
-        return shapes.reshape(rearrange.roll(_flat(a), [shift], [0]), shapes.shape(a))
+        return shapes.reshape(rearrange.roll(flat(a), [shift], [0]), shapes.shape(a))
     shifts, axes = np.broadcast_arrays(shift, axis)
     return rearrange.roll(a, shifts.ravel().tolist(), axes.ravel().tolist())
 
@@ -245,7 +249,7 @@ def _take(a: Any, indices: Any, axis: Any = None) -> Any:
     if not isinstance(indices, Value):
         # from the end where negative, which our gather refuses
         indices = np.asarray(indices)
-        length = _dims(a)[axis]
+        length = dims_of(a)[axis]
         if length is None and indices.min(initial=0) < 0:
             raise NotTaken
         indices = np.where(indices < 0, indices + (length or 0), indices)
@@ -294,7 +298,7 @@ def _inner(a: Any, b: Any) -> Any:
 
 @operands("a", "b")
 def _vdot(a: Any, b: Any) -> Any:
-    return einsum.tensordot(complexes.conj(_flat(a)), _flat(b), 1)
+    return einsum.tensordot(complexes.conj(flat(a)), flat(b), 1)
 
 
 @operands("a", "b")
@@ -350,7 +354,7 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
 
 @operands("a")
 def _rfft(a: Any, n: int | None = None) -> Any:
-    return fft.rfft(_inexact(a), None if n is None else [n])
+    return fft.rfft(inexact(a), None if n is None else [n])
 
 
 @operands("a")
@@ -400,9 +404,7 @@ Row = tuple[Callable[..., Any], str]
 RECORDED: dict[Any, Row] = {
     np.sum: (_reduction(reduce.reduce_sum, _wide), "tf.reduce_sum"),
     np.prod: (_reduction(reduce.reduce_prod, _wide), "tf.reduce_prod"),
-    np.mean: (_reduction(reduce.reduce_mean, _inexact), "tf.reduce_mean"),
-    np.std: (_reduction(stats.reduce_std, _inexact), "tf.math.reduce_std"),
-    np.var: (_reduction(stats.reduce_variance, _inexact), "tf.math.reduce_variance"),
+    np.mean: (_reduction(reduce.reduce_mean, inexact), "tf.reduce_mean"),
     np.max: (_reduction(extrema.reduce_max), "tf.reduce_max"),
     np.amax: (_reduction(extrema.reduce_max), "tf.reduce_max"),
     np.min: (_reduction(extrema.reduce_min), "tf.reduce_min"),

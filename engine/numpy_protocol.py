@@ -24,14 +24,29 @@ import numpy as np
 import scipy.special
 
 from engine.api import as_operand, convert_operands
+from engine.aval import broadcast_shapes
 from engine.detach import is_tracked
 from engine.eager import EagerTensor
 from engine.errors import DTypeError, SymbolicArrayError
 from engine.nest import flatten, map_structure
-from engine.numpy_functions import RECORDED, UNDERIVED, NotTaken, rank_of
+from engine.numpy_compound import COMPOUND, vecdot
+from engine.numpy_functions import RECORDED, UNDERIVED, NotTaken, dims_of, rank_of
 from engine.op import Op
-from engine.ops import arithmetic, compare, complexes, einsum, explog, linalg, nn, slicing, special, trig
-from engine.ops.shape import identity
+from engine.ops import (
+    arithmetic,
+    compare,
+    complexes,
+    einsum,
+    explog,
+    joining,
+    linalg,
+    nn,
+    reduce,
+    slicing,
+    special,
+    trig,
+)
+from engine.ops.shape import broadcast_to, identity
 from engine.tape import active, paused
 from engine.trace import Symbol
 from engine.value import Value
@@ -69,6 +84,16 @@ def _matmul(a: Any, b: Any) -> Any:
     if ranks[1] == 1:
         return linalg.matvec(a, b)
     return linalg.matvec(b, a, transpose_a=True) if ranks[0] == 1 else linalg.matmul(a, b)
+
+
+def _unless_nan(out: Any, x: Any, y: Any) -> Any:
+    """`out`, or the one of `x` and `y` that is a number where the other is none."""
+    return compare.where(compare.not_equal(x, x), y, compare.where(compare.not_equal(y, y), x, out))
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    shape = broadcast_shapes("np.logaddexp", dims_of(x), dims_of(y))
+    return reduce.reduce_logsumexp(joining.stack([broadcast_to(x, shape), broadcast_to(y, shape)]), 0)
 
 
 def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
@@ -118,6 +143,11 @@ _UFUNCS: dict[Any, Callable[..., Any]] = {
     np.rad2deg: lambda x: x * (180 / math.pi),
     np.degrees: lambda x: x * (180 / math.pi),
     np.hypot: lambda x, y: complexes.abs(complexes.complex(x, y)),
+    np.logaddexp: _logaddexp,
+    np.fmax: lambda x, y: _unless_nan(arithmetic.maximum(x, y), x, y),
+    np.fmin: lambda x, y: _unless_nan(arithmetic.minimum(x, y), x, y),
+    np.float_power: explog.pow,
+    np.vecdot: vecdot,
     scipy.special.expit: nn.sigmoid,
     scipy.special.log_expit: nn.log_sigmoid,
 }
@@ -178,14 +208,14 @@ def _converted(name: str, inputs: Sequence[Any]) -> list[Any]:
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 
-_ROWS = {**RECORDED, **UNDERIVED}
+_ROWS = {**RECORDED, **COMPOUND, **UNDERIVED}
 _SIGNATURES = {function: inspect.signature(function) for function, _ in _ROWS.values()}
 _INSPECTING = {
     *(np.allclose, np.array_equal, np.array_equiv, np.isclose, np.isin, np.isreal, np.iscomplex, np.isrealobj),
     *(np.iscomplexobj, np.result_type, np.can_cast, np.common_type, np.shares_memory, np.may_share_memory),
     *(np.array2string, np.array_repr, np.array_str, np.save, np.savez, np.savez_compressed, np.savetxt),
-    *(np.empty_like, np.full_like, np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize),
-    *(np.histogram, np.histogram_bin_edges, np.bincount),
+    *(np.empty_like, np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize),
+    *(np.histogram, np.histogram_bin_edges),
 }
 """What only looks at arrays."""
 
@@ -201,13 +231,9 @@ _ADVICE: dict[Any, str] = {
     np.bitwise_or: "tf.bitwise.bitwise_or",
     np.bitwise_xor: "tf.bitwise.bitwise_xor",
     np.invert: "tf.bitwise.invert",
-    np.logaddexp: "tf.reduce_logsumexp",
     np.cbrt: "tf.pow",
     np.trunc: "tf.cast",
     np.divmod: "tf.math.floordiv and tf.math.mod",
-    np.fmax: "tf.maximum",
-    np.fmin: "tf.minimum",
-    np.float_power: "tf.pow",
     scipy.special.gamma: "tf.math.lgamma",
     scipy.special.ndtr: "tf.math.erfc",
     scipy.special.expit: "tf.sigmoid",
@@ -216,23 +242,11 @@ _ADVICE: dict[Any, str] = {
     np.searchsorted: "tf.searchsorted",
     np.nonzero: "tf.where",
     np.argwhere: "tf.where",
-    np.full_like: "tf.fill",
     np.empty_like: "tf.zeros_like",
     np.unique: "tf.unique",
-    np.array_split: "tf.split",
-    np.column_stack: "tf.stack",
-    np.dstack: "tf.concat",
-    np.take_along_axis: "tf.gather with batch_dims",
-    np.fft.fft: "tf.signal.fft",
-    np.fft.ifft: "tf.signal.ifft",
     np.linalg.lstsq: "tf.linalg.lstsq",
     np.linalg.eig: "tf.linalg.eigh (for symmetric matrices)",
     np.linalg.eigvals: "tf.linalg.eigvalsh (for symmetric matrices)",
-    np.average: "tf.reduce_mean",
-    np.nansum: "tf.where and tf.reduce_sum",
-    np.nan_to_num: "tf.where",
-    np.median: "tf.sort",
-    np.kron: "tf.einsum",
 }
 """What to use in place of functions that the other tables do not name."""
 
@@ -242,7 +256,8 @@ def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: A
     name, advice = _name(function), _advice(function)
     positions = function is np.where and len(args) == 1
     if function in _INSPECTING or positions or (function in UNDERIVED and _all_eager((args, kwargs))):
-        return _on_arrays(function, name, advice, args, kwargs, cuts=False)
+        # the weights that a histogram adds up have a derivative
+        return _on_arrays(function, name, advice, args, kwargs, cuts=kwargs.get("weights") is not None)
     if function not in _ROWS:
         return _on_arrays(function, name, advice, args, kwargs)
     given = {key: value for key, value in kwargs.items() if value is not None or key not in ("out", "dtype")}

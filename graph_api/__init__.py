@@ -34,6 +34,7 @@ from engine.indexed_slices import IndexedSlices
 from engine.namespace import listing as _listing
 from engine.namespace import missing as _missing
 from engine.ops.shape import broadcast_static_shape
+from engine.primitive import primitive
 from engine.tensor_shape import Dimension
 from engine.unconnected import UnconnectedGradients
 from graph_api.convert import (

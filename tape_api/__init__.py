@@ -41,6 +41,7 @@ from engine.namespace import defined as _defined
 from engine.namespace import listing as _listing
 from engine.namespace import missing as _missing
 from engine.namespace import namespace as _namespace
+from engine.primitive import primitive
 from engine.tensor_shape import TensorShape
 from engine.unconnected import UnconnectedGradients
 from tape_api import debugging, keras, random, test, train, version1

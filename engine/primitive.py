@@ -1,0 +1,207 @@
+"""`primitive`: a function of NumPy's, SciPy's or the user's own as an op, with derivative rules.
+
+What it computes is hidden from tapes and graphs, so it says its rules itself: how a cotangent is pulled back, how
+tangents are pushed forward. As everywhere here these are made of ops, or of other primitives, and so serve both modes,
+batches and higher orders. `engine.custom` is for functions made of ops whose derivative is to be another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.api import as_operand
+from engine.aval import Aval, broadcast_shapes, compatible, format_shape
+from engine.dtypes import DType, as_dtype
+from engine.eager import EagerTensor
+from engine.errors import DTypeError, ShapeError, UnimplementedError
+from engine.kinds import FROM_VJP, PushedTogether, Together, general
+from engine.op import Op
+from engine.ops.arithmetic import add
+from engine.ops.creation import zeros_like
+from engine.ops.joining import stack
+from engine.ops.slicing import getitem
+from engine.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
+
+
+def primitive(
+    fn: Callable[..., Any],
+    vjp: Callable[..., Any] | None = None,
+    jvp: Callable[..., Any] | None = None,
+    *,
+    shape: Callable[..., Any] | None = None,
+    dtype: Any = None,
+) -> Callable[..., Any]:
+    """A function of arrays as a function of tensors with a derivative, for tapes and graphs alike.
+
+    Parameters
+    ----------
+    fn : callable
+        ``fn(*arrays) -> array``, of NumPy's, SciPy's or your own. It must depend on its arguments only, and must not
+        change them. It is called with one element of a batch after another.
+    vjp : callable, optional
+        ``vjp(ct, out, *args)``: the cotangent of each argument (None where there is no derivative) from that of the
+        result. Made of functions of tensors or of other primitives, so that it can be differentiated again. Without
+        it, asking for a derivative is an error.
+    jvp : callable, optional
+        ``jvp(tangents, out, *args)``: the tangent of the result from those of the arguments. By default the transpose
+        of `vjp`.
+    shape : callable, optional
+        ``shape(*shapes)``: the shape of the result from those of the arguments, tuples in which a dimension that is
+        not known is None. By default they are broadcast, as by a function of elements.
+    dtype : DType, optional
+        Of the result; by default that of the first floating argument.
+
+    Returns
+    -------
+    callable
+        Takes tensors, variables, arrays and numbers.
+
+    Examples
+    --------
+    A function of elements:
+
+    >>> import numpy as np, scipy.special
+    >>> import tape_api as tf
+    >>> gamma = tf.primitive(scipy.special.gamma, lambda ct, out, x: ct * out * tf.math.digamma(x))
+    >>> x = tf.constant([1.0, 3.0], tf.float64)
+    >>> with tf.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = gamma(x)
+    >>> tape.gradient(y, x).numpy().round(6)
+    array([-0.577216,  1.845569])
+
+    A linear solver, and that of the transposed matrix; each has the other for its rule:
+
+    >>> from scipy.linalg import lu_factor, lu_solve
+    >>> lu = lu_factor(np.array([[2.0, 1.0], [0.0, 4.0]]))
+    >>> solve = tf.primitive(lambda b: lu_solve(lu, b), lambda ct, out, b: transposed(ct))
+    >>> transposed = tf.primitive(lambda b: lu_solve(lu, b, trans=1), lambda ct, out, b: solve(ct))
+    >>> tf.for_scipy(lambda b: solve(b) ** 2, x).jac([3.0, 4.0])
+    array([[ 1.  , -0.25],
+           [ 0.  ,  0.5 ]])
+    """
+    given = getattr(fn, "__name__", type(fn).__name__)
+    name = "primitive" if given == "<lambda>" else given
+    op = _op(name, fn, vjp, jvp, shape, None if dtype is None else as_dtype(dtype))
+
+    def applied(*args: Any) -> Any:
+        if not args:
+            raise TypeError(f"{name}: a primitive takes at least one argument")
+        beside = next((a.dtype for a in args if isinstance(a, Value)), None)
+        # a number takes the dtype of the tensor beside it; an array keeps its own
+        values = [as_operand(a, beside if isinstance(a, (int, float, complex)) else None, name) for a in args]
+        return op(*map(_value, values))
+
+    applied.__name__ = applied.__qualname__ = name
+    applied.__doc__ = fn.__doc__
+    return applied
+
+
+def _op(
+    name: str,
+    fn: Callable[..., Any],
+    vjp: Callable[..., Any] | None,
+    jvp: Callable[..., Any] | None,
+    shape: Callable[..., Any] | None,
+    dtype: DType | None,
+) -> Op:
+    def abstract(*avals: Aval) -> Aval:
+        floating = [a.dtype for a in avals if a.dtype.is_differentiable]
+        result = dtype or (floating or [avals[0].dtype])[0]
+        shapes = [a.shape for a in avals]
+        if shape is None:
+            return Aval(broadcast_shapes(name, *shapes), result)
+        # a rule of the user's cannot be expected to know of shapes that are not known
+        known = [s for s in shapes if s is not None]
+        return Aval(tuple(shape(*known)) if len(known) == len(shapes) else None, result)
+
+    def kernel(*arrays: Any) -> Any:
+        wanted = abstract(*map(aval_of, arrays))
+        found = np.asarray(fn(*[_read_only(a) for a in arrays]))
+        if not compatible(found.shape, wanted.shape):
+            hint = "" if shape else "; if that is right, give primitive the argument `shape`, a function of shapes"
+            raise ShapeError(
+                f"{name}: the function returned shape {format_shape(found.shape)}, expected "
+                f"{format_shape(wanted.shape)}{hint}"
+            )
+        if not np.can_cast(found.dtype, wanted.dtype.numpy, "same_kind"):
+            raise DTypeError(f"{name}: the function returned dtype {found.dtype}, expected {wanted.dtype.name}")
+        # its own: the function may have returned an argument, or keep what it returned
+        return np.array(found, wanted.dtype.numpy)
+
+    def pull(wanted: Sequence[bool], previous: Sequence[Any], ct: Any, out: Any, *operands: Any) -> list[Any]:
+        found = _rule(vjp, "vjp", name)(*map(_value, (ct, out, *operands)))
+        parts = found if isinstance(found, (tuple, list)) else (found,)
+        if len(parts) != len(operands):
+            raise ValueError(
+                f"{name}: its vjp returned {len(parts)} cotangents, expected one for each of {len(operands)}"
+            )
+        totals: list[Any] = []
+        for i, (part, x) in enumerate(zip(parts, operands, strict=True)):
+            if part is None or not wanted[i]:
+                totals.append(Zero(aval_of(x)))
+                continue
+            part = _checked(part, x, f"{name}: its vjp, for argument {i}, returned")
+            totals.append(part if previous[i] is None else add(previous[i], part))
+        return totals
+
+    def push(tangents: Sequence[Any], out: Any, *operands: Any) -> list[Any]:
+        given = [zeros_like(x) if t is None else t for t, x in zip(tangents, operands, strict=True)]
+        found = _rule(jvp, "jvp", name)(tuple(map(_value, given)), *map(_value, (out, *operands)))
+        return [_checked(found, out, f"{name}: its jvp returned")]
+
+    def batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        pairs = list(zip(inputs, flags, strict=True))
+        if not size:
+            one = abstract(*[_without_lead(aval_of(x)) if flag else aval_of(x) for x, flag in pairs])
+            return np.zeros((0, *(one.shape or ())), one.dtype.numpy)
+        return stack([op(*[getitem(x, i) if flag else x for x, flag in pairs]) for i in range(size)])
+
+    return general(
+        name,
+        kernel,
+        abstract,
+        vjp=Together(pull),
+        jvp=FROM_VJP if jvp is None else PushedTogether(push),
+        batch=batch,
+        type="PyFunc",
+        args=("*args",),
+        doc=fn.__doc__ or "A function of the user's.",
+    )
+
+
+def _read_only(array: Any) -> Any:
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def _without_lead(aval: Aval) -> Aval:
+    return Aval(None if aval.shape is None else aval.shape[1:], aval.dtype)
+
+
+def _value(x: Any) -> Any:
+    return x if isinstance(x, Value) else EagerTensor(x)
+
+
+def _rule(rule: Callable[..., Any] | None, kind: str, name: str) -> Callable[..., Any]:
+    if rule is None:
+        raise UnimplementedError(
+            f"{name}: a derivative of this primitive is needed, and it has no {kind}; give tf.primitive one"
+        )
+    return rule
+
+
+def _checked(found: Any, like: Any, what: str) -> Any:
+    """A rule's result, of the shape and dtype of `like`; a plain array where the walk works on these."""
+    if not isinstance(found, Value):
+        found = EagerTensor(as_array(found, dtype_of(like), what))
+    if not compatible(shape_of(found), shape_of(like)):
+        raise ShapeError(f"{what} shape {format_shape(shape_of(found))}, expected {format_shape(shape_of(like))}")
+    if dtype_of(found) is not dtype_of(like):
+        raise DTypeError(f"{what} dtype {dtype_of(found).name}, expected {dtype_of(like).name}")
+    return found._array if isinstance(found, EagerTensor) and not isinstance(like, Value) else found

@@ -1,0 +1,193 @@
+"""`primitive`: outside functions with derivative rules, in both modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+
+import graph_api as tf1
+import tape_api as tf
+from engine.batching import Batched, batch_level, unbatch
+from engine.errors import DTypeError, ShapeError, UnimplementedError
+
+X = np.array([0.7, 1.9, 0.4])
+MATRIX = np.array([[2.0, 0.3, -0.4], [0.1, 1.5, 0.2], [0.5, -0.2, 3.0]])
+LU = scipy.linalg.lu_factor(MATRIX)
+
+gamma = tf.primitive(scipy.special.gamma, lambda ct, out, x: ct * out * tf.math.digamma(x))
+hypot = tf.primitive(
+    np.hypot,
+    lambda ct, out, x, y: (tf.reduce_sum(ct * x / out), ct * y / out),
+    lambda t, out, x, y: (t[0] * x + t[1] * y) / out,
+)
+fixed = tf.primitive(lambda b: scipy.linalg.lu_solve(LU, b), lambda ct, out, b: fixed_back(ct))
+fixed_back = tf.primitive(lambda b: scipy.linalg.lu_solve(LU, b, trans=1), lambda ct, out, b: fixed(ct))
+
+
+def solve_back(ct: Any, out: Any, a: Any, b: Any) -> Any:
+    w = solve(np.transpose(a), ct)
+    return -w[:, None] * out[None, :], w
+
+
+solve = tf.primitive(
+    scipy.linalg.solve,
+    solve_back,
+    lambda t, out, a, b: solve(a, t[1] - np.matmul(t[0], out)),
+    shape=lambda a, b: b,
+)
+
+# The function made of a primitive, and the same made of ops.
+ROWS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "elementwise": (gamma, lambda x: tf.exp(tf.math.lgamma(x))),
+    "broadcast": (lambda x: hypot(x[0], x), lambda x: tf.sqrt(x[0] ** 2 + x**2)),
+    "linear": (lambda x: fixed(x) ** 2, lambda x: np.linalg.solve(MATRIX, x) ** 2),
+    "of two": (
+        lambda x: solve(MATRIX + tf.linalg.diag(x), x),
+        lambda x: np.linalg.solve(MATRIX + np.diag(x), x),
+    ),
+}
+
+
+def on_tape(f: Callable[[Any], Any]) -> list[np.ndarray]:
+    """Value, gradient, Jacobian and Hessian of the sum."""
+    x = tf.constant(X)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            total = tf.reduce_sum(f(x))
+        first = inner.gradient(total, x)
+        y = f(x)
+    return [y.numpy(), first.numpy(), outer.jacobian(y, x).numpy(), outer.jacobian(first, x).numpy()]
+
+
+def in_graph(f: Callable[[Any], Any]) -> list[np.ndarray]:
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        x = tf1.placeholder(tf1.float64, [3])
+        y = f(x)
+        (first,) = tf1.gradients(tf1.reduce_sum(f(x)), x)
+        found: list[np.ndarray] = session.run([y, first, tf1.jacobian(y, x), tf1.jacobian(first, x)], {x: X})
+    return found
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_derivatives_are_those_of_ops(name: str) -> None:
+    mine, of_ops = ROWS[name]
+    for found, expected in zip(on_tape(mine), on_tape(of_ops), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_both_modes_give_the_same_bits(name: str) -> None:
+    for tape, graph in zip(on_tape(ROWS[name][0]), in_graph(ROWS[name][0]), strict=True):
+        assert tape.tobytes() == graph.tobytes()
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("name", ROWS)
+def test_forward_and_reverse_agree(name: str, mode: str) -> None:
+    mine, of_ops = ROWS[name]
+    exact = tf.for_scipy(of_ops, X).jac(X)
+    np.testing.assert_allclose(tf.for_scipy(mine, X, mode=mode).jac(X), exact, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_a_batch_is_a_loop(name: str, size: int) -> None:
+    f = ROWS[name][0]
+    batch = X + np.arange(size)[:, None]
+    with batch_level() as level:
+        found = unbatch(f(Batched(tf.constant(batch), level)), level, size)
+    assert np.shape(found) == (size, 3)
+    for one, x in zip(found, batch, strict=True):
+        np.testing.assert_array_equal(one, f(x))
+
+
+def test_shapes_that_are_not_known() -> None:
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        x = tf1.placeholder(tf1.float64, [None])
+        y = solve(MATRIX + tf1.linalg.diag(x), x)
+        assert y.shape.as_list() == [None]
+        assert gamma(tf1.placeholder(tf1.float64)).shape.rank is None
+        np.testing.assert_allclose(session.run(y, {x: X}), np.linalg.solve(MATRIX + np.diag(X), X))
+
+
+def test_arguments_are_converted() -> None:
+    assert gamma([1.0, 4.0]).numpy().tolist() == [1.0, 6.0]
+    assert hypot(tf.constant(3.0, tf.float64), 4.0).dtype == tf.float64
+    assert gamma(tf.constant(4.0)).dtype == tf.float32, "the result has the argument's dtype"
+    v = tf.Variable(X)
+    with tf.GradientTape() as tape:
+        y = gamma(v)
+    np.testing.assert_allclose(tape.gradient(y, v), scipy.special.gamma(X) * scipy.special.digamma(X))
+    assert gamma.__name__ == "gamma"
+
+
+def test_what_it_is_given_and_gives_is_its_own() -> None:
+    kept: list[np.ndarray] = []
+    same = tf.primitive(lambda x: kept.append(x) or x, lambda ct, out, x: ct)
+    x = tf.constant(X)
+    y = same(x)
+    with pytest.raises(ValueError, match="read-only"):
+        kept[0][0] = 5.0
+    assert not np.shares_memory(y, x)
+
+
+def test_rules_that_are_missing() -> None:
+    bare = tf.primitive(np.cbrt)
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = bare(x)
+    with pytest.raises(UnimplementedError, match=r"cbrt: a derivative .* has no vjp"):
+        tape.gradient(y, x)
+    forward = tf.primitive(np.cbrt, jvp=lambda t, out, x: t[0] * out / (3 * x))
+    np.testing.assert_allclose(tf.for_scipy(forward, X, mode="forward").jac(X), np.diag(np.cbrt(X) / (3 * X)))
+    with pytest.raises(UnimplementedError, match="has no vjp"):
+        tf.for_scipy(lambda x: tf.reduce_sum(forward(x)), X).jac(X)
+
+
+@pytest.mark.parametrize(
+    ("vjp", "error", "message"),
+    [
+        (lambda ct, out, x: (ct, ct), ValueError, "tan: its vjp returned 2 cotangents, expected one for each of 1"),
+        (
+            lambda ct, out, x: ct[:2],
+            ShapeError,
+            r"for argument 0, returned shape \(2,\), expected \(3,\)",
+        ),
+        (lambda ct, out, x: tf.cast(ct, tf.float32), DTypeError, "returned dtype float32, expected float64"),
+    ],
+)
+def test_rules_that_are_wrong(vjp: Any, error: type[Exception], message: str) -> None:
+    f = tf.primitive(np.tan, vjp)
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    with pytest.raises(error, match=message):
+        tape.gradient(y, x)
+
+
+def test_results_that_are_wrong() -> None:
+    with pytest.raises(ShapeError, match=r"outer: the function returned shape \(3, 3\), expected \(3,\).*`shape`"):
+        tf.primitive(np.outer)(X, X)
+    with pytest.raises(DTypeError, match="complex128, expected float64"):
+        tf.primitive(np.fft.fft)(X)
+    assert tf.primitive(np.fft.fft, dtype=tf.complex128)(X).dtype == tf.complex128
+    with pytest.raises(TypeError, match="at least one argument"):
+        tf.primitive(np.tan)()
+
+
+def test_no_derivative_of_an_argument_is_a_zero() -> None:
+    power = tf.primitive(np.power, lambda ct, out, x, n: (ct * n * x ** (n - 1), None))
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = power(x, 3.0)
+    np.testing.assert_allclose(tape.gradient(y, x), 3 * X**2)
