@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.aval import Aval
 from engine.errors import ShapeError
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.sparsity import IN_ORDER, MOVES, collected
 from engine.sums import add_over
 from engine.value import shape_of
@@ -62,6 +62,7 @@ expand_dims_op = Op(
     kind="linear",
     simplify=lambda avals, params: 0,
     sparsity=IN_ORDER,
+    layout=Layout.VIEW,
 )
 
 
@@ -95,6 +96,7 @@ squeeze_op = Op(
     kind="linear",
     simplify=lambda avals, params: 0,
     sparsity=IN_ORDER,
+    layout=Layout.VIEW,
 )
 
 
@@ -137,6 +139,7 @@ repeat_leading = Op(
     kind="linear",
     sparsity=MOVES,
     doc="Repeat along a new axis at `position`, without copying.",
+    layout=Layout.PART,
 )
 
 

@@ -25,7 +25,7 @@ from engine.aval import Aval, broadcast_shapes
 from engine.batching import BatchRule, elementwise_rule
 from engine.dtypes import INEXACT, DType
 from engine.errors import DTypeError
-from engine.op import FROM_VJP, FromVjp, Op, Rule
+from engine.op import FROM_VJP, FromVjp, Layout, Op, Rule
 from engine.sparsity import ELEMENTWISE
 from engine.structural import broadcast_like, conj, scale, sum_to_like
 
@@ -237,6 +237,7 @@ def linear(
     simplify: Any = None,
     rows: Any = None,
     sparsity: Any = None,
+    layout: Any = Layout.KEPT,
     doc: str = "",
 ) -> Op:
     """An op linear in operand 0; further operands (shapes, references, indices) carry no derivative.
@@ -246,7 +247,7 @@ def linear(
     transpose : callable
         ``transpose(ct, x, *others, **params)``: the adjoint map applied to a cotangent. `x` may serve as reference
         only.
-    abstract, batch, simplify, rows, sparsity : callable
+    abstract, batch, simplify, rows, sparsity, layout
         As in `Op`.
     """
 
@@ -274,6 +275,7 @@ def linear(
         simplify=simplify,
         rows=rows,
         sparsity=sparsity,
+        layout=layout,
         doc=doc,
     )
     return op
@@ -305,6 +307,7 @@ def multilinear(
     specialize: Any = None,
     inline: Any = None,
     sparsity: Any = None,
+    layout: Any = Layout.KEPT,
     doc: str = "",
 ) -> Op:
     """An op linear in each operand while the others are held fixed (products, contractions, convolutions).
@@ -340,6 +343,7 @@ def multilinear(
         specialize=specialize,
         inline=inline,
         sparsity=sparsity,
+        layout=layout,
         doc=doc,
     )
     return op
@@ -375,6 +379,7 @@ def general(
     expand: Any = None,
     fix: Any = None,
     sparsity: Any = None,
+    layout: Any = Layout.KEPT,
     doc: str = "",
 ) -> Op:
     """An op whose rules are written out. ``jvp=FROM_VJP`` derives the forward rules from the reverse ones."""
@@ -396,6 +401,7 @@ def general(
         expand=expand,
         fix=fix,
         sparsity=sparsity,
+        layout=layout,
         doc=doc,
     )
 
@@ -414,6 +420,7 @@ def nondifferentiable(
     stateful: bool = False,
     strict: bool = True,
     from_avals: bool = False,
+    layout: Any = Layout.KEPT,
     doc: str = "",
 ) -> Op:
     """An op without derivative: the path from target to source is cut. Elementwise unless `abstract` is given."""
@@ -432,5 +439,6 @@ def nondifferentiable(
         stateful=stateful,
         strict=strict,
         from_avals=from_avals,
+        layout=layout,
         doc=doc,
     )

@@ -44,6 +44,19 @@ class FromVjp(Enum):
 FROM_VJP = FromVjp.FROM_VJP
 
 
+class Layout(Enum):
+    """How an op's results lie in memory, on which rounding depends: sums go through memory in its own order.
+
+    Passes need it: what they put in place of a value must lie as the value would have (`engine.program.layout`).
+    """
+
+    FRESH = "in C order"
+    KEPT = "in C order if all operands are"
+    VIEW = "as the first operand lies, or in C order: the same numbers one after the other, as a reshape gives"
+    PART = "a part of an operand in C order, repeated perhaps: no axis is moved before another"
+    ANY = "any order"
+
+
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Op:
     """One operation with all its rules. Make one with a kind from `engine.kinds`; call it to apply it.
@@ -90,6 +103,9 @@ class Op:
     inline : callable, optional
         ``inline(avals, params) -> str or None``: what the kernel does as a Python expression of the operands ``{0}``,
         ``{1}``..., once shapes are known; None where the kernel must be called.
+    layout : Layout, or callable
+        How the results lie in memory, or ``layout(avals, params)`` that says so for given operands. Elementwise ufuncs
+        need not say: NumPy gives their results the order of the operands.
     """
 
     name: str
@@ -114,6 +130,7 @@ class Op:
     expand: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None
     fix: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None
     inline: Callable[[Sequence[Aval], dict[str, Any]], str | None] | None = None
+    layout: Layout | Callable[[Sequence[Aval], dict[str, Any]], Layout] = Layout.KEPT
     doc: str = ""
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)
     """What abstract evaluation has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""

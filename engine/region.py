@@ -8,6 +8,7 @@ from typing import Any
 from engine.custom import closed_call, custom_call
 from engine.errors import UnimplementedError
 from engine.op import Node
+from engine.structural import contiguous
 from engine.subtrace import Body, SubTrace, plain
 from engine.tape import paused
 from engine.trace import Symbol, constant, placeholder
@@ -121,7 +122,9 @@ class Region:
         current = {id(h): s for h, s in zip(handles, states, strict=True)}
         for node in self.nodes:
             if node.op is assign_variable:
-                current[id(node.inputs[0])] = of[id(node.inputs[1])]
+                body.where = describe(node)
+                value = of[id(node.inputs[1])]
+                (current[id(node.inputs[0])],) = body.append(contiguous, (value,), {}, [plain(value.aval)])
             if node.op in (read_variable, assign_variable):
                 of[id(node.outputs[0])] = current[id(node.inputs[0])]
                 continue

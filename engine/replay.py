@@ -21,6 +21,7 @@ from engine.eager import EagerTensor
 from engine.indexed_slices import IndexedSlices, stand_in
 from engine.op import Node, distinct
 from engine.program import Program, lower
+from engine.program.layout import order_of_value, orders_of
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
 from engine.tape import Recording, logged, paused
@@ -158,16 +159,16 @@ def structure_of(nodes: Sequence[Node]) -> Structure:
 def _leaf(x: Any) -> tuple[Any, ...]:
     """What the key says of a value that the recording did not compute."""
     if type(x) is EagerTensor:
-        return x._array.shape, x._array.dtype
+        return x._array.shape, x._array.dtype, x._array.flags.c_contiguous
     if isinstance(x, (np.ndarray, np.generic)):
-        return x.shape, x.dtype
+        return x.shape, x.dtype, x.flags.c_contiguous
     if isinstance(x, Variable):
         return x.aval.shape, x.aval.dtype
     if isinstance(x, (tuple, int)):
         # a shape: part of the structure
         return "shape", distinct(x)
     if type(x) is Batched and isinstance(x.inner, np.ndarray):
-        return "batched", x.inner.shape, x.inner.dtype
+        return "batched", x.inner.shape, x.inner.dtype, x.inner.flags.c_contiguous
     raise TypeError(f"{type(x).__name__} has no structure to compare")
 
 
@@ -235,7 +236,10 @@ def _compile(
     used = fed & ({id(x) for node in steps for x in node.inputs} | {id(w) for w in wanted})
     taken = [i for i, s in enumerate(arguments) if id(s) in used]
     given = [(arguments[i], arguments[i].aval) for i in taken]
-    program, _, _ = lower(steps, given, wanted, fold_limit=_FOLD_LIMIT)
+    known = {id(x): order_of_value(x) for x in structure.values}
+    orders_of(nodes, known)
+    orders = [*[known[id(x)] for x in structure.values], *[order_of_value(s) for _, s in seeds]]
+    program, _, _ = lower(steps, given, wanted, orders=[orders[i] for i in taken], fold_limit=_FOLD_LIMIT)
     order = iter(range(len(wanted)))
     positions = [tuple([next(order) for _ in group]) for group in parts]
     results = [(None, *p)[-1] if len(p) < 2 else p for p in positions]

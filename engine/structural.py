@@ -17,7 +17,7 @@ import numpy as np
 from engine.aval import Aval, Shape, broadcast_shapes
 from engine.batching import NotBatched, leading
 from engine.errors import ShapeError
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.sparsity import ELEMENTWISE, IN_ORDER, MOVES, collected
 from engine.sums import add_over
 from engine.value import dtype_of, shape_of
@@ -90,7 +90,7 @@ def _like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     return out if flags[0] else NotBatched(out)
 
 
-def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any) -> Op:
+def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, layout: Any = Layout.KEPT) -> Op:
     """An op ``(x, ref) -> x in ref's shape``, linear in x, indifferent to ref's values."""
 
     def jvp(t: Any, out: Any, x: Any, ref: Any, **params: Any) -> Any:
@@ -109,6 +109,7 @@ def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any) -> Op:
         kind="linear",
         sparsity=sparsity,
         simplify=_like_simplify,
+        layout=layout,
     )
     return op
 
@@ -128,6 +129,9 @@ sum_to_like_op = _like_op(
     _sum_like_kernel,
     _back(lambda *a, **k: broadcast_like(*a, **k)),
     collected(lambda out, x, ref, *, lead=0, ref_lead=0: broadcast_array_to(out, x.shape, lead)),
+    layout=lambda avals, params: (
+        Layout.VIEW if _same(avals[0].shape, _like_abstract(*avals, **params).shape) else Layout.KEPT
+    ),
 )
 broadcast_like_op = _like_op(
     "broadcast_like_op",
@@ -135,6 +139,7 @@ broadcast_like_op = _like_op(
     _broadcast_like_kernel,
     _back(lambda *a, **k: sum_to_like(*a, **k)),
     MOVES,
+    layout=Layout.PART,
 )
 reshape_like_op = _like_op(
     "reshape_like_op",
@@ -142,6 +147,7 @@ reshape_like_op = _like_op(
     _reshape_like_kernel,
     _back(lambda *a, **k: reshape_like(*a, **k)),
     IN_ORDER,
+    layout=Layout.VIEW,
 )
 
 
@@ -171,6 +177,24 @@ reshape_to = Op(
     simplify=lambda avals, params: 0,
     inline=lambda avals, params: f"{{0}}.reshape({params['shape']})",
     doc="`x` in a shape that is known beforehand: what lowering makes of all reshapes.",
+    layout=Layout.VIEW,
+)
+
+
+contiguous = Op(
+    name="contiguous",
+    type="Identity",
+    module=__name__,
+    args=("x",),
+    kernel=lambda x: np.asarray(x, order="C"),
+    abstract=lambda x: Aval(x.shape, x.dtype),
+    vjp=(lambda ct, out, x: ct,),
+    jvp=(lambda t, out, x: t,),
+    batch=leading(0),
+    kind="linear",
+    sparsity=IN_ORDER,
+    doc="`x` in C order in memory: what a variable holds that `x` is assigned to. A copy only where there is need.",
+    layout=Layout.FRESH,
 )
 
 

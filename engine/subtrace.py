@@ -24,6 +24,7 @@ from engine.op import Node, Op
 from engine.ops.creation import zeros_like
 from engine.program import Program, lower
 from engine.program.instruction import is_stateful
+from engine.program.layout import Order, same_layout
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
 from engine.tape import paused
@@ -131,11 +132,12 @@ class SubTrace:
         if not constants:
             return results
         # nobody may get hold of a constant of the program itself
-        return [r.copy() if i in constants else r for i, r in enumerate(results)]
+        return [same_layout(r) if i in constants else r for i, r in enumerate(results)]
 
     def _compile(self, arrays: Sequence[Any]) -> tuple[Program, list[int]]:
         given = [(p, aval_of_array(a)) for p, a in zip(self.parameters, arrays, strict=True)]
-        program, _, _ = lower(self.nodes, given, self.results, describe=lambda node: node.where)  # type: ignore[attr-defined]
+        orders = [Order.UNKNOWN] * len(given)
+        program, _, _ = lower(self.nodes, given, self.results, orders=orders, describe=lambda node: node.where)  # type: ignore[attr-defined]
         return program, [i for i, slot in enumerate(program.outputs) if slot in program.constants]
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:

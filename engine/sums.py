@@ -11,31 +11,37 @@ import numpy as np
 _LEAST = 1 << 7
 """Elements of one sum's rows from which on a product with ones is quicker. Not of the whole stack: whatever part of a
 stack is summed, each sum is made in the same way."""
-_ONES = {np.dtype(t): np.ones(1 << 12, t) for t in (np.float32, np.float64)}
+_MOST = 1 << 12
+"""Rows in one product."""
+_ONES = {np.dtype(t): np.ones(_MOST, t) for t in (np.float32, np.float64)}
 
 
 def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False, dtype: Any = None) -> Any:
     """The sum of an array over axes, in its own dtype (or the given one).
 
     NumPy adds up row after row, which costs several times the reading of the rows where they are short. A product with
-    ones does not: such a sum over neighbouring axes, but not the last, is left to BLAS.
+    ones does not: such a sum over neighbouring axes, but not the last, is left to BLAS, if the array is in C order.
 
-    However an array lies in memory, it is added up as its copy is: rounding shall not depend on whether there was a
-    product with ones, which makes a copy, and which programs leave out.
+    How an array lies in memory decides in which order it is added up, and so how the sum is rounded. Nothing is copied:
+    programs see to it that arrays lie as they do without programs (`engine.program.layout`).
     """
-    if not x.flags.c_contiguous and x.dtype.kind in "fc":
-        x = np.ascontiguousarray(x)
-    if axis is not None and x.size >= _LEAST and dtype is None and x.dtype in _ONES:
+    if axis is not None and x.size >= _LEAST and dtype is None and x.dtype in _ONES and x.flags.c_contiguous:
         split = _split(x.shape, axis, keepdims)
         if split is not None:
             rows, shape = split
-            return np.matmul(_ones(rows[1], x.dtype), x.reshape(rows)).reshape(shape)
+            return _added_rows(x.reshape(rows)).reshape(shape)
     return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype or x.dtype)  # type: ignore[call-overload]
 
 
-def _ones(count: int, dtype: np.dtype) -> np.ndarray:
-    ones = _ONES[dtype]
-    return ones[:count] if count <= ones.size else np.ones(count, dtype)
+def _added_rows(x: np.ndarray) -> np.ndarray:
+    """The sums over axis 1 of three, by products with ones."""
+    ones, (before, count, behind) = _ONES[x.dtype], x.shape
+    if count <= _MOST:
+        return np.matmul(ones[:count], x)
+    whole = count - count % _MOST
+    parts = np.matmul(ones, x[:, :whole].reshape(before, -1, _MOST, behind))
+    out = np.add.reduce(parts, axis=1)
+    return out + np.matmul(ones[: count - whole], x[:, whole:]) if whole < count else out
 
 
 @lru_cache(maxsize=1 << 12)

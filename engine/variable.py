@@ -15,7 +15,7 @@ from engine.batching import elementwise_rule
 from engine.dtypes import bool_
 from engine.errors import DTypeError, FailedPreconditionError, ShapeError, UnimplementedError
 from engine.kinds import linear, nondifferentiable
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.sparsity import IN_ORDER
 from engine.value import Value
 
@@ -29,6 +29,7 @@ read_variable = linear(
     args=("handle",),
     sparsity=IN_ORDER,
     doc="The value of a variable at this point. Its derivative is that of the identity.",
+    layout=Layout.VIEW,
 )
 
 

@@ -28,6 +28,11 @@ from tape_api.tensor import convert_to_tensor
 _serials = itertools.count()
 
 
+def _in_order(array: Any) -> Any:
+    """The array in C order: what a variable holds is, in every mode, so that sums of it are rounded alike."""
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
 class Variable(AssignsRows):
     """A value that changes by assignment.
 
@@ -95,7 +100,7 @@ class Variable(AssignsRows):
                 f"Variable {self.name!r}: the initial value has shape {format_shape(initial._shape)}, which does not "
                 f"fit argument `shape` {format_shape(self._fits)}"
             )
-        self._tensor = EagerTensor(initial._array)
+        self._tensor = EagerTensor(_in_order(initial._array))
 
     # ---- what the engine asks ----------------------------------------------------------------------------------------
 
@@ -203,7 +208,7 @@ class Variable(AssignsRows):
                 f"assign: the variable {self.name!r} has shape {format_shape(self._fits)}, the value "
                 f"{format_shape(tensor._shape)}"
             )
-        self._tensor = EagerTensor(tensor._array)
+        self._tensor = EagerTensor(_in_order(tensor._array))
         return self if read_value else None
 
     def assign_add(

@@ -35,6 +35,7 @@ from engine.ops.linalg import matmul
 from engine.ops.nn import leaky_relu
 from engine.ops.trig import sin
 from engine.program import Program, lower
+from engine.program.layout import Order
 from engine.program.lower import ALL_PASSES, needed_nodes
 from engine.trace import Trace
 from engine.variable import read_variable
@@ -45,13 +46,17 @@ from tests.support import assert_same_bits, interpret, placeholders
 HOME = Path(__file__).resolve().parent.parent
 
 
-def lowered(f: Callable[..., Any], inputs: Sequence[Any], passes: Collection[str] = ALL_PASSES) -> Program:
-    """The program of a function, for arrays like these."""
+def lowered(
+    f: Callable[..., Any], inputs: Sequence[Any], passes: Collection[str] = ALL_PASSES, order: Order = Order.CONTIGUOUS
+) -> Program:
+    """The program of a function, for arrays like these, of which so much is known how they lie in memory."""
     trace = Trace()
     given = placeholders(trace, inputs)
     outputs = [trace.operand(o) for o in flatten(f(*given))]
     nodes = needed_nodes(trace.nodes, outputs, {id(x) for x in given}, lambda node: ())
-    program, reads, assigned = lower(nodes, [(x, x.aval) for x in given], outputs, passes=passes)
+    program, reads, assigned = lower(
+        nodes, [(x, x.aval) for x in given], outputs, orders=[order] * len(given), passes=passes
+    )
     assert reads == assigned == []
     return program
 

@@ -16,6 +16,7 @@ from engine import arena
 from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.joining import concat, stack, unstack
 from engine.ops.scan import cumsum
+from engine.program.layout import Order
 from engine.structural import scale
 from graph_api.flow import python_call
 from tests.support import assert_same_bits
@@ -54,8 +55,8 @@ def called(x: Any) -> Any:
     return x.trace.apply(python_call, [x], {"func": lambda a: a, "dtypes": (x.dtype,), "single": True})[0]
 
 
-def written(f: Any, inputs: Any) -> Any:
-    program = lowered(f, inputs)
+def written(f: Any, inputs: Any, order: Order = Order.CONTIGUOUS) -> Any:
+    program = lowered(f, inputs, order=order)
     assert program.workspace is not None and program.workspace.places
     return program
 
@@ -63,7 +64,7 @@ def written(f: Any, inputs: Any) -> Any:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_places_change_no_bit(dtype: str) -> None:
     x, y = A.astype(dtype), B.astype(dtype)
-    program, plain = written(mixed, [x, y]), lowered(mixed, [x, y], ALWAYS)
+    program, plain = written(mixed, [x, y], Order.UNKNOWN), lowered(mixed, [x, y], ALWAYS)
     wide = np.repeat(x, 3, axis=1)
     others = [x, y, x.T, np.asfortranarray(y), x[::-1], wide[:, ::3], np.broadcast_to(x[0], x.shape)]
     for pair in itertools.product(others, others):

@@ -161,7 +161,8 @@ class JacobianPlan:
 
 
 def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
-    array = np.asarray(x._array if isinstance(x, EagerTensor) else x, aval.dtype.numpy)
+    # in C order, as what a session is fed
+    array = np.asarray(x._array if isinstance(x, EagerTensor) else x, aval.dtype.numpy, order="C")
     if array.shape != aval.shape:
         raise InvalidArgumentError(
             f"JacobianPlan: source {k} must have the shape {format_shape(aval.shape)} that the plan was made for; got "

@@ -16,6 +16,7 @@ from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
 from engine.op import Node
 from engine.program import Program, lower
+from engine.program.layout import Order, order_of_value, orders_of
 from engine.program.lower import needed_nodes
 from engine.sharing import own_results
 from engine.tape import paused
@@ -79,6 +80,8 @@ class Mirror:
         ]
         ends = [[symbols[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
         self._original = path
+        self.orders = {id(x): order_of_value(x) for x in path.values}
+        orders_of(path.nodes, self.orders)
         self.slots = {id(symbols[id(x)]): slot for slot, x in enumerate(path.values)}
         self.path = Path(nodes, ends[0], ends[1], known=self.contents)
 
@@ -95,8 +98,11 @@ class Mirror:
         steps = needed_nodes(self.trace.nodes, wanted, fed, lambda node: ())
         used = {id(x) for node in steps for x in node.inputs} | {id(w) for w in wanted}
         taken = [s for s in given if id(s) in used and id(s) in self.slots]
-        program, _, _ = lower(steps, [(s, s.aval) for s in [*taken, *further]], wanted, fold_limit=FOLD_LIMIT)
-        return program, [self.slots[id(s)] for s in taken]
+        numbers = [self.slots[id(s)] for s in taken]
+        orders = [self.orders[id(self._original.values[k])] for k in numbers] + [Order.UNKNOWN] * len(further)
+        given = [(s, s.aval) for s in [*taken, *further]]
+        program, _, _ = lower(steps, given, wanted, orders=orders, fold_limit=FOLD_LIMIT)
+        return program, numbers
 
 
 def _symbol(trace: Trace, x: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from engine.aval import Aval
 from engine.batching import NotBatched, materialize
 from engine.kinds import linear
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.sparsity import IN_ORDER
 
 
@@ -51,5 +51,6 @@ checked_op = linear(
     _batch,
     args=("x", "*witnesses"),
     sparsity=IN_ORDER,
+    layout=Layout.VIEW,
     doc="`x`, once ``check(*witnesses)`` has not raised.",
 )

@@ -11,7 +11,7 @@ from engine.batching import elementwise_rule
 from engine.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.creation import zeros_like
 from engine.sparsity import ELEMENTWISE
@@ -103,6 +103,7 @@ true_indices = nondifferentiable(
     batch=_true_batch,
     type="Where",
     args=("condition",),
+    layout=Layout.ANY,
     doc="The indices of the entries that are true (or not zero), one row each.",
 )
 

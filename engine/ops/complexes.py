@@ -16,6 +16,7 @@ from engine.aval import Aval, broadcast_shapes
 from engine.batching import elementwise_rule
 from engine.dtypes import COMPLEX, complex64, complex128, float32, float64
 from engine.kinds import check_dtype, elementwise_abstract, general, linear, same_dtype
+from engine.op import Layout
 from engine.operands import operands
 from engine.ops import arithmetic
 from engine.ops.arithmetic import divide_no_nan, real_abs
@@ -89,6 +90,7 @@ real_op = linear(
     type="Real",
     args=("input",),
     sparsity=ELEMENTWISE,
+    layout=Layout.PART,
     doc="Real part of a complex value.",
 )
 imag_op = linear(
@@ -100,6 +102,7 @@ imag_op = linear(
     type="Imag",
     args=("input",),
     sparsity=ELEMENTWISE,
+    layout=Layout.PART,
     doc="Imaginary part of a complex value.",
 )
 

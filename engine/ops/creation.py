@@ -11,7 +11,7 @@ from engine.aval import Aval
 from engine.batching import NotBatched
 from engine.dtypes import ANY, DType
 from engine.kinds import nondifferentiable
-from engine.op import Op
+from engine.op import Layout, Op
 
 
 def _like_abstract(x: Aval, *, dtype: DType | None = None) -> Aval:
@@ -32,6 +32,7 @@ zeros_like = nondifferentiable(
     accepts=ANY,
     args=("input",),
     from_avals=True,
+    layout=Layout.FRESH,
     doc="Zeros in x's shape.",
 )
 ones_like = nondifferentiable(
@@ -41,6 +42,7 @@ ones_like = nondifferentiable(
     accepts=ANY,
     args=("input",),
     from_avals=True,
+    layout=Layout.FRESH,
     doc="Ones in x's shape.",
 )
 
@@ -65,5 +67,6 @@ identity_like = nondifferentiable(
     batch=_identity_batch,
     args=("input",),
     from_avals=True,
+    layout=Layout.FRESH,
     doc="Rows `first` to `first + count` of the identity matrix for the elements of x, each in x's shape.",
 )

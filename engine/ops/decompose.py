@@ -23,6 +23,7 @@ from engine.axes import expand_dims
 from engine.batching import leading
 from engine.errors import UnimplementedError
 from engine.kinds import FROM_VJP, general, linear
+from engine.op import Layout
 from engine.operands import operands
 from engine.ops.arithmetic import divide_no_nan, square
 from engine.ops.compare import cast_like
@@ -289,6 +290,7 @@ svd_op = general(
     args=("tensor",),
     multi=True,
     sparsity=rowwise(2, results=(1, 2, 2)),
+    layout=Layout.ANY,
     doc="Singular values, left and right singular vectors.",
 )
 
@@ -371,6 +373,7 @@ leading_columns = linear(
     leading(2),
     args=("input",),
     sparsity=MOVES,
+    layout=Layout.PART,
     doc="The first columns of matrices, at most as many as there are rows.",
 )
 

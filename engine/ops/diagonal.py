@@ -17,7 +17,7 @@ from engine.batching import NotBatched, elementwise_rule, leading, materialize
 from engine.dtypes import bool_, int32
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import general, linear, same_dtype
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.bands import ALIGNMENTS, longest, put_band, take_band
 from engine.ops.compare import select
@@ -71,6 +71,7 @@ diagonal = linear(
     type="MatrixDiagPart",
     args=("input",),
     sparsity=MOVES,
+    layout=Layout.PART,
     doc="A diagonal of the last two axes, the main one by default.",
 )
 

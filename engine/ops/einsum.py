@@ -23,7 +23,7 @@ from engine.aval import Aval, broadcast_shapes, normalize_axis
 from engine.dtypes import NUMERIC
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, multilinear, same_dtype
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.diagonal import diagonal
 from engine.ops.reduce import reduce_sum
@@ -177,6 +177,13 @@ def _einsum_sparsity(site: Site, i: int) -> Any:
     return [[paired(site.shapes[i], site.results[0], pairs)]]
 
 
+def _einsum_layout(avals: Any, params: dict[str, Any]) -> Layout:
+    plan = _plan(params["equation"])
+    summed = len(plan.order_a) > plan.batch + plan.free_a
+    one_product = summed and not plan.rowwise and not plan.batch and plan.order_out == tuple(range(len(plan.order_out)))
+    return Layout.FRESH if one_product else Layout.ANY
+
+
 einsum_op = multilinear(
     "einsum_op",
     _einsum_kernel,
@@ -186,6 +193,7 @@ einsum_op = multilinear(
     type="Einsum",
     args=("a", "b"),
     sparsity=_einsum_sparsity,
+    layout=_einsum_layout,
     doc="Product of two tensors. No letter of `equation` repeats within an operand, and each occurs at least twice.",
 )
 

@@ -13,7 +13,7 @@ from engine.batching import NotBatched, materialize, shift_axes
 from engine.dtypes import INTEGER
 from engine.errors import IndexOutOfRangeError, ShapeError
 from engine.kinds import check_dtype, linear
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.axis_args import single_axis
 from engine.sparsity import MOVES, collected
@@ -167,6 +167,7 @@ gather_op = linear(
     args=("params", "indices"),
     rows=_gather_rows,
     sparsity=MOVES,
+    layout=Layout.ANY,
     doc="Entries of `params` along an axis, at `indices`.",
 )
 

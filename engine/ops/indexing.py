@@ -27,7 +27,7 @@ from engine.batching import NotBatched
 from engine.dtypes import INTEGER
 from engine.errors import IndexOutOfRangeError, ShapeError
 from engine.kinds import check_dtype, linear, nondifferentiable
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.ops.arithmetic import add
 from engine.ops.gather import gather_back_op, gather_op
 from engine.sparsity import MOVES
@@ -200,6 +200,7 @@ getitem_op = linear(
     type="StridedSlice",
     args=("input", "*indices"),
     sparsity=MOVES,
+    layout=lambda avals, params: Layout.PART if len(avals) == 1 else Layout.ANY,
     doc="What an index selects.",
 )
 

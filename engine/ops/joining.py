@@ -12,7 +12,7 @@ from engine.aval import Aval, Known, Shape, format_shape, merge_shapes, normaliz
 from engine.batching import NotBatched, axis_param, materialize
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import PerOperand, PushedTogether, general, linear, same_dtype
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.axis_args import single_axis
 from engine.ops.creation import zeros_like
@@ -64,9 +64,15 @@ def _tangents(given: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     return [zeros_like(x) if t is None else t for t, x in zip(given, values, strict=True)]
 
 
+def _concat_kernel(*values: Any, axis: int) -> Any:
+    out = np.concatenate(values, axis)
+    # NumPy takes the order of what it joins; programs join piece by piece, in C order
+    return out if out.flags.c_contiguous else np.ascontiguousarray(out)
+
+
 concat_op = general(
     "concat_op",
-    lambda *values, axis: np.concatenate(values, axis),
+    _concat_kernel,
     _concat_abstract,
     vjp=PerOperand(lambda i, ct, out, *values, axis: concat_piece(ct, *values, axis=axis, position=i)),
     jvp=PushedTogether(lambda ts, out, *values, axis: [concat_op(*_tangents(ts, values), axis=axis)]),
@@ -75,6 +81,7 @@ concat_op = general(
     args=("*values",),
     simplify=lambda avals, params: 0 if len(avals) == 1 else None,
     sparsity=MOVES,
+    layout=Layout.FRESH,
     doc="Values joined along an axis.",
 )
 
@@ -136,6 +143,7 @@ concat_piece = linear(
     strict=False,
     args=("ct", "*values"),
     sparsity=MOVES,
+    layout=Layout.PART,
     doc="The part of `ct` that belongs to the value at `position` of a concat: one operand's transpose of it.",
 )
 concat_place = linear(
@@ -219,6 +227,7 @@ split_op = linear(
     args=("value",),
     multi=True,
     sparsity=MOVES,
+    layout=Layout.PART,
     doc="Parts of a value along an axis: so many equal ones, or ones of the given sizes.",
 )
 
@@ -284,7 +293,7 @@ def _stack_kernel(*values: Any, axis: int) -> Any:
         return np.asarray(values)
     # what `numpy.stack` does, with less ado
     key = _at(axis % (rank + 1), None, rank + 1)
-    return np.concatenate([v[key] for v in values], axis)
+    return _concat_kernel(*[v[key] for v in values], axis=axis)
 
 
 def _stack_abstract(*values: Aval, axis: int) -> Aval:
@@ -318,6 +327,7 @@ stack_op = general(
     type="Pack",
     args=("*values",),
     sparsity=MOVES,
+    layout=Layout.FRESH,
     doc="Values joined along a new axis.",
 )
 
@@ -380,6 +390,7 @@ unstack_op = linear(
     args=("value",),
     multi=True,
     sparsity=MOVES,
+    layout=Layout.FRESH,
     doc="The entries along an axis.",
 )
 

@@ -15,6 +15,7 @@ from engine.batching import leading
 from engine.dtypes import NUMERIC, as_dtype, int8, int32, uint8
 from engine.errors import DTypeError, ShapeError
 from engine.kinds import check_dtype, multilinear, same_dtype
+from engine.op import Layout
 from engine.operands import operands
 from engine.ops.compare import cast
 from engine.ops.diagonal import diagonal
@@ -130,6 +131,14 @@ def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b
     return None
 
 
+def _matmul_layout(avals: Any, params: dict[str, Any]) -> Layout:
+    a, b = [len(x.shape or ()) for x in avals]
+    if b == 2 and (a == 2 or not params.get("transpose_a")):
+        return Layout.FRESH
+    # the product is made transposed, or stacks lie in some order
+    return Layout.ANY if a == 2 or params.get("transpose_a") else Layout.KEPT
+
+
 def _matmul_inline(avals: Any, params: dict[str, Any]) -> str | None:
     a, b = avals
     if len(a.shape) != 2 or len(b.shape) != 2:
@@ -190,6 +199,7 @@ matmul_op = multilinear(
     specialize=matmul_specialized,
     inline=_matmul_inline,
     sparsity=_matmul_sparsity,
+    layout=_matmul_layout,
     doc="Product of (stacks of) matrices, either transposed first if its flag says so.",
 )
 

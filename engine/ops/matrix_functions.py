@@ -17,6 +17,7 @@ from engine.aval import Aval
 from engine.batching import leading
 from engine.errors import ShapeError
 from engine.kinds import general, linear
+from engine.op import Layout
 from engine.operands import operands
 from engine.ops.complexes import real
 from engine.ops.creation import ones_like
@@ -171,6 +172,7 @@ block = linear(
     leading(2),
     args=("input",),
     sparsity=MOVES,
+    layout=Layout.PART,
     doc="One of the four quarters of square matrices of even size.",
 )
 embed_block = linear(

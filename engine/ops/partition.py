@@ -11,7 +11,7 @@ from engine.batching import materialize
 from engine.dtypes import INTEGER, as_dtype, bool_, int32, int64
 from engine.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, linear, nondifferentiable
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.axis_args import single_axis
 from engine.ops.compare import cast, less
@@ -41,6 +41,7 @@ nonzero_indices = nondifferentiable(
     batch=_no_batch,
     type="Where",
     args=("condition",),
+    layout=Layout.ANY,
     doc="Index vectors of the entries that are true (or not zero), in order.",
 )
 

@@ -19,7 +19,7 @@ from engine.batching import materialize
 from engine.dtypes import FLOATING, REAL, DType, as_dtype
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, general, linear, nondifferentiable
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops import pool_kernels as kernels
 from engine.ops.shape import shape, transpose
@@ -103,6 +103,7 @@ place_taps_op = linear(
     type="MaxPoolGrad",
     args=("ct", "taps", "sizes"),
     sparsity=spread_over_windows,
+    layout=Layout.ANY,
     doc="`ct` added up at the given tap of each window, in data of the shape `sizes`: the transpose of `pick_taps_op`.",
 )
 max_pool_op = general(

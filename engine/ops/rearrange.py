@@ -13,7 +13,7 @@ from engine.batching import NotBatched, axis_param, lead_param, shift_axes
 from engine.dtypes import INTEGER, int64
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, general, linear, nondifferentiable
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.arithmetic import negative
 from engine.ops.axis_args import reduction_axes, single_axis
@@ -281,6 +281,7 @@ pad_back_op = linear(
             out, paddings, mode=mode, value=0, lead=lead
         )
     ),
+    layout=Layout.ANY,
     doc="`ct` without what `pad_op` added to a value like `like`, or with it folded back: its transpose.",
 )
 
@@ -350,6 +351,7 @@ reverse_op = linear(
     type="ReverseV2",
     args=("tensor",),
     sparsity=MOVES,
+    layout=Layout.PART,
     doc="The entries along some axes in opposite order.",
 )
 

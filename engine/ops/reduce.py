@@ -17,7 +17,7 @@ from engine.batching import NotBatched, axis_param, logical_rank, materialize
 from engine.dtypes import BOOL, FLOATING, NUMERIC, DType
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import PerOperand, check_dtype, general, linear, nondifferentiable, same_dtype
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.axis_args import (
     Axes,
@@ -97,6 +97,7 @@ spread_like_op = linear(
     type="SpreadLike",
     args=("x", "ref"),
     sparsity=scaled(mean=False),
+    layout=Layout.PART,
     doc="A reduced value repeated along the axes over which `ref` was reduced; with ``mean`` divided by their size.",
 )
 

@@ -16,6 +16,7 @@ from engine.batching import axis_param
 from engine.dtypes import FLOATING, INEXACT, NUMERIC, DType
 from engine.errors import InvalidArgumentError
 from engine.kinds import check_dtype, general, linear, same_dtype
+from engine.op import Layout
 from engine.operands import operands
 from engine.ops.arithmetic import minimum
 from engine.ops.axis_args import single_axis
@@ -118,6 +119,7 @@ recurrence = general(
     strict=False,
     args=("u", "a"),
     sparsity=along,
+    layout=Layout.ANY,
     doc="``r[i] = u[i] + a[i] * r[i - 1]`` along an axis (``r[i + 1]`` if ``reverse``).",
 )
 
@@ -145,6 +147,7 @@ cumsum_op = linear(
     axis_param,
     type="Cumsum",
     sparsity=along,
+    layout=Layout.ANY,
     doc="Running sum along an axis.",
 )
 
@@ -172,6 +175,7 @@ cumprod_op = general(
     batch=axis_param,
     type="Cumprod",
     sparsity=along,
+    layout=Layout.ANY,
     doc="""Running product along an axis.
 
     Its derivative costs some 8 times as much: a recurrence, so that nothing is divided by x and zeros do no harm.
@@ -216,6 +220,7 @@ cumulative_logsumexp_op = general(
     batch=axis_param,
     type="CumulativeLogsumexp",
     sparsity=along,
+    layout=Layout.ANY,
     doc="Running ``log(sum(exp(x)))`` along an axis.",
 )
 

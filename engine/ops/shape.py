@@ -19,7 +19,7 @@ from engine.batching import NotBatched, elementwise_rule, lead_param, leading
 from engine.dtypes import INTEGER, DType, as_dtype, int32
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, linear, nondifferentiable, same_dtype
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.axis_args import static_axis
 from engine.ops.joining import stack
@@ -227,6 +227,7 @@ reshape_op = linear(
     args=("tensor", "shape"),
     simplify=lambda avals, params: 0,
     sparsity=IN_ORDER,
+    layout=Layout.VIEW,
     doc="The same elements in another shape; one dimension may be -1.",
 )
 
@@ -318,6 +319,7 @@ transpose_op = linear(
     args=("a",),
     simplify=lambda avals, params: 0 if params["perm"] == tuple(range(len(params["perm"]))) else None,
     sparsity=MOVES,
+    layout=Layout.ANY,
     doc="Dimensions in another order.",
 )
 
@@ -368,6 +370,7 @@ matrix_transpose_op = linear(
     type="Transpose",
     args=("a",),
     sparsity=MOVES,
+    layout=Layout.ANY,
     doc="The last two dimensions exchanged.",
 )
 
@@ -419,6 +422,7 @@ broadcast_to_op = linear(
     args=("input", "shape"),
     simplify=unchanged(_broadcast_abstract),
     sparsity=MOVES,
+    layout=Layout.PART,
     doc="Repeated along axes of size one and along new leading axes.",
 )
 
@@ -475,6 +479,7 @@ identity = linear(
     args=("input",),
     simplify=lambda avals, params: 0,
     sparsity=IN_ORDER,
+    layout=Layout.VIEW,
     doc="The value itself.",
 )
 stop_gradient = nondifferentiable(
@@ -483,6 +488,7 @@ stop_gradient = nondifferentiable(
     abstract=lambda x: x,
     type="StopGradient",
     args=("input",),
+    layout=Layout.VIEW,
     doc="The value itself, as a constant: no derivative flows through it.",
 )
 

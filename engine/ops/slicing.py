@@ -12,7 +12,7 @@ from engine.aval import Aval, Shape, compatible, format_shape, normalize_axis
 from engine.dtypes import BOOL
 from engine.errors import DTypeError, ShapeError
 from engine.kinds import check_dtype, linear
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.indexing import OPERAND, getitem_op, placed_shape, placing_rule
 from engine.sparsity import MOVES
@@ -62,6 +62,7 @@ boolean_mask_op = linear(
     type="BooleanMask",
     args=("tensor", "mask"),
     sparsity=MOVES,
+    layout=Layout.ANY,
     doc="The entries where the mask is true; `axis` is the first dimension that it covers.",
 )
 

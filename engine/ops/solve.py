@@ -18,6 +18,7 @@ from engine.batching import leading
 from engine.dtypes import complex64, complex128, float32, float64
 from engine.errors import ShapeError
 from engine.kinds import check_dtype, general, linear, same_dtype
+from engine.op import Layout
 from engine.operands import operands
 from engine.ops import linalg
 from engine.ops.complexes import complex_op, imag, real
@@ -216,6 +217,7 @@ solve_op = general(
     type="MatrixSolve",
     args=("matrix", "rhs"),
     sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
+    layout=Layout.ANY,
     doc="Solutions x of ``matrix @ x = rhs``.",
 )
 
@@ -277,6 +279,7 @@ triangular_solve_op = general(
     type="MatrixTriangularSolve",
     args=("matrix", "rhs"),
     sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
+    layout=Layout.ANY,
     doc="""Solutions x of ``matrix @ x = rhs`` for triangular matrices, whose other triangle is not looked at.
 
     With few right sides the derivative in the matrix costs some 5 times the op: a whole matrix is written twice, which
@@ -365,6 +368,7 @@ cofactor = general(
     batch=leading(2),
     args=("input",),
     sparsity=rowwise(2, results=(2,)),
+    layout=Layout.ANY,
     doc="Cofactors, also of singular matrices (where only their own derivative is undefined, infinite or NaN).",
 )
 det_op = general(

@@ -14,7 +14,7 @@ from engine.batching import axis_param, leading
 from engine.dtypes import REAL, DType, as_dtype, int16, int32, int64
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, nondifferentiable, same_dtype
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.axis_args import single_axis
 from engine.ops.compare import cast
@@ -148,6 +148,7 @@ top_k_indices = nondifferentiable(
     batch=leading(1),
     type="TopKV2",
     args=("input",),
+    layout=Layout.ANY,
     doc="Where the k largest elements of each row are, the largest first.",
 )
 

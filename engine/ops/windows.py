@@ -21,7 +21,7 @@ from engine.aval import Aval
 from engine.dtypes import INTEGER
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, linear
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.shape import as_dims, known_dims, shape
 from engine.sparsity import MOVES, collected
@@ -356,6 +356,7 @@ overlay_patches_op = linear(
     over_images,
     args=("ct", "sizes"),
     sparsity=collected(lambda out, ct, sizes, **params: _patches_kernel(out, **params)),
+    layout=Layout.ANY,
     doc="Windows added up where they lie in images of the shape `sizes`: the transpose of `extract_patches_op`.",
 )
 

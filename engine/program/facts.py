@@ -39,9 +39,10 @@ from engine.ops.linalg import matmul_op, matmul_specialized
 from engine.ops.reduce import spread_like_op
 from engine.ops.shape import broadcast_to_op, transpose_op
 from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
+from engine.program.layout import Order, order_of_result
 from engine.program.slots import Slot
 from engine.sparsity import IN_ORDER
-from engine.structural import broadcast_like_op, reshape_to, scale
+from engine.structural import broadcast_like_op, contiguous, reshape_to, scale
 from engine.value import known_shape
 
 
@@ -189,7 +190,7 @@ def _one_number(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
         return None
     out = op.abstract(*[x.aval for x in inputs], **params)
     alike = next((x for x in inputs if x.aval.shape == out.shape), None)
-    if alike is None or out.size == 1:
+    if alike is None or out.size == 1 or any(x.order < Order.DESCENDING for x in inputs):
         return None
     number = op.kernel(*[np.asarray(x.fact.value, x.dtype.numpy) for x in inputs], **params)
     return number_like(alike, number=number.item())
@@ -197,8 +198,12 @@ def _one_number(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
 
 def _product(x: Slot, y: Slot) -> Any:
     out = Aval(broadcast_shapes("multiply", x.aval.shape, y.aval.shape), x.dtype)
+    if order_of_result(multiply, (x.order, y.order), (x.aval, y.aval), {}, out) is not Order.CONTIGUOUS:
+        # what stands for the product must lie in memory as it would
+        return None
     for one, other in ((x, y), (y, x)):
         if other.aval.size == out.size and type(one.fact) is Fill:
+            other = other if other.order is Order.CONTIGUOUS else contiguous(other)
             if one.fact.value == 1:
                 return reshape_to(other, shape=out.shape)
             if one.aval.size != 1:

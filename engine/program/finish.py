@@ -23,7 +23,7 @@ def finish(program: Program, passes: Collection[str]) -> None:
 
 def _join_siblings(program: Program) -> None:
     """Put instructions of one kind on many small arrays together."""
-    program.instructions, count = together(program.instructions, program.avals, set(program.outputs))
+    program.instructions, count = together(program.instructions, program.avals, set(program.outputs), program.orders)
     if count:
         program.report["siblings"] = count
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.arena import empty
 from engine.aval import Aval
-from engine.op import Op
+from engine.op import Layout, Op
 from engine.structural import has_nan, scale
 
 
@@ -30,6 +30,7 @@ def instruction_op(
     inline: Any = None,
     args: tuple[str, ...] = (),
     from_avals: bool = False,
+    layout: Layout = Layout.FRESH,
 ) -> Op:
     """An op that exists in programs only."""
     return Op(
@@ -46,6 +47,7 @@ def instruction_op(
         multi=multi,
         from_avals=from_avals,
         inline=inline,
+        layout=layout,
         doc=doc,
     )
 

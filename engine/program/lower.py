@@ -46,10 +46,11 @@ from engine.program.assignments import Assignment, assignments
 from engine.program.facts import SEEDS, Fact, of_array, of_result, of_seeds, rewritten, swept
 from engine.program.finish import finish
 from engine.program.instruction import Instruction, is_stateful
+from engine.program.layout import Order, is_view, order_of, order_of_result
 from engine.program.program import Program, located
 from engine.program.slots import Slot, Slots
 from engine.program.vectors import without_ones
-from engine.structural import reshape_to
+from engine.structural import contiguous, reshape_to
 from engine.trace import constant
 from engine.value import as_array
 from engine.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
@@ -100,6 +101,8 @@ class Lowering(Slots):
         The node being lowered.
     first : dict
         ``(shape, dtype) -> slot`` of the first value of that shape and dtype.
+    orders : dict
+        What is known of how a slot's value lies in memory.
     """
 
     passes: Collection[str]
@@ -119,12 +122,14 @@ class Lowering(Slots):
     facts: dict[int, Fact] = field(default_factory=dict)
     unshaped: dict[int, int] = field(default_factory=dict)
     first: dict[Any, int] = field(default_factory=dict)
+    orders: dict[int, Order] = field(default_factory=dict)
     node: Any = None
 
-    def new_slot(self, aval: Aval) -> int:
+    def new_slot(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
         """A fresh slot."""
         slot = len(self.avals)
         self.avals[slot] = aval
+        self.orders[slot] = Order.CONTIGUOUS if aval.is_static and (aval.size or 0) <= 1 else order
         if aval.is_static:
             self.first.setdefault((aval.shape, aval.dtype), slot)
         return slot
@@ -173,7 +178,8 @@ class Lowering(Slots):
         """The slot that holds the variable's value now."""
         key = id(handle)
         if key not in self.current:
-            slot = self.new_slot(self.state_aval(handle))
+            # what a variable holds is in C order
+            slot = self.new_slot(self.state_aval(handle), Order.CONTIGUOUS)
             self.reads[key] = (handle, slot)
             self.current[key] = slot
         return self.current[key]
@@ -181,7 +187,7 @@ class Lowering(Slots):
     def assign(self, node: Node) -> None:
         """An assignment: from here on the variable holds the operand's value."""
         handle, value = node.inputs
-        slot = self.slots[id(value)]
+        slot = self.in_order(self.slots[id(value)])
         try:
             assign_variable.abstract(handle.aval, self.avals[slot])
         except ShapeError as error:
@@ -189,6 +195,14 @@ class Lowering(Slots):
         self.current[id(handle)] = slot
         self.assigned[id(handle)] = handle
         self.slots[id(node.outputs[0])] = slot
+
+    def is_contiguous(self, slot: int) -> bool:
+        """Whether a value is known to lie in C order."""
+        return self.orders[slot] is Order.CONTIGUOUS
+
+    def in_order(self, slot: int) -> int:
+        """The slot of the same value in C order."""
+        return slot if self.is_contiguous(slot) else self.emit(contiguous, (slot,), {})[0]
 
     def emit(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any]) -> tuple[int, ...]:
         """The output slots of an op: existing ones if a pass finds them, else those of a new instruction."""
@@ -205,6 +219,9 @@ class Lowering(Slots):
             avals = [self.avals[s] for s in inputs]
         if "simplify" in self.passes and op.simplify is not None:
             same = op.simplify(avals, params)
+            if same is not None and not (self.is_contiguous(inputs[same]) or is_view(op, avals, params)):
+                # the op's own result would lie in memory in another way, perhaps
+                same = None
             if same is not None and (kept := self.reshaped(op, inputs[same], results)) is not None:
                 self.count("simplify")
                 return (kept,)
@@ -273,7 +290,9 @@ class Lowering(Slots):
         self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], results: Any
     ) -> tuple[int, ...]:
         """Append the kernel call; `results` is what is known of what it gives."""
-        outputs = tuple([self.new_slot(a) for a in (results if op.multi else (results,))])
+        made = results if op.multi else (results,)
+        operands = [self.orders[s] for s in inputs]
+        outputs = tuple([self.new_slot(a, order_of_result(op, operands, avals, params, a)) for a in made])
         self.instructions.append(Instruction(op, inputs, params, outputs, self.describe(self.node)))
         if op is reshape_to and _same_places(avals[0].shape, results.shape):
             self.unshaped[outputs[0]] = self.unshaped.get(inputs[0], inputs[0])
@@ -296,10 +315,10 @@ class Lowering(Slots):
         """The slot of a constant; equal small constants share one."""
         key = None
         if array.size <= 64 and shared:
-            key = ("constant", array.dtype.str, array.shape, array.tobytes())
+            key = ("constant", array.dtype.str, array.shape, array.strides, array.tobytes())
             if "cse" in self.passes and key in self.seen:
                 return self.seen[key][0]
-        slot = self.new_slot(abstract_operand(array))
+        slot = self.new_slot(abstract_operand(array), order_of(array))
         self.constants[slot] = array
         if "facts" in self.passes:
             self.learn(slot, of_array(array))
@@ -407,6 +426,7 @@ def lower(
     inputs: Sequence[tuple[Any, Aval]],
     outputs: Sequence[Any],
     *,
+    orders: Sequence[Order] | None = None,
     state_aval: Callable[[Any], Aval] = lambda handle: handle.aval,
     describe: Callable[[Node], str] = lambda node: "",
     passes: Collection[str] = ALL_PASSES,
@@ -423,6 +443,8 @@ def lower(
         up to the first assignment.
     outputs : sequence of Symbol
         Symbols whose values are wanted.
+    orders : sequence of Order, optional
+        How the given values lie in memory; by default in C order.
     state_aval : callable
         The concrete aval of a variable's value, given its handle.
     describe : callable
@@ -442,8 +464,8 @@ def lower(
     """
     work = Lowering(frozenset(passes), describe, state_aval, fold_limit)
     arguments = []
-    for symbol, aval in inputs:
-        work.slots[id(symbol)] = slot = work.new_slot(aval)
+    for (symbol, aval), order in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True):
+        work.slots[id(symbol)] = slot = work.new_slot(aval, order)
         if symbol.node.op is variable_handle:
             work.current[id(symbol)] = slot
         arguments.append(slot)
@@ -464,6 +486,7 @@ def lower(
         instructions=work.instructions,
         avals=work.avals,
         report=work.report,
+        orders=work.orders,
     )
     finish(program, passes)
     return program, [handle for handle, _ in work.reads.values()], assigned

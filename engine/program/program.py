@@ -23,6 +23,7 @@ from engine.ops.linalg import matmul_op
 from engine.program.blocks import blocks
 from engine.program.finite import NotFinite, Plain, check
 from engine.program.instruction import Instruction
+from engine.program.layout import Order, packed, unpacked
 from engine.program.workspace import Workspace, into
 from engine.sharing import owners_of
 
@@ -52,6 +53,8 @@ class Program:
         Whether to write out what ops say of themselves in `Op.inline`.
     workspace : Workspace, optional
         Where to write large intermediate results.
+    orders : dict
+        What is known of how each slot lies in memory, for passes.
     """
 
     inputs: tuple[int, ...]
@@ -63,6 +66,7 @@ class Program:
     plain: Plain | None = None
     inline: bool = False
     workspace: Workspace | None = None
+    orders: dict[int, Order] = field(default_factory=dict)
     _function: Callable[..., Any] | None = None
     _retries: int = 0
     _owners: set[int] | None = None
@@ -190,7 +194,7 @@ class Program:
             return f"k{i}({taken}, chain=p{i}_chain, place={place})"
         if instruction.op in (concat_op, stack_op):
             name = "np.concatenate" if instruction.op is concat_op else "np.stack"
-            return f"{name}(({taken},), p{i}_axis, out=into({place}, {taken}))"
+            return f"{name}(({taken},), p{i}_axis, out={place})"
         kernel = "np.multiply" if plain is not None and i in plain.products else f"k{i}"
         return f"{kernel}({taken}, out=into({place}, {taken}))"
 
@@ -242,13 +246,15 @@ class Program:
         return located(explained(error, instruction.op, operands, instruction.params), instruction.where)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        parts = (self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report)
+        constants = {s: packed(array) for s, array in self.constants.items()}
+        parts = (self.inputs, self.outputs, constants, self.instructions, self.avals, self.report)
         return (*parts, self.plain, self.inline, self.workspace)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
         self.plain, self.inline, self.workspace = state[6:]
-        self._function, self._retries, self._owners = None, 0, None
+        self.constants = {s: unpacked(array) for s, array in self.constants.items()}
+        self._function, self._retries, self._owners, self.orders = None, 0, None, {}
 
     def __str__(self) -> str:
         """The instructions, one a line, with their avals."""

@@ -23,6 +23,7 @@ from engine.aval import Aval
 from engine.ops.arithmetic import add, divide, multiply, negative, reciprocal, square, subtract
 from engine.program.instruction import Instruction
 from engine.program.kernels import instruction_op
+from engine.program.layout import Order
 from engine.structural import scale
 
 MANY = 8
@@ -69,7 +70,7 @@ repeated = instruction_op(
 
 
 def together(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set[int]
+    instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set[int], orders: dict[int, Order]
 ) -> tuple[list[Instruction], int]:
     """The instructions with siblings put together, and how many were.
 
@@ -79,8 +80,10 @@ def together(
         Of all slots. New slots are added.
     kept : set of int
         Slots that are wanted when all is done.
+    orders : dict
+        How slots lie in memory: what is taken from a stack is in C order.
     """
-    work = _Work(list(instructions), avals, kept)
+    work = _Work(list(instructions), avals, kept, orders)
     while (group := work.siblings()) is not None:
         work.join(group)
     work.repeat_rows()
@@ -98,8 +101,11 @@ class _Work:
         A slot that nobody uses.
     """
 
-    def __init__(self, instructions: list[Instruction], avals: dict[int, Aval], kept: set[int]) -> None:
+    def __init__(
+        self, instructions: list[Instruction], avals: dict[int, Aval], kept: set[int], orders: dict[int, Order]
+    ) -> None:
         self.instructions = instructions
+        self.orders = orders
         self.avals = avals
         self.kept = kept
         self.stacks: dict[tuple[int, ...], int] = {}
@@ -131,6 +137,8 @@ class _Work:
         if instruction.op not in ROUNDED:
             return None
         (slot,) = instruction.outputs
+        if self.orders[slot] is not Order.CONTIGUOUS:
+            return None
         out = self.avals[slot]
         if not out.dtype.is_floating or not out.shape or not 0 < (out.size or 0) <= SMALL:
             return None
@@ -182,6 +190,7 @@ class _Work:
     def new_slot(self, aval: Aval) -> int:
         slot = self.next
         self.avals[slot] = aval
+        self.orders[slot] = Order.CONTIGUOUS
         self.next += 1
         return slot
 
@@ -208,6 +217,8 @@ class _Work:
         if instruction.op is not scale and instruction.op is not multiply:
             return None
         matrix, row = instruction.inputs
+        if self.orders[instruction.outputs[0]] is not Order.CONTIGUOUS:
+            return None
         shape, other = self.avals[matrix].shape or (), self.avals[row].shape or ()
         small = len(shape) == 2 and shape[0] != 1 and math.prod(d or 0 for d in shape) <= SMALL
         return row if small and other in (shape[1:], (1, *shape[1:])) else None

@@ -19,6 +19,7 @@ class Slots:
     avals: dict[int, Aval]
     facts: dict[int, Any]
     unshaped: dict[int, int]
+    orders: dict[int, Any]
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The slot of an op applied to slots and arrays (a tuple of slots if it has several results)."""
@@ -50,6 +51,11 @@ class Slot(Value):
     def fact(self) -> Any:
         """What is known of the contents (`engine.program.facts`), or None."""
         return self.lowering.facts.get(self.index)
+
+    @property
+    def order(self) -> Any:
+        """What is known of how it lies in memory (`engine.program.layout.Order`)."""
+        return self.lowering.orders[self.index]
 
     @property
     def unshaped(self) -> Slot:

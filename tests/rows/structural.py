@@ -22,6 +22,7 @@ def _sum_to(shape: tuple[int, ...]) -> object:
 
 
 ROWS = (
+    Row(structural.contiguous, (real(3, 4),), dtypes=ALL, oracle=lambda x: x),
     Row(structural.sum_to_like_op, (real(2, 3, 4), real(3, 1)), dtypes=ALL, oracle=_sum_to((3, 1))),
     Row(structural.sum_to_like_op, (real(3, 4), real()), label="to a scalar", oracle=_sum_to(())),
     Row(structural.sum_to_like_op, (real(3, 4), real(3, 4)), label="same shape", oracle=lambda x, ref: x),

@@ -1,0 +1,135 @@
+"""How the values of a program lie in memory.
+
+Rounding depends on it: a sum goes through an array in the order of its memory, and BLAS looks at strides. So what a
+pass puts in place of a value must lie as the value of the eager op would have lain. What comes from outside is in C
+order (feeds, constants, variables), and most ops keep it; so it is enough to know where it was lost. Where that is not
+known, a pass leaves the value alone, or asks for its copy in C order (`engine.structural.contiguous`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from engine.aval import Aval
+from engine.dtypes import int64
+from engine.eager import EagerTensor
+from engine.op import Layout, Node, Op, distinct
+from engine.ops.compare import select
+from engine.structural import scale
+from engine.value import Value, aval_of
+from engine.variable import Variable
+
+
+class Order(IntEnum):
+    """What is known of how an array lies in memory."""
+
+    UNKNOWN = 0
+    DESCENDING = 1
+    """Axes in the order of C, perhaps with gaps, backwards or repeated: elementwise ops on it give C order."""
+    CONTIGUOUS = 2
+    """In C order, without gaps."""
+
+
+def order_of(array: Any) -> Order:
+    """The order of an array that is there."""
+    if array.flags.c_contiguous:
+        return Order.CONTIGUOUS
+    steps = [abs(step) for step, d in zip(array.strides, array.shape, strict=True) if step and d != 1]
+    return Order.DESCENDING if steps == sorted(steps, reverse=True) else Order.UNKNOWN
+
+
+def order_of_result(
+    op: Op, operands: Sequence[Order], avals: Sequence[Aval], params: dict[str, Any], out: Aval
+) -> Order:
+    """What is known of an op's results, given the same of its operands.
+
+    References play no part: an op that is given one looks at its shape only.
+    """
+    counted = [(o, a) for i, (o, a) in enumerate(zip(operands, avals, strict=True)) if i not in op.references]
+    least = min([o for o, _ in counted], default=Order.CONTIGUOUS)
+    if is_fresh_elementwise(op):
+        if least >= Order.DESCENDING or (out.shape is not None and sum(d != 1 for d in out.shape) <= 1):
+            return Order.CONTIGUOUS
+        # where operands disagree, C order wins
+        full = any(o is Order.CONTIGUOUS and a.shape == out.shape is not None for o, a in counted)
+        return Order.CONTIGUOUS if full else Order.UNKNOWN
+    layout = _layout(op, avals, params)
+    if layout is Layout.FRESH:
+        return Order.CONTIGUOUS
+    if layout is Layout.VIEW:
+        return operands[0]
+    if layout is Layout.PART:
+        return min(operands[0], Order.DESCENDING)
+    kept = layout is Layout.KEPT and least is Order.CONTIGUOUS and _is_plain(params)
+    return Order.CONTIGUOUS if kept else Order.UNKNOWN
+
+
+def orders_of(nodes: Sequence[Node], orders: dict[int, Order]) -> None:
+    """Add to `orders`, by ``id(value)``, what is known of all that nodes make of eager values."""
+    for node in nodes:
+        operands = [orders.get(id(x), Order.UNKNOWN) for x in node.inputs]
+        avals = [aval_of(x) if isinstance(x, (Value, np.ndarray)) else _SHAPE for x in node.inputs]
+        for x in node.outputs:
+            orders[id(x)] = order_of_result(node.op, operands, avals, node.params, aval_of(x))
+
+
+_SHAPE = Aval((None,), int64)
+"""Of an operand that is a shape, given as a tuple."""
+
+
+def order_of_value(x: Any) -> Order:
+    """The order of a value that is there, as far as it is the same for all values of equal structure."""
+    if isinstance(x, Variable):
+        return Order.CONTIGUOUS
+    array = x._array if isinstance(x, EagerTensor) else getattr(x, "inner", x)
+    found = isinstance(array, (np.ndarray, np.generic)) and array.flags.c_contiguous
+    return Order.CONTIGUOUS if found or isinstance(x, (tuple, int)) else Order.UNKNOWN
+
+
+def is_fresh_elementwise(op: Op) -> bool:
+    """Whether NumPy makes the results of an op, and gives them the order of the operands."""
+    kernel = op.kernel
+    return op is scale or op is select or (isinstance(kernel, np.ufunc) and kernel.signature is None)
+
+
+def is_view(op: Op, avals: Sequence[Aval], params: dict[str, Any]) -> bool:
+    """Whether an op that changes nothing but the shape gives its operand itself, or a view of it."""
+    return _layout(op, avals, params) not in (Layout.FRESH, Layout.KEPT)
+
+
+def _layout(op: Op, avals: Sequence[Aval], params: dict[str, Any]) -> Layout:
+    return op.layout if isinstance(op.layout, Layout) else op.layout(avals, params)
+
+
+def _is_plain(params: dict[str, Any]) -> bool:
+    """Whether parameters are data: a function or sub-trace among them may do anything."""
+    try:
+        for param in params.values():
+            distinct(param)
+    except TypeError:
+        return False
+    return True
+
+
+def same_layout(array: Any) -> Any:
+    """A copy that lies in memory as the array does, gaps and repetitions included."""
+    return array.copy() if array.flags.c_contiguous else unpacked(packed(array))
+
+
+def packed(array: Any) -> Any:
+    """What pickles to an array with the same strides, for `unpacked`: pickle itself closes gaps."""
+    if array.flags.c_contiguous:
+        return array
+    low, high = np.lib.array_utils.byte_bounds(array)
+    form = array.shape, array.dtype, np.zeros(high - low, np.uint8), array.ctypes.data - low, array.strides
+    np.ndarray(*form)[...] = array
+    return form
+
+
+def unpacked(form: Any) -> Any:
+    """The array that was `packed`."""
+    return np.ndarray(*form) if isinstance(form, tuple) else form
