@@ -304,7 +304,9 @@ def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> 
     >>> reduce_prod(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     array([3., 8.])
     """
-    return reduce_with(reduce_prod_op, input_tensor, axis, keepdims)
+    # all axes are all elements in a row, as they must be where the rank is not known
+    axes = None if axis is None else reduction_axes("reduce_prod", input_tensor, axis)
+    return reduce_prod_op(input_tensor, axis=axes, keepdims=bool(keepdims))
 
 
 @operands("input_tensor")
