@@ -3,7 +3,8 @@
 Most ops belong to a kind and state one thing, from which the kind derives both derivatives:
 
 - `elementwise`: one partial derivative per operand. VJP and JVP both multiply by it; broadcasting is undone here, once;
-  a zero cotangent stays zero whatever the partial (`engine.structural.scale`).
+  a zero cotangent stays zero whatever the partial (`engine.structural.scale`). An op that selects says so: where its
+  partial is zero, nothing passes, not even a NaN.
 - `linear`: a transpose. The JVP is the op itself, applied to the tangent.
 - `multilinear`: a transpose per operand, the others held fixed. The JVP is the op with that operand replaced.
 - `general`: both rules written out, or ``jvp=FROM_VJP`` said aloud (the forward rule is then the transpose of the
@@ -146,6 +147,7 @@ def elementwise(
     type: str = "",
     args: Sequence[str] = ("x", "y", "z"),
     accepts: Iterable[DType] = INEXACT,
+    selects: bool = False,
     doc: str = "",
 ) -> Op:
     """An op that acts on each element, its operands broadcast together.
@@ -162,6 +164,9 @@ def elementwise(
     args : sequence of str
         Names of the operands.
     accepts : set of DType
+    selects : bool
+        Whether a partial that is zero means that the result is not made of the operand there: then no cotangent
+        reaches it, not even one that is infinite or NaN.
     doc : str
 
     Examples
@@ -169,7 +174,8 @@ def elementwise(
     ``sin = elementwise("sin", np.sin, partials=(lambda out, x: cos(x),))`` is a whole definition.
     """
     names = tuple(args[: len(partials)])
-    jvp = tuple(None if p is None else _partial_jvp(p) for p in partials)
+    either = {"either": True} if selects else {}
+    jvp = tuple(None if p is None else _partial_jvp(p, either) for p in partials)
     op = Op(
         name=name,
         type=type or camel(name),
@@ -177,7 +183,7 @@ def elementwise(
         args=names,
         kernel=kernel,
         abstract=elementwise_abstract(name, names, accepts, None),
-        vjp=tuple(None if p is None else _partial_vjp(i, p) for i, p in enumerate(partials)),
+        vjp=tuple(None if p is None else _partial_vjp(i, p, either) for i, p in enumerate(partials)),
         # the tangent of a sum or a difference is that of the tangents
         jvp=PushedTogether(lambda *args: _pushed(op, jvp, *args)) if set(partials) <= {1, -1} else jvp,
         batch=elementwise_rule,
@@ -196,24 +202,24 @@ def _pushed(op: Op, rules: Sequence[Any], tangents: Sequence[Any], out: Any, *in
     return [found]
 
 
-def _partial_vjp(i: int, partial: Callable[..., Any] | float) -> Rule:
+def _partial_vjp(i: int, partial: Callable[..., Any] | float, either: dict[str, bool]) -> Rule:
     if not callable(partial):
         sign = partial
         return lambda ct, out, *inputs, **params: sum_to_like(_signed(ct, sign), inputs[i])
 
     def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
-        return sum_to_like(scale(ct, conj(partial(out, *inputs, **params))), inputs[i])
+        return sum_to_like(scale(ct, conj(partial(out, *inputs, **params)), **either), inputs[i])
 
     return vjp
 
 
-def _partial_jvp(partial: Callable[..., Any] | float) -> Rule:
+def _partial_jvp(partial: Callable[..., Any] | float, either: dict[str, bool]) -> Rule:
     if not callable(partial):
         sign = partial
         return lambda t, out, *inputs, **params: broadcast_like(_signed(t, sign), out)
 
     def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
-        return broadcast_like(scale(t, partial(out, *inputs, **params)), out)
+        return broadcast_like(scale(t, partial(out, *inputs, **params), **either), out)
 
     return jvp
 

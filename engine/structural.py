@@ -237,14 +237,15 @@ def has_nan(x: Any) -> bool:
     return bool(largest != largest)
 
 
-def _scale_kernel(ct: Any, partial: Any) -> Any:
+def _scale_kernel(ct: Any, partial: Any, *, either: bool = False) -> Any:
     out = np.multiply(ct, partial)
     if out.size and has_nan(out):
-        return np.where(np.isnan(out) & np.equal(ct, 0), np.zeros((), out.dtype), out)
+        zero = np.equal(ct, 0) | np.equal(partial, 0) if either else np.equal(ct, 0)
+        return np.where(np.isnan(out) & zero, np.zeros((), out.dtype), out)
     return out
 
 
-def _scale_abstract(ct: Aval, partial: Aval) -> Aval:
+def _scale_abstract(ct: Aval, partial: Aval, *, either: bool = False) -> Aval:
     return Aval(broadcast_shapes("scale", ct.shape, partial.shape), ct.dtype)
 
 
@@ -256,12 +257,12 @@ scale = Op(
     kernel=_scale_kernel,
     abstract=_scale_abstract,
     vjp=(
-        lambda ct, out, a, b: sum_to_like(scale(ct, conj(b)), a),
-        lambda ct, out, a, b: sum_to_like(scale(ct, conj(a)), b),
+        lambda ct, out, a, b, **either: sum_to_like(scale(ct, conj(b), **either), a),
+        lambda ct, out, a, b, **either: sum_to_like(scale(ct, conj(a), either=True), b),
     ),
     jvp=(
-        lambda t, out, a, b: broadcast_like(scale(t, b), out),
-        lambda t, out, a, b: broadcast_like(scale(t, a), out),
+        lambda t, out, a, b, **either: broadcast_like(scale(t, b, **either), out),
+        lambda t, out, a, b, **either: broadcast_like(scale(t, a, either=True), out),
     ),
     batch=leading(0),
     kind="multilinear",
@@ -270,6 +271,10 @@ scale = Op(
 
     This is the one place that decides what a singular partial means. ``where(x > 0, sqrt(x), 0)`` has the derivative 0
     at 0, because the branch not taken sends a zero cotangent through sqrt's infinite partial.
+
+    With ``either=True`` a zero of either factor counts: the partials of an op that selects, such as `maximum`, let
+    nothing through where they are zero, not even a NaN. So do the derivatives of `scale` itself in the partial: where
+    `ct` is zero, the result is zero whatever the partial, and does not change with it.
     """,
 )
 

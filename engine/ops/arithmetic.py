@@ -91,6 +91,7 @@ divide_no_nan = elementwise(
         lambda out, x, y: -divide_no_nan(out, y),
     ),
     type="DivNoNan",
+    selects=True,
     doc="""``x / y``, but 0 where ``y == 0`` (and so are both derivatives).
 
     The two derivatives cost some 5 times the quotient, as those of `divide` do.
@@ -101,6 +102,7 @@ maximum = elementwise(
     np.maximum,
     (lambda out, x, y: cast_like(greater_equal(x, y), x), lambda out, x, y: cast_like(less(x, y), x)),
     accepts=REAL,
+    selects=True,
     doc="""The larger of the two. At a tie the derivative is that of `x`.
 
     The op is one pass over memory; the two derivatives, a comparison and a product each, cost some 6 times as much.
@@ -111,13 +113,19 @@ minimum = elementwise(
     np.minimum,
     (lambda out, x, y: cast_like(less_equal(x, y), x), lambda out, x, y: cast_like(greater(x, y), x)),
     accepts=REAL,
+    selects=True,
     doc="""The smaller of the two. At a tie the derivative is that of `x`.
 
     The op is one pass over memory; the two derivatives, a comparison and a product each, cost some 6 times as much.
     """,
 )
 sign = elementwise(
-    "sign", np.sign, (lambda out, x: zeros_like(x),), accepts=REAL, doc="-1, 0 or 1; its derivative is 0 everywhere."
+    "sign",
+    np.sign,
+    (lambda out, x: zeros_like(x),),
+    accepts=REAL,
+    selects=True,
+    doc="-1, 0 or 1; its derivative is 0 everywhere.",
 )
 real_abs = elementwise(
     "real_abs",
@@ -151,6 +159,7 @@ clip = elementwise(
     type="ClipByValue",
     args=("t", "clip_value_min", "clip_value_max"),
     accepts=REAL,
+    selects=True,
     doc="""x limited to [low, high]. At both edges the derivative in x is 1.
 
     All three derivatives together, comparisons and products, cost some 5 times the op.

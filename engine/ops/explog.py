@@ -10,8 +10,9 @@ import numpy as np
 from engine.dtypes import NUMERIC
 from engine.kinds import elementwise
 from engine.ops.arithmetic import reciprocal
-from engine.ops.compare import equal, greater, not_equal, where
+from engine.ops.compare import greater, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
+from engine.structural import scale
 from engine.value import dtype_of
 
 exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")
@@ -67,7 +68,7 @@ def _power_kernel(x: Any, y: Any) -> Any:
 
 def _power_dx(out: Any, x: Any, y: Any) -> Any:
     # exponent 0 means a constant, also at x = 0, where 0 * 0 ** -1 would be NaN
-    return y * pow(x, where(equal(y, zeros_like(y)), ones_like(y), y - 1))
+    return scale(y, pow(x, y - 1))
 
 
 def _power_dy(out: Any, x: Any, y: Any) -> Any:

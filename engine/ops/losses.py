@@ -19,7 +19,7 @@ from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, elementwise, general, same_dtype
 from engine.op import Op
 from engine.operands import operands
-from engine.ops.arithmetic import divide_no_nan, minimum, squared_difference
+from engine.ops.arithmetic import divide_no_nan, maximum, minimum, squared_difference
 from engine.ops.axis_args import reduced_shape, single_axis
 from engine.ops.compare import cast, cast_like, not_equal
 from engine.ops.creation import ones_like, zeros_like
@@ -415,9 +415,11 @@ def huber_loss(
     Other parameters as in `compute_weighted_loss`.
     """
     labels = _labels_like("huber_loss", labels, predictions)
-    error = abs(predictions - labels)
-    quadratic = minimum(error, as_array(delta, dtype_of(error), "huber_loss: argument `delta`"))
-    losses = 0.5 * (quadratic * quadratic) + delta * (error - quadratic)
+    error = predictions - labels
+    most = as_array(delta, dtype_of(error), "huber_loss: argument `delta`")
+    # with its sign, whose derivative is not that of a kink: the second derivative at 0 is 1
+    quadratic = maximum(minimum(error, most), -most)
+    losses = 0.5 * (quadratic * quadratic) + delta * (abs(error) - abs(quadratic))
     return compute_weighted_loss(losses, weights, reduction)
 
 

@@ -36,6 +36,7 @@ relu = elementwise(
     (lambda out, x: cast_like(out > 0, x),),
     args=("features",),
     accepts=REAL,
+    selects=True,
     doc="``max(features, 0)``; the derivative at 0 is 0.",
 )
 relu6 = elementwise(
@@ -44,6 +45,7 @@ relu6 = elementwise(
     (lambda out, x: cast_like((out > 0) & (out < 6), x),),
     args=("features",),
     accepts=REAL,
+    selects=True,
     doc="``min(max(features, 0), 6)``; the derivative at 0 and 6 is 0.",
 )
 leaky_relu_op = elementwise(

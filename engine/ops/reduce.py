@@ -210,6 +210,7 @@ def reduction(
     *,
     accepts: Iterable[DType] = FLOATING,
     mean: bool = False,
+    selects: bool = False,
     type: str = "",
     simplify: Any = None,
     module: str = __name__,
@@ -218,18 +219,19 @@ def reduction(
     """A reduction whose derivative in each element is ``partial(out, x, axis)``, of x's shape.
 
     `out` is given with the reduced axes kept. With `mean`, the derivative is the partial divided by the number of
-    elements reduced.
+    elements reduced. `selects` as in `elementwise`.
     """
+    either = {"either": True} if selects else {}
 
     def local(out: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
         return partial(spread_like(out, x, axis, keepdims), x, axis)
 
     def vjp(ct: Any, out: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
-        return scale(spread_like(ct, x, axis, keepdims, mean), conj(local(out, x, axis, keepdims)))
+        return scale(spread_like(ct, x, axis, keepdims, mean), conj(local(out, x, axis, keepdims)), **either)
 
     def jvp(t: Any, out: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
         total = reduce_mean_op if mean else reduce_sum_op
-        return total(scale(t, local(out, x, axis, keepdims)), axis=axis, keepdims=keepdims)
+        return total(scale(t, local(out, x, axis, keepdims), **either), axis=axis, keepdims=keepdims)
 
     return Op(
         name=f"{name}_op",

@@ -18,12 +18,13 @@ from engine.errors import ShapeError
 from engine.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
 from engine.op import Op
 from engine.operands import operands
-from engine.ops.arithmetic import add, divide, multiply, negative
+from engine.ops.arithmetic import add, divide, negative
 from engine.ops.compare import cast_like, equal
 from engine.ops.creation import zeros_like
 from engine.ops.gather import add_at, check_range
 from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand
 from engine.sparsity import ELEMENTWISE, MOVES, collected
+from engine.structural import scale
 
 
 def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> Any:
@@ -305,12 +306,12 @@ def _attained(out: Any, x: Any, i: Any, updates: Any, batch_dims: int) -> tuple[
 
 def _extreme_dx(ct: Any, out: Any, x: Any, i: Any, updates: Any, *, batch_dims: int = 0) -> Any:
     by_x, _, count = _attained(out, x, i, updates, batch_dims)
-    return multiply(divide(ct, count), by_x)
+    return scale(divide(ct, count), by_x, either=True)
 
 
 def _extreme_dupdates(ct: Any, out: Any, x: Any, i: Any, updates: Any, *, batch_dims: int = 0) -> Any:
     _, by_update, count = _attained(out, x, i, updates, batch_dims)
-    return multiply(gather_nd_op(divide(ct, count), i, batch_dims=batch_dims), by_update)
+    return scale(gather_nd_op(divide(ct, count), i, batch_dims=batch_dims), by_update, either=True)
 
 
 _updated = collected(

@@ -224,14 +224,14 @@ def _pair(
     return made[0], made[1]
 
 
-def _with_slope(slope: Callable[..., Any]) -> tuple[Rule, Rule]:
-    """Both rules of an op of which each row's derivative is ``slope(out, data, ids, *number)``."""
+def _with_slope(slope: Callable[..., Any], **either: bool) -> tuple[Rule, Rule]:
+    """Both rules of an op whose derivative in each row is ``slope(out, data, ids, *number)``; `either` as in `scale`."""
 
     def vjp(ct: Any, out: Any, data: Any, ids: Any, *number: Any, lead: int = 0) -> Any:
-        return scale(unsegment(ct, ids, lead=lead), conj(slope(out, data, ids, *number, lead=lead)))
+        return scale(unsegment(ct, ids, lead=lead), conj(slope(out, data, ids, *number, lead=lead)), **either)
 
     def jvp(t: Any, out: Any, data: Any, ids: Any, *number: Any, lead: int = 0) -> Any:
-        return segment_sum_like(scale(t, slope(out, data, ids, *number, lead=lead)), ids, out, lead=lead)
+        return segment_sum_like(scale(t, slope(out, data, ids, *number, lead=lead), **either), ids, out, lead=lead)
 
     return vjp, jvp
 
@@ -285,14 +285,14 @@ unsorted_segment_sum_op, segment_sum_op = _pair(
 unsorted_segment_max_op, segment_max_op = _pair(
     "segment_max",
     (_folding("segment_max", np.maximum, _lowest), _folding("segment_max", np.maximum, _zero)),
-    _with_slope(_share_of_ties),
+    _with_slope(_share_of_ties, either=True),
     REAL,
     "Largest elements of segments.",
 )
 unsorted_segment_min_op, segment_min_op = _pair(
     "segment_min",
     (_folding("segment_min", np.minimum, _highest), _folding("segment_min", np.minimum, _zero)),
-    _with_slope(_share_of_ties),
+    _with_slope(_share_of_ties, either=True),
     REAL,
     "Smallest elements of segments.",
 )

@@ -18,10 +18,11 @@ from engine.errors import UnimplementedError
 from engine.kinds import elementwise
 from engine.operands import operands
 from engine.ops.arithmetic import sign, square
-from engine.ops.compare import cast_like, equal, not_equal, where
+from engine.ops.compare import cast_like, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log
 from engine.ops.reduce import reduce_sum
+from engine.structural import scale
 
 
 def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,7 +162,8 @@ def lbeta(x: Any) -> Any:
 
 def _gamma_density(a: Any, x: Any) -> Any:
     """Derivative of `igamma` in x (DLMF 8.8.13)."""
-    return exp(xlogy(a - 1, x) - x - lgamma(a))
+    # an exponent of zero counts as such at x = 0 too; the logarithm is its derivative there as elsewhere
+    return exp(scale(a - 1, log(x)) - x - lgamma(a))
 
 
 igamma = elementwise(
@@ -242,10 +244,19 @@ betainc = elementwise(
 # ---- Bessel functions ------------------------------------------------------------------------------------------------
 
 
-def _over(y: Any, x: Any, limit: float) -> Any:
-    """``y / x``, where that has the given limit at 0."""
-    at_zero = equal(x, zeros_like(x))
-    return where(at_zero, limit * ones_like(x), y / where(at_zero, ones_like(x), x))
+_NEAR_ZERO = 0.01
+"""Where so few terms of the series are exact to the bit; the quotient loses digits there, more with each order."""
+
+
+def _over(y: Any, x: Any, sign: int, factor: Any = 1.0) -> Any:
+    """``y / x`` for y the factor times ``I1(x)`` (sign 1) or ``J1(x)`` (sign -1), with all derivatives at 0.
+
+    The series are those of DLMF 10.2.2 and 10.25.2.
+    """
+    near = abs(x) < _NEAR_ZERO
+    z = sign * square(x)
+    series = factor * (0.5 + z * (1 / 16 + z * (1 / 384 + z * (1 / 18432 + z * (1 / 1474560)))))
+    return where(near, series, y / where(near, ones_like(x), x))
 
 
 bessel_i0 = elementwise(
@@ -265,14 +276,14 @@ bessel_i0e = elementwise(
 bessel_i1 = elementwise(
     "bessel_i1",
     _typed(scipy.special.i1),
-    (lambda out, x: bessel_i0(x) - _over(out, x, 0.5),),
+    (lambda out, x: bessel_i0(x) - _over(out, x, 1),),
     accepts=FLOATING,
     doc="Modified Bessel function of the first kind, order 1.",
 )
 bessel_i1e = elementwise(
     "bessel_i1e",
     _typed(scipy.special.i1e),
-    (lambda out, x: bessel_i0e(x) - _over(out, x, 0.5) - sign(x) * out,),
+    (lambda out, x: bessel_i0e(x) - _over(out, x, 1, exp(-abs(x))) - sign(x) * out,),
     accepts=FLOATING,
     doc="``exp(-abs(x)) * bessel_i1(x)``.",
 )
@@ -314,7 +325,7 @@ bessel_j0 = elementwise(
 bessel_j1 = elementwise(
     "bessel_j1",
     _typed(scipy.special.j1),
-    (lambda out, x: bessel_j0(x) - _over(out, x, 0.5),),
+    (lambda out, x: bessel_j0(x) - _over(out, x, -1),),
     accepts=FLOATING,
     doc="Bessel function of the first kind, order 1.",
 )

@@ -146,8 +146,8 @@ def of_seeds(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval) 
             return fact
         if op is scale and _is_per_column(*inputs):
             row = reshape_to(inputs[1], shape=(fact.rows,))
-            return Diagonal(scale(fact.values, row) if isinstance(fact, Diagonal) else row)
-    if op is scale and isinstance(fact, Repeated) and _is_per_row(fact, *inputs):
+            return Diagonal(scale(fact.values, row, **params) if isinstance(fact, Diagonal) else row)
+    if op is scale and not params and isinstance(fact, Repeated) and _is_per_row(fact, *inputs):
         return Scaled(fact.values, inputs[1])
     return None
 
@@ -211,8 +211,12 @@ def _product(x: Slot, y: Slot) -> Any:
     return None
 
 
-def _scaled(ct: Slot, partial: Slot) -> Any:
+def _scaled(ct: Slot, partial: Slot, *, either: bool = False) -> Any:
     """A product in which no zero can meet an infinity is a plain one."""
+    if either:
+        both = (ct.fact, partial.fact)
+        plain = any(type(f) is Fill and math.isfinite(f.value) and f.value != 0 for f in both)
+        return multiply(ct, partial) if plain else None
     if type(ct.fact) is Fill and ct.fact.value != 0:
         return multiply(ct, partial)
     return multiply(ct, partial) if type(partial.fact) is Fill and math.isfinite(partial.fact.value) else None

@@ -102,6 +102,9 @@ def plain(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Plain:
                 if i not in watched:
                     checks.add(-smallest[i][1])
                     watched.add(i)
+        if instruction.params.get("either") and i not in products:
+            # a zero wins over a NaN, unless the product is a plain one
+            continue
         for position in HANDS_ON.get(instruction.op, ()):
             if position < len(instruction.inputs):
                 users.setdefault(instruction.inputs[position], []).append(i)

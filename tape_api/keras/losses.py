@@ -55,8 +55,9 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
 def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
     """``error ** 2 / 2`` up to `delta`, linear beyond, averaged over the last dimension."""
     true, pred = matched(y_true, y_pred)
-    size = tf.abs(true - pred)
-    return tf.reduce_mean(tf.where(size <= delta, 0.5 * tf.square(size), delta * size - 0.5 * delta * delta), axis=-1)
+    error = true - pred
+    size = tf.abs(error)
+    return tf.reduce_mean(tf.where(size <= delta, 0.5 * tf.square(error), delta * size - 0.5 * delta * delta), axis=-1)
 
 
 def log_cosh(y_true: Any, y_pred: Any) -> Any:

@@ -1,0 +1,258 @@
+"""Derivatives of every order at points where a partial derivative is infinite, NaN or guarded."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+from engine.op import Op
+from engine.ops.compare import where
+from engine.ops.creation import zeros_like
+from tests.op_table import OPS
+
+POINTS = np.array([-np.inf, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, np.inf])
+WAYS = ["".join(way) for order in (1, 2, 3) for way in itertools.product("rf", repeat=order)]
+PARAMS: dict[str, dict[str, Any]] = {"gelu_op": {"approximate": True}, "leaky_relu_op": {"alpha": 0.2}}
+UNARY = [op for op in OPS.values() if op.kind == "elementwise" and len(op.args) == 1]
+PAIRS = ["add", "subtract", "multiply", "divide", "pow", "maximum", "minimum", "divide_no_nan", "atan2", "xlogy", "mod"]
+BINARY = [op for op in OPS.values() if op.name in (*PAIRS, "xdivy", "xlog1py", "squared_difference")]
+
+
+def on_tape(fn: Callable[..., Any], points: np.ndarray, way: str) -> Any:
+    """The derivatives of an elementwise function; `way` says from the innermost on how: in reverse or forward."""
+    if not way:
+        return fn(tape_api, points)
+    with tape_api.GradientTape() as tape:
+        tape.watch(points)
+        y = on_tape(fn, points, way[:-1])
+    if way[-1] == "r":
+        return tape.gradient(y, points, unconnected_gradients="zero")
+    return tape.jvp(y, points, tape_api.ones_like(points))
+
+
+def in_graph(fn: Callable[..., Any], points: Any, way: str) -> Any:
+    """The same with symbols."""
+    y = fn(graph_api, points)
+    for direction in way:
+        if direction == "r":
+            (y,) = graph_api.gradients(y, points, unconnected_gradients="zero")
+        else:
+            y = graph_api.jvp(y, points, graph_api.ones_like(points))
+    return y
+
+
+def check_zeros(functions: dict[str, Callable[..., Any]], points: np.ndarray, way: str) -> None:
+    """All derivatives are zero in both modes, also where the graph does not know shapes."""
+    found = {name: [np.asarray(on_tape(fn, tape_api.constant(points), way))] for name, fn in functions.items()}
+    for shape in (points.shape, (None,)):
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            x = graph_api.placeholder(graph_api.float64, shape)
+            values = session.run({name: in_graph(fn, x, way) for name, fn in functions.items()}, {x: points})
+        for name, value in values.items():
+            found[name].append(value)
+    wrong = [name for name, values in found.items() if any(np.any(value != 0) for value in values)]
+    assert wrong == []
+
+
+def not_taken(op: Op) -> Callable[..., Any]:
+    """An elementwise op in a branch that is never taken."""
+    return lambda tf, x: where(zeros_like(x) > 1, op(x, **PARAMS.get(op.name, {})), zeros_like(x))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_branch_not_taken_gives_zero_at_every_order(way: str) -> None:
+    check_zeros({op.name: not_taken(op) for op in UNARY}, POINTS, way)
+
+
+def two_not_taken(op: Op, others: np.ndarray) -> Callable[..., Any]:
+    """The same for an op of two operands, each in its turn the one that is differentiated."""
+
+    def fn(tf: Any, x: Any) -> Any:
+        other, chosen = tf.constant(others), zeros_like(x) > 1
+        return where(chosen, op(x, other + x), zeros_like(x)) + where(chosen, op(other, x) ** 0.5, zeros_like(x))
+
+    return fn
+
+
+@pytest.mark.parametrize("way", ["r", "f", "rr", "rf", "fr", "ff", "rfr", "frf"])
+def test_the_branch_not_taken_of_two_operands_gives_zero(way: str) -> None:
+    x, y = np.array(list(itertools.product(POINTS, repeat=2))).T.copy()
+    check_zeros({op.name: two_not_taken(op, y) for op in BINARY}, x, way)
+
+
+@pytest.mark.parametrize("format", ["dense", "csr", "operator"])
+def test_hessians_are_zero_where_the_branch_is_not_taken(format: str) -> None:
+    points = np.array([-1.0, 0.0, 4.0])
+    expected = np.diag([0.0, 0.0, -1 / 32])
+
+    def full(found: Any) -> np.ndarray:
+        return np.asarray(found if format == "dense" else found @ np.eye(3))
+
+    x = tape_api.constant(points)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tape_api.reduce_sum(tape_api.where(x > 0, tape_api.sqrt(x), 0.0))
+    np.testing.assert_array_equal(full(tape.hessian(y, x, format=format)), expected)
+    np.testing.assert_array_equal(tape.hessian_diag(y, x), np.diag(expected))
+    np.testing.assert_array_equal(tape.hvp(y, x, tape_api.ones_like(x)), np.diag(expected))
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        s = graph_api.placeholder(graph_api.float64, [3])
+        y = graph_api.reduce_sum(graph_api.where(s > 0, graph_api.sqrt(s), 0.0 * s))
+        (g,) = graph_api.gradients(y, s)
+        wanted = [
+            graph_api.hessian(y, s, format=format),
+            graph_api.jacobian(g, s, format=format),
+            graph_api.hessian_diag(y, s),
+            graph_api.hvp(y, s, graph_api.ones_like(s)),
+        ]
+        hessian, jacobian, diagonal, product = session.run(wanted, {s: points})
+    np.testing.assert_array_equal(full(hessian), expected)
+    np.testing.assert_array_equal(full(jacobian), expected)
+    np.testing.assert_array_equal(diagonal, np.diag(expected))
+    np.testing.assert_array_equal(product, np.diag(expected))
+
+
+# ---- what is not chosen gets nothing, not even a NaN -----------------------------------------------------------------
+
+X = np.array([-1.0, 0.0, 1.0, 2.0, 7.0])
+CHOICES: dict[str, tuple[Callable[..., Any], list[float]]] = {
+    "maximum": (lambda tf, x: tf.maximum(x, tf.zeros_like(x)), [0, 1, 1, 1, 1]),
+    "maximum, second": (lambda tf, x: tf.maximum(tf.zeros_like(x), x), [0, 0, 1, 1, 1]),
+    "minimum": (lambda tf, x: tf.minimum(x, tf.zeros_like(x)), [1, 1, 0, 0, 0]),
+    "clip_by_value": (lambda tf, x: tf.clip_by_value(x, 0.0, 1.0), [0, 1, 1, 0, 0]),
+    "lower edge": (lambda tf, x: tf.clip_by_value(tf.zeros_like(x), x, 9.0 + 0.0 * x), [0, 0, 1, 1, 1]),
+    "sign": (lambda tf, x: tf.sign(x), [0, 0, 0, 0, 0]),
+    "relu": (lambda tf, x: tf.nn.relu(x), [0, 0, 1, 1, 1]),
+    "relu6": (lambda tf, x: tf.nn.relu6(x), [0, 0, 1, 1, 0]),
+    "divide_no_nan": (lambda tf, x: tf.math.divide_no_nan(tf.ones_like(x), x), [1, 0, 1, 1, 1]),
+    "where": (lambda tf, x: tf.where(x > 0, x, tf.zeros_like(x)), [0, 0, 1, 1, 1]),
+    "reduce_max": (lambda tf, x: tf.reduce_max(x) + tf.zeros_like(x), [0, 0, 0, 0, 1]),
+    "reduce_min": (lambda tf, x: tf.reduce_min(x) + tf.zeros_like(x), [1, 0, 0, 0, 0]),
+    "segment_max": (
+        lambda tf, x: tf.gather(tf.math.segment_max(x, [0, 0, 1, 1, 1]), [0, 0, 1, 1, 1]),
+        [0, 1, 0, 0, 1],
+    ),
+    "sort": (lambda tf, x: tf.concat([tf.sort(x)[3:], tf.zeros([3], tf.float64)], 0), [0, 0, 0, 1, 1]),
+    "tensor_scatter_nd_max": (
+        lambda tf, x: tf.tensor_scatter_nd_max(x, [[0], [4]], tf.zeros([2], tf.float64)),
+        [0, 1, 1, 1, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("name", CHOICES)
+def test_no_nan_reaches_what_is_not_chosen(name: str, bad: float) -> None:
+    fn, reached = CHOICES[name]
+    x = tape_api.constant(X)
+    for persistent in (False, True):
+        # a tape that is persistent is replayed
+        with tape_api.GradientTape(persistent=persistent) as tape:
+            tape.watch(x)
+            y = fn(tape_api, x)
+        for _ in range(1 + persistent):
+            found = tape.gradient(y, x, output_gradients=tape_api.fill(y.shape, np.float64(bad)))
+            found = np.asarray(tape_api.convert_to_tensor(found))
+            np.testing.assert_array_equal(np.isfinite(found), np.array(reached) == 0)
+            np.testing.assert_array_equal(found[np.array(reached) == 0], 0.0)
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        s = graph_api.placeholder(graph_api.float64, [5])
+        ct = graph_api.placeholder(graph_api.float64, [5])
+        (g,) = graph_api.gradients(fn(graph_api, s), s, ct)
+        found = session.run(graph_api.convert_to_tensor(g), {s: X, ct: np.full(5, bad)})
+        np.testing.assert_array_equal(np.isfinite(found), np.array(reached) == 0)
+        np.testing.assert_array_equal(found[np.array(reached) == 0], 0.0)
+
+
+def test_a_smooth_partial_that_is_zero_does_not_hide_a_nan() -> None:
+    x = tape_api.constant([0.0])
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = tape_api.cos(x) * tape_api.square(x)
+    assert np.isnan(tape.gradient(y, x, output_gradients=tape_api.constant([np.nan]))).all()
+
+
+# ---- rules that guard a point: their own derivatives there -----------------------------------------------------------
+
+
+def derivative(fn: Callable[..., Any], at: tuple[float, ...], wrt: str) -> float:
+    """A partial derivative of a function of scalars, `wrt` one operand after the other."""
+    points = [tape_api.constant(np.float64(p)) for p in at]
+
+    def nested(left: str) -> Any:
+        if not left:
+            return fn(*points)
+        with tape_api.GradientTape() as tape:
+            tape.watch(points)
+            y = nested(left[:-1])
+        return tape.gradient(y, points[int(left[-1])], unconnected_gradients="zero")
+
+    return float(nested(wrt))
+
+
+E1 = float(np.exp(-1.0))
+CLOSED: list[tuple[str, Callable[..., Any], tuple[float, ...], str, float]] = [
+    # (x ** y): y x^(y-1), and its derivative in y, x^(y-1) (1 + y log x)
+    ("pow", tape_api.pow, (2.0, 0.0), "0", 0.0),
+    ("pow", tape_api.pow, (2.0, 0.0), "01", 0.5),
+    ("pow", tape_api.pow, (2.0, 0.0), "10", 0.5),
+    ("pow", tape_api.pow, (0.25, 0.0), "010", -16.0),
+    ("pow", tape_api.pow, (2.0, 0.0), "011", float(np.log(2.0))),
+    ("pow", tape_api.pow, (2.0, 0.0), "00", 0.0),
+    ("pow", tape_api.pow, (0.0, 0.0), "0", 0.0),
+    ("pow", tape_api.pow, (0.0, 0.0), "00", 0.0),
+    ("pow", tape_api.pow, (0.0, 0.0), "000", 0.0),
+    ("pow", tape_api.pow, (-2.0, 0.0), "0", 0.0),
+    ("pow", tape_api.pow, (1e-310, 0.0), "0", 0.0),
+    ("pow", tape_api.pow, (0.0, 1.0), "0", 1.0),
+    ("pow", tape_api.pow, (0.0, 1.0), "00", 0.0),
+    ("pow", tape_api.pow, (0.0, 2.0), "00", 2.0),
+    ("pow", tape_api.pow, (0.0, 2.0), "000", 0.0),
+    ("pow", tape_api.pow, (0.0, 3.0), "000", 6.0),
+    ("pow", tape_api.pow, (-1.0, 3.0), "000", 6.0),
+    # P(1, x) = 1 - exp(-x); its derivative in x is x^(a-1) exp(-x) / Gamma(a), in both x^(a-1) e^-x (log x - psi(1))
+    ("igamma", tape_api.math.igamma, (1.0, 1.0), "1", E1),
+    ("igamma", tape_api.math.igamma, (1.0, 1.0), "10", E1 * np.euler_gamma),
+    ("igamma", tape_api.math.igamma, (1.0, 1.0), "01", E1 * np.euler_gamma),
+    ("igamma", tape_api.math.igamma, (1.0, 1.0), "011", E1 * (1 - np.euler_gamma)),
+    ("igammac", tape_api.math.igammac, (1.0, 1.0), "10", -E1 * np.euler_gamma),
+    # I1(x) = x/2 + x^3/16 + x^5/384 + ..., J1 with signs
+    ("bessel_i1", tape_api.math.bessel_i1, (0.0,), "0", 0.5),
+    ("bessel_i1", tape_api.math.bessel_i1, (0.0,), "00", 0.0),
+    ("bessel_i1", tape_api.math.bessel_i1, (0.0,), "000", 3 / 8),
+    ("bessel_i1", tape_api.math.bessel_i1, (1e-6,), "000", 3 / 8),
+    ("bessel_i1", tape_api.math.bessel_i1, (0.0,), "0000", 0.0),
+    ("bessel_i1", tape_api.math.bessel_i1, (0.0,), "00000", 5 / 16),
+    ("bessel_j1", tape_api.math.special.bessel_j1, (0.0,), "000", -3 / 8),
+    ("huber", lambda x: tape_api.keras.losses.huber(tape_api.zeros([1], tape_api.float64), [x]), (0.0,), "00", 1.0),
+    ("square root squared", lambda x: tape_api.sqrt(x) ** 2.0, (4.0,), "00", 0.0),
+]
+
+
+@pytest.mark.parametrize("case", CLOSED, ids=lambda case: f"{case[0]}-{case[2]}-{case[3]}")
+def test_derivatives_at_guarded_points_are_those_of_the_closed_form(case: tuple[Any, ...]) -> None:
+    _, fn, at, wrt, expected = case
+    np.testing.assert_allclose(derivative(fn, at, wrt), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_hessian_of_a_power_at_exponent_zero() -> None:
+    at = tape_api.constant(np.array([2.0, 0.0]))
+    with tape_api.GradientTape() as tape:
+        tape.watch(at)
+        y = at[0] ** at[1]
+    np.testing.assert_allclose(tape.hessian(y, at), [[0.0, 0.5], [0.5, np.log(2.0) ** 2]], rtol=1e-12)
+
+
+def test_huber_loss_is_quadratic_at_zero() -> None:
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.placeholder(graph_api.float64, [3])
+        y = graph_api.losses.huber_loss(graph_api.zeros([3], graph_api.float64), x, reduction="weighted_sum")
+        value, diagonal = session.run([y, graph_api.hessian_diag(y, x)], {x: [0.0, 0.5, -3.0]})
+    assert value == 0.125 + 2.5
+    np.testing.assert_array_equal(diagonal, [1.0, 1.0, 0.0])
