@@ -27,7 +27,7 @@ from engine.jacobian.rows import coupling, culprit
 from engine.op import Node
 from engine.ops.checked import checked_op
 from engine.tape import paused
-from engine.trace import Symbol, Trace, constant_value
+from engine.trace import Symbol, Trace, known_value
 from engine.value import Value, aval_of, dtype_of, known_shape, shape_of
 
 
@@ -42,7 +42,7 @@ def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> N
     rows = known_shape(source, "batch_jacobian")[0]
     if not isinstance(target, EagerTensor) or not rows or rows < 2 or not dtype_of(target).is_differentiable:
         return
-    if coupling(nodes, source, target, constant_value) is not None:
+    if coupling(nodes, source, target, known_value) is not None:
         check_rows_by_numbers(nodes, target, source)
 
 
@@ -66,8 +66,10 @@ def checked_rows(x: Any, nodes: Sequence[Node], target: Any, source: Any) -> Any
     used: list[Any] = []
 
     def contents(value: Any) -> Any:
-        used.append(value)
-        return constant_value(value)
+        array = known_value(value)
+        if array is not None:
+            used.append(value)
+        return array
 
     if rows < 2 or coupling(nodes, source, target, contents) is None:
         x.trace.rely([value for value in used if isinstance(value, Symbol)], [x])

@@ -17,7 +17,7 @@ from engine.batching import NotBatched
 from engine.dtypes import as_dtype, bool_
 from engine.eager import EagerTensor, abstract_operand
 from engine.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
-from engine.op import Node, Op
+from engine.op import Node, Op, distinct
 from engine.tape import active, record
 from engine.value import Value, as_array, aval_of, not_an_array
 
@@ -217,6 +217,72 @@ def constant_value(x: Any) -> Any:
         return x.node.params["value"]
     aval = aval_of(x)
     return np.asarray(aval.value, aval.dtype.numpy) if _is_known(aval) else None
+
+
+def known_value(x: Any, known: Callable[[Any], Any] = constant_value) -> Any:
+    """The array that a value holds whatever is fed or assigned, or None.
+
+    That is what ``known(x)`` says; or, of an integer or a bool (indices, shifts, masks), what ops compute from such
+    arrays. Contents of other values tell nothing about structure, and may be large.
+    """
+    found = known(x)
+    if found is not None or not isinstance(x, Symbol) or x.dtype.is_differentiable:
+        return found
+    arrays: dict[int, Any] = {}
+    left = [x]
+    while left:
+        value = left[-1]
+        array = arrays[id(value)] if id(value) in arrays else known(value)
+        if array is None:
+            operands = computed_from(value)
+            if operands is None:
+                return None
+            missing = [y for y in operands.values() if id(y) not in arrays]
+            if missing:
+                left += missing
+                continue
+            array = _computed(value, {i: arrays[id(y)] for i, y in operands.items()})
+            if array is None:
+                return None
+        arrays[id(left.pop())] = array
+    return arrays[id(x)]
+
+
+def computed_from(x: Any) -> dict[int, Any] | None:
+    """By position, the operands from whose contents a symbol is computed; None if these do not tell its own."""
+    if not isinstance(x, Symbol):
+        return None
+    op, inputs = x.node.op, x.node.inputs
+    if op.stateful or not inputs or not _are_plain(x.node.params):
+        return None
+    read = {i: y for i, y in enumerate(inputs) if not (op.from_avals or i in op.references)}
+    return read if all(aval_of(y).is_static for i, y in enumerate(inputs) if i not in read) else None
+
+
+def _are_plain(params: dict[str, Any]) -> bool:
+    """Whether parameters are plain data: no functions, which may do something else each time."""
+    try:
+        for param in params.values():
+            distinct(param)
+    except TypeError:
+        return False
+    return True
+
+
+def _computed(x: Symbol, read: dict[int, Any]) -> Any:
+    """What the op of a symbol makes of the contents of some operands; the others only lend their shapes."""
+    node = x.node
+    arrays = [read[i] if i in read else _in_shape(aval_of(y)) for i, y in enumerate(node.inputs)]
+    try:
+        out = node.op.kernel(*arrays, **node.params)
+    except (ValueError, TypeError, IndexError, ArithmeticError):
+        return None
+    return out[x.index] if node.op.multi else out
+
+
+def _in_shape(aval: Aval) -> Any:
+    assert aval.shape is not None
+    return np.broadcast_to(np.zeros((), aval.dtype.numpy), [d or 0 for d in aval.shape])
 
 
 def _batch_leaf(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:

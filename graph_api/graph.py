@@ -13,8 +13,7 @@ from engine.eager import EagerTensor
 from engine.errors import InvalidArgumentError
 from engine.kinds import nondifferentiable
 from engine.op import Node, Op
-from engine.symbolic import ancestors
-from engine.trace import Symbol, Trace, constant_value, placeholder
+from engine.trace import Symbol, Trace, computed_from, placeholder
 from engine.value import Value
 from graph_api.defaults import stacks
 from graph_api.overrides import apply_overridden, checked_map
@@ -88,16 +87,21 @@ class Graph(Trace):
 
     def check_fed(self, fed: Sequence[Any], nodes: Sequence[Node]) -> None:
         """Raise if a value is fed in place of a constant on whose contents something computed by `nodes` relies."""
-        constants = {id(t.node): t for t in fed if t.node.op is not placeholder and constant_value(t) is not None}
-        needed = {id(node) for node in nodes} if constants else set()
-        for on, results in self._relied if constants else ():
-            if any(id(r.node) in needed for r in results):
-                for node in ancestors(on):
-                    if id(node) in constants:
-                        raise InvalidArgumentError(
-                            f"Session.run: the constant {constants[id(node)]!r} cannot be fed here: a Jacobian was "
-                            f"planned for its contents. Make it a placeholder_with_default"
-                        )
+        fixed = {id(t): t for t in fed if t.node.op is not placeholder}
+        needed = {id(node) for node in nodes} if fixed else set()
+        for on, results in self._relied if fixed else ():
+            left = list(on) if any(id(r.node) in needed for r in results) else []
+            seen = set()
+            while left:
+                x = left.pop()
+                if id(x) in fixed:
+                    raise InvalidArgumentError(
+                        f"Session.run: the constant {x!r} cannot be fed here: a Jacobian was planned for its contents. "
+                        f"Make it a placeholder_with_default"
+                    )
+                if id(x) not in seen:
+                    seen.add(id(x))
+                    left += (computed_from(x) or {}).values()
 
     def rename(self, operation: Operation, name: str) -> None:
         """Give an operation made just now another name, which must be free; the old one is free again."""

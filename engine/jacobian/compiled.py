@@ -20,7 +20,7 @@ from engine.program.layout import Order, order_of_value, orders_of
 from engine.program.lower import needed_nodes
 from engine.sharing import own_results
 from engine.tape import paused
-from engine.trace import Trace, placeholder
+from engine.trace import Trace, constant_value, placeholder
 from engine.value import aval_of
 
 FOLD_LIMIT = 1 << 16
@@ -47,7 +47,7 @@ class Compiled:
     program: Program
     arguments: list[int]
     results: list[list[int | None]]
-    used: dict[int, np.ndarray] = field(default_factory=dict)
+    used: dict[int, np.ndarray | None] = field(default_factory=dict)
 
     def __call__(self, values: Sequence[Any], *further: Any) -> list[list[Any]]:
         """The blocks as arrays, from arrays of the arguments, and of what else the program takes.
@@ -88,7 +88,7 @@ class Mirror:
     def contents(self, symbol: Any) -> np.ndarray | None:
         """The array that the original of a symbol holds, or None."""
         slot = self.slots.get(id(symbol))
-        return None if slot is None else self._original.contents(self._original.values[slot])
+        return constant_value(symbol) if slot is None else self._original.contents(self._original.values[slot])
 
     def lowered(self, wanted: Sequence[Any], further: Sequence[Any] = ()) -> tuple[Program, list[int]]:
         """The program that computes `wanted`, and the numbers of the values it takes; `further` symbols follow them."""

@@ -26,10 +26,10 @@ from engine.op import Node, Op
 from engine.ops.deferred import Recipe, deferred_op
 from engine.ops.shape import identity, reshape
 from engine.rows import checked_rows
+from engine.sparsity import ELEMENTWISE
 from engine.structural import broadcast_like_op, reshape_like_op, sum_to_like_op
 from engine.subtrace import Body, SubTrace
 from engine.tape import paused
-from engine.trace import constant
 from engine.value import aval_of, dtype_of, known_shape
 from engine.variable import read_variable, variable_handle
 
@@ -75,11 +75,14 @@ class PathCopy:
         self.avals = [aval_of(x) for x in path.values]
         self.sources, self.targets = path.sources, path.targets
         # shapes and indices, by which it is planned
-        self.constants = {
-            k: x.node.params["value"]
+        # an elementwise op's pattern follows from shapes alone: its condition may well be fed
+        asked = {number[id(x)] for n in path.nodes if n.op.sparsity is not ELEMENTWISE for x in n.inputs}
+        contents = {
+            k: path.contents(x)
             for k, x in enumerate(path.values)
-            if x.node.op is constant and dtype_of(x).is_integer
+            if dtype_of(x).is_integer or (k in asked and not dtype_of(x).is_differentiable)
         }
+        self.constants = {k: array for k, array in contents.items() if array is not None}
         self.taken = [k for k in range(len(path.values)) if k not in self.constants]
         self.nodes = [
             (

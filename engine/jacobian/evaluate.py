@@ -54,8 +54,9 @@ def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
 def note_contents(plan: Plan, path: Path, blocks: list[list[Any]]) -> None:
     """Tell the trace, if there is one, that the blocks are right only for the contents that the plan was made for."""
     results = [b for row in blocks for b in row if isinstance(b, Symbol)]
+    known = [path.values[slot] for slot, array in plan.used.items() if array is not None]
     if results:
-        results[0].trace.rely([x for x in map(path.values.__getitem__, plan.used) if isinstance(x, Symbol)], results)
+        results[0].trace.rely([x for x in known if isinstance(x, Symbol)], results)
 
 
 def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[list[Any]]:

@@ -15,7 +15,7 @@ import numpy as np
 from engine.eager import EagerTensor
 from engine.op import Node, distinct
 from engine.reverse import live_path
-from engine.trace import constant_value
+from engine.trace import constant_value, known_value
 from engine.value import Value, aval_of, known_shape
 
 
@@ -48,7 +48,8 @@ class Path:
     live : set of int
         Numbers of the sources and of everything computed from them.
     used : dict
-        Number to contents of the values whose contents somebody looked at (the indices of a gather).
+        Number to contents of the values whose contents somebody looked at (the indices of a gather); None if they are
+        not known.
     """
 
     __slots__ = ("_known", "key", "live", "nodes", "slots", "sources", "targets", "used", "values")
@@ -64,7 +65,7 @@ class Path:
         self._known = known or contents_of
         self.values: list[Any] = []
         self.slots: dict[int, int] = {}
-        self.used: dict[int, np.ndarray] = {}
+        self.used: dict[int, np.ndarray | None] = {}
         self.sources = [self._number(x) for x in sources]
         self.nodes = between(nodes, sources, targets, stop)
         parts: list[Any] = [_described(x) for x in self.values]
@@ -108,9 +109,11 @@ class Path:
 
     def contents(self, value: Any) -> np.ndarray | None:
         """The array that a value is known to hold, or None. Remembered in `used`."""
-        array = self._known(value)
         slot = self.slots.get(id(value))
-        if array is not None and slot is not None:
+        if slot in self.used:
+            return self.used[slot]
+        array = known_value(value, self._known)
+        if slot is not None:
             self.used[slot] = array
         return array
 
@@ -122,9 +125,9 @@ class Path:
         """Shape of a value, which must be known."""
         return known_shape(self.values[slot], "jacobian")
 
-    def holds(self, used: dict[int, np.ndarray]) -> bool:
-        """Whether the values with these numbers have these contents."""
-        return all(_equal(self._known(self.values[slot]), array) for slot, array in used.items())
+    def holds(self, used: dict[int, np.ndarray | None]) -> bool:
+        """Whether the values with these numbers have these contents, and nothing is known where nothing was."""
+        return all(_equal(self.contents(self.values[slot]), array) for slot, array in used.items())
 
 
 def between(
@@ -158,5 +161,5 @@ def contents_of(x: Any) -> np.ndarray | None:
     return None if found is None else np.asarray(found)
 
 
-def _equal(a: np.ndarray | None, b: np.ndarray) -> bool:
-    return a is b or (a is not None and a.shape == b.shape and bool(np.array_equal(a, b)))
+def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is b or (a is not None and b is not None and a.shape == b.shape and bool(np.array_equal(a, b)))

@@ -81,7 +81,7 @@ class Plan:
         Which nodes of the path are swept through; the others only move data at its ends.
     shapes : list of list of (rows, columns)
     used : dict
-        Number to contents of the index values that the plan holds for.
+        Number to contents of the index values that the plan holds for; None where they were not known.
     facts : dict
         What it costs, for printing.
     given : sparse.csr_array, or None
@@ -96,7 +96,7 @@ class Plan:
     blocks: list[list[Any]]
     kept: tuple[int, ...]
     shapes: list[list[tuple[int, int]]]
-    used: dict[int, np.ndarray]
+    used: dict[int, np.ndarray | None]
     facts: dict[str, Any] = field(default_factory=dict)
     given: Any = None
     names: dict[int, str] = field(default_factory=dict)

@@ -38,7 +38,7 @@ class Kept:
 
     what: Compiled
     arguments: list[int]
-    used: dict[int, np.ndarray]
+    used: dict[int, np.ndarray | None]
 
     @property
     def nbytes(self) -> int:
@@ -47,7 +47,7 @@ class Kept:
 
     def fits(self, values: Sequence[Any]) -> bool:
         """Whether the recording has the index contents that the plan holds for."""
-        return all(_same(array_of(values[slot]), array) for slot, array in self.used.items())
+        return all(_same(array_of(values[slot]), array) for slot, array in self.used.items() if array is not None)
 
 
 def compiled_for(

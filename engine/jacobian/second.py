@@ -50,12 +50,8 @@ def compiled_hessian(path: Path, options: Options, sparsity: Any) -> Compiled:
         plan = plan_for(second, options, sparsity)
         blocks = evaluate(plan, second)
     program, arguments = mirror.lowered([b for row in blocks for b in row if b is not None])
-    used = {
-        mirror.slots[id(second.values[slot])]: array
-        for slot, array in plan.used.items()
-        if id(second.values[slot]) in mirror.slots
-    }
-    return Compiled(plan, program, arguments, numbered(blocks), used)
+    # whatever was looked at: contents that ops compute are known from those of the path
+    return Compiled(plan, program, arguments, numbered(blocks), dict(path.used))
 
 
 def _gradient(mirror: Mirror) -> tuple[list[Any], list[Any], Path]:

@@ -225,7 +225,7 @@ def _pair(
 
 
 def _with_slope(slope: Callable[..., Any], **either: bool) -> tuple[Rule, Rule]:
-    """Both rules of an op whose derivative in each row is ``slope(out, data, ids, *number)``; `either` as in `scale`."""
+    """Both rules of an op; each row's derivative is ``slope(out, data, ids, *number)``; `either` as in `scale`."""
 
     def vjp(ct: Any, out: Any, data: Any, ids: Any, *number: Any, lead: int = 0) -> Any:
         return scale(unsegment(ct, ids, lead=lead), conj(slope(out, data, ids, *number, lead=lead)), **either)

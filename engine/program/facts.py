@@ -180,7 +180,7 @@ def rewritten(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
     if not any(facts) or any(isinstance(fact, SEEDS) for fact in facts):
         return None
     rule = _RULES.get(op)
-    found = rule(*inputs) if rule is not None else None
+    found = rule(*inputs, **params) if rule is not None else None
     return _one_number(op, inputs, params) if found is None and op in _EXACT else found
 
 
