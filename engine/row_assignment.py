@@ -6,6 +6,8 @@ depends on the rows alone, wherever nobody else holds the whole value. Everythin
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import add, mul, truediv
 from typing import Any
 
 from engine.api import as_operand
@@ -21,7 +23,8 @@ from engine.ops.scatter import (
     tensor_scatter_nd_update,
 )
 from engine.ops.shape import expand_dims
-from engine.tape import paused
+from engine.state import exclusively
+from engine.tape import unrecorded
 from engine.value import dtype_of, shape_of
 from engine.variable import Variable
 
@@ -64,10 +67,7 @@ class AssignsRows(Variable):
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
         """Add to rows. Repeated indices add up."""
-        with paused():
-            delta = sparse_delta.summed()
-            rows = delta.with_values(self.sparse_read(delta.indices) + delta.values)
-        return self.assign_rows(rows, name or "ScatterAdd")
+        return exclusively(self.locks, self._rows_changed, add, sparse_delta, name or "ScatterAdd")
 
     def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
         """Subtract from rows. Repeated indices add up."""
@@ -75,10 +75,7 @@ class AssignsRows(Variable):
 
     def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
         """Multiply rows. Of repeated indices all count."""
-        with paused():
-            factor = sparse_delta.multiplied()
-            rows = factor.with_values(self.sparse_read(factor.indices) * factor.values)
-        return self.assign_rows(rows, name or "ScatterMul")
+        return exclusively(self.locks, self._rows_changed, mul, sparse_delta, name or "ScatterMul")
 
     def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
         """Divide rows, of a variable of floats. Of repeated indices all count."""
@@ -86,10 +83,7 @@ class AssignsRows(Variable):
             raise DTypeError(
                 f"scatter_div into variable {self.name!r}: integers are not divided, got {self.dtype.name}"
             )
-        with paused():
-            divisor = sparse_delta.multiplied()
-            rows = divisor.with_values(self.sparse_read(divisor.indices) / divisor.values)
-        return self.assign_rows(rows, name or "ScatterDiv")
+        return exclusively(self.locks, self._rows_changed, truediv, sparse_delta, name or "ScatterDiv")
 
     def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Any:
         """Make rows the larger of themselves and the given ones."""
@@ -119,11 +113,20 @@ class AssignsRows(Variable):
         """The entries at index vectors."""
         return gather_nd(self.read_value(), as_operand(indices))
 
+    def _rows_changed(self, change: Callable[[Any, Any], Any], delta: IndexedSlices, name: str) -> Any:
+        """Replace rows by what an operator makes of them and `delta`."""
+
+        def changed() -> IndexedSlices:
+            distinct = delta.summed() if change is add else delta.multiplied()
+            return distinct.with_values(change(self.sparse_read(distinct.indices), distinct.values))
+
+        return self.assign_rows(unrecorded(changed), name)
+
     def _scattered(self, change: Any, indices: Any, updates: Any, name: str | None) -> Any:
-        with paused():
-            updates = as_operand(updates, self.dtype)
-            value = change(self.read_value(), as_operand(indices), updates)
-        return self.assign(value, name=name)
+        def changed() -> Any:
+            return change(self.read_value(), as_operand(indices), as_operand(updates, self.dtype))
+
+        return exclusively(self.locks, lambda: self.assign(unrecorded(changed), name=name))
 
 
 # ---- TensorFlow 1's functions ----------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from engine.op import Node, Op
@@ -181,12 +180,33 @@ def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> Non
             tape.tracked[address(out)] = out
 
 
-@contextmanager
-def paused(*tapes: Tape) -> Iterator[None]:
-    """Pause the given tapes (all active ones if none is given) in this thread."""
+class paused:
+    """Pauses the given tapes (all active ones if none is given) in this thread, inside a ``with`` block."""
+
+    __slots__ = ("_before", "_paused")
+
+    def __init__(self, *tapes: Tape) -> None:
+        self._paused = tapes
+
+    def __enter__(self) -> None:
+        self._before = before = active.tapes
+        active.tapes = tuple([t for t in before if not any(t is p for p in self._paused)]) if self._paused else ()
+
+    def __exit__(self, *_: Any) -> None:
+        active.tapes = self._before
+
+
+def unrecorded(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(*arguments)`` while no tape records this thread; whatever interrupts it, they record it afterwards."""
     before = active.tapes
-    active.tapes = tuple(t for t in before if tapes and not any(t is p for p in tapes))
+    if not before:
+        return function(*arguments)
+    # twice: an interrupt may come within `finally` (`engine.state`)
     try:
-        yield
+        try:
+            active.tapes = ()
+            return function(*arguments)
+        finally:
+            active.tapes = before
     finally:
         active.tapes = before

@@ -93,12 +93,15 @@ class Variable(Value):
     name : str
     trainable : bool
         Whether tapes watch it when it is read, and optimizers update it by default.
+    locks : tuple of Lock
+        What an update holds (`engine.state`); none for a variable of a graph, whose updates happen in sessions.
     """
 
     __slots__ = ()
     level = 1000
     name: str
     trainable: bool
+    locks: tuple[Any, ...] = ()
 
     @property
     def handle(self) -> Any:
@@ -116,6 +119,10 @@ class Variable(Value):
     def assign_rows(self, rows: Any, name: str | None = None) -> Any:
         """Replace the rows of an `IndexedSlices`; an operation in a graph, immediate on eager variables."""
         raise AttributeError(f"{type(self).__name__} does not define `assign_rows`")
+
+    def writes(self, value: Any) -> list[tuple[Any, ...]]:
+        """What `engine.state.commit` does to set an eager variable to a tensor or its rows to an `IndexedSlices`."""
+        raise AttributeError(f"{type(self).__name__} does not define `writes`")
 
     def new_slot(self, name: str, initial_value: Any) -> Variable:
         """A new non-trainable variable of the same kind beside this one, for an optimizer's state."""

@@ -8,10 +8,11 @@ from typing import Any
 from engine.dtypes import FLOATING, float32
 from engine.ops.arithmetic import minimum
 from engine.ops.compare import cast
-from engine.tape import paused
+from engine.state import exclusively
+from engine.tape import unrecorded
 from engine.variable import Variable
 from optim.schedules import as_tensor
-from optim.state import Slots, assign_all, graph_of
+from optim.state import Slots, assign_all, graph_of, locks_of
 
 
 class ExponentialMovingAverage:
@@ -79,14 +80,20 @@ class ExponentialMovingAverage:
         for variable in variables:
             if not isinstance(variable, Variable) or variable.dtype not in FLOATING:
                 raise TypeError(f"The variables must be half, float, or double: {variable}")
-        with paused():
-            fresh = self._fresh()
+        return unrecorded(self._applied, variables)
+
+    def _applied(self, variables: Sequence[Variable]) -> Any:
+        fresh = self._fresh()
+        averages = [self._averages.create(v, self._name, _initial) for v in variables]
+
+        def update() -> Any:
             changes = []
-            for variable in variables:
-                average = self._averages.create(variable, self._name, _initial)
+            for variable, average in zip(variables, averages, strict=True):
                 old = average.read_value()
                 changes.append((average, old - (old - variable.read_value()) * cast(fresh, variable.dtype)))
             return assign_all(changes, self._name)
+
+        return exclusively(locks_of(averages), update)
 
     def _fresh(self) -> Any:
         """The weight of the present value, in float32."""

@@ -33,13 +33,14 @@ from engine.ops.compare import cast
 from engine.ops.creation import ones_like
 from engine.ops.gather import gather
 from engine.row_assignment import replaced
+from engine.state import exclusively
 from engine.symbolic import gradients
-from engine.tape import paused
+from engine.tape import unrecorded
 from engine.trace import Symbol
 from engine.value import Value, as_array, dtype_of, shape_of
 from engine.variable import Variable, tracked_value
 from optim.schedules import LearningRateSchedule
-from optim.state import Slots, assign_all, graph_of
+from optim.state import MAKING, Slots, assign_all, graph_of, locks_of
 
 Pair = tuple[Any, Variable]
 
@@ -257,18 +258,27 @@ class Optimizer:
         return self._step(pairs, global_step, name)
 
     def _step(self, pairs: Sequence[Pair], global_step: Any, name: str | None) -> Any:
-        with paused():
-            ready = [(self._checked_gradient(g, v), v) for g, v in pairs if g is not None]
-            if not ready:
-                raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
-            counter = self._counter(ready[0][1])
-            step = None if counter is None else counter.read_value()
-            changes = self._changes(ready, step)
-            if counter is not None:
-                changes.append((counter, counter.read_value() + 1))
-            if global_step is not None:
-                changes.append((global_step, _incremented(global_step)))
+        return unrecorded(self._step_unrecorded, pairs, global_step, name)
+
+    def _step_unrecorded(self, pairs: Sequence[Pair], global_step: Any, name: str | None) -> Any:
+        ready = [(self._checked_gradient(g, v), v) for g, v in pairs if g is not None]
+        if not ready:
+            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+        counter, slots = exclusively(MAKING, self._state_for, [v for _, v in ready])
+        counters = [] if counter is None else [counter]
+        if global_step is not None:
+            counters.append(_required(global_step))
+
+        def step() -> Any:
+            changes = self._changes(ready, None if counter is None else counter.read_value())
+            changes += [(each, each.read_value() + 1) for each in counters]
             return assign_all(changes, name or self._name)
+
+        return exclusively(locks_of([*counters, *[v for _, v in ready], *slots]), step)
+
+    def _state_for(self, variables: Sequence[Variable]) -> tuple[Variable | None, list[Variable]]:
+        """The counter of the steps, if they are counted, and the slots of some variables."""
+        return self._counter(variables[0]), [s for v in variables for s in self._slots_of(v).values()]
 
     def _changes(self, pairs: Sequence[Pair], step: Any) -> list[tuple[Variable, Any]]:
         """Each variable and slot with its new value. A variable given twice makes two steps."""
@@ -469,10 +479,10 @@ def _require_fit(value: Any, variable: Variable, what: str) -> None:
         )
 
 
-def _incremented(global_step: Any) -> Any:
+def _required(global_step: Any) -> Variable:
     if not isinstance(global_step, Variable):
         raise TypeError(f"`global_step` must be a variable, got {type(global_step).__name__}")
-    return global_step.read_value() + 1
+    return global_step
 
 
 def _filled(variable: Variable, fill: float) -> Any:

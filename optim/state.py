@@ -1,7 +1,7 @@
 """What optimizers and averages keep between steps, and how their results take effect.
 
-An update is computed as a whole before anything is assigned. On eager variables the assignments then happen; in a
-graph they become operations, joined into one.
+An update is computed as a whole before anything is assigned. On eager variables the assignments then happen, in one
+step (`engine.state`); in a graph they become operations, joined into one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.errors import InvalidArgumentError
 from engine.indexed_slices import IndexedSlices
+from engine.state import Lock, commit, in_order
 from engine.trace import Symbol, Trace
 from engine.variable import Variable
 
@@ -32,14 +33,27 @@ def graph_of(variables: Iterable[Variable]) -> Trace | None:
 def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Any:
     """Give each variable its new value, or some of its rows new values (`IndexedSlices`).
 
+    The caller holds the `locks_of` the variables.
+
     Returns
     -------
     operation or None
         In a graph the operation, called `name`, that makes all the assignments; None if they have been made.
     """
     graph = graph_of(variable for variable, _ in changes)
+    if graph is None:
+        return commit([write for variable, new in changes for write in variable.writes(new)])
     done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
-    return None if graph is None else graph.group(done, name)
+    return graph.group(done, name)
+
+
+def locks_of(variables: Iterable[Variable]) -> tuple[Any, ...]:
+    """What an update of some variables holds (`engine.state`): nothing in a graph."""
+    return in_order(lock for variable in variables for lock in variable.locks)
+
+
+MAKING = (Lock(),)
+"""What whoever makes slots holds: two threads that make their first steps at once share what they make."""
 
 
 class Slots:
@@ -73,14 +87,14 @@ class Slots:
         """
         slot = self.get(variable, name)
         if slot is None:
-            slot = variable.new_slot(label or name, initial_value(variable))
-            self._slots[id(variable.handle), name] = (variable, slot)
+            made = variable.new_slot(label or name, initial_value(variable))
+            slot = self._slots.setdefault((id(variable.handle), name), (variable, made))[1]
         return slot
 
     def names(self) -> list[str]:
         """The names in use, sorted."""
-        return sorted({name for _, name in self._slots})
+        return sorted({name for _, name in list(self._slots)})
 
     def all(self) -> list[Variable]:
         """All slots, in the order in which they were made."""
-        return [slot for _, slot in self._slots.values()]
+        return [slot for _, slot in list(self._slots.values())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterator
+from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from engine.op import Op
 from engine.ops.arithmetic import add, subtract
 from engine.ops.scatter import check_entries
 from engine.row_assignment import AssignsRows
-from engine.tape import active, paused, record_read
+from engine.state import Lock, commit, exclusively
+from engine.tape import active, record_read, unrecorded
 from engine.value import not_an_array
 from engine.variable import read_variable
 from tape_api.tensor import convert_to_tensor
@@ -65,7 +67,10 @@ class Variable(AssignsRows):
     <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_dtype", "_fits", "_name", "_tensor", "constraint", "serial", "trainable")
+    __slots__ = (
+        "__dict__", "__weakref__", "_aside", "_dtype", "_fits", "_name", "_tensor", "constraint", "locks", "serial",
+        "trainable",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -91,8 +96,7 @@ class Variable(AssignsRows):
         self.serial = next(_serials)
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = constraint
-        with paused():
-            initial = convert_to_tensor(initial_value, dtype)
+        initial = unrecorded(convert_to_tensor, initial_value, dtype)
         self._dtype: DType = initial.dtype
         self._fits: Shape = normalize_shape(shape) if shape is not None else initial._shape if validate_shape else None
         if not compatible(self._fits, initial._shape):
@@ -100,6 +104,8 @@ class Variable(AssignsRows):
                 f"Variable {self.name!r}: the initial value has shape {format_shape(initial._shape)}, which does not "
                 f"fit argument `shape` {format_shape(self._fits)}"
             )
+        self.locks = (Lock(),)
+        self._aside: Any = None
         self._tensor = EagerTensor(_in_order(initial._array))
 
     # ---- what the engine asks ----------------------------------------------------------------------------------------
@@ -201,14 +207,7 @@ class Variable(AssignsRows):
         ValueError
             If shape or dtype do not fit; the message names the variable, which keeps its value.
         """
-        with paused():
-            tensor = self._converted(value, "assign")
-        if not compatible(self._fits, tensor._shape):
-            raise ShapeError(
-                f"assign: the variable {self.name!r} has shape {format_shape(self._fits)}, the value "
-                f"{format_shape(tensor._shape)}"
-            )
-        self._tensor = EagerTensor(_in_order(tensor._array))
+        exclusively(self.locks, setattr, self, "_tensor", self._fitting(value))
         return self if read_value else None
 
     def assign_add(
@@ -224,15 +223,16 @@ class Variable(AssignsRows):
         return self._update(subtract, delta, "assign_sub", read_value)
 
     def _update(self, op: Op, delta: Any, what: str, read_value: bool) -> Any:
-        with paused():
-            change = self._converted(delta, what)
-            if change._shape != self._tensor._shape:
-                raise ShapeError(
-                    f"{what}: the variable {self.name!r} has shape {format_shape(self._tensor._shape)}, the value to "
-                    f"apply {format_shape(change._shape)}"
-                )
-            self._tensor = op(self._tensor, change)
+        exclusively(self.locks, self._updated, op, self._converted(delta, what), what)
         return self if read_value else None
+
+    def _updated(self, op: Op, change: EagerTensor, what: str) -> None:
+        if change._shape != self._tensor._shape:
+            raise ShapeError(
+                f"{what}: the variable {self.name!r} has shape {format_shape(self._tensor._shape)}, the value to apply "
+                f"{format_shape(change._shape)}"
+            )
+        self._tensor = unrecorded(op, self._tensor, change)
 
     def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Any:
         """Replace rows: where they are, if nobody else holds the value, so that the cost is that of the rows.
@@ -242,19 +242,53 @@ class Variable(AssignsRows):
         ValueError
             If the rows do not fit; the variable keeps its value.
         """
-        what = f"assigning to rows of variable {self.name!r}"
-        with paused():
-            values = self._converted(rows.values, what)._array
-            indices = convert_to_tensor(rows.indices)._array
-        check_entries(what, self._tensor._array, indices[..., None], values)
-        whole = self._tensor._array if _is_only_holder(self) else self._tensor._array.copy()
-        whole[indices] = values
-        self._tensor = EagerTensor(whole)
+        exclusively(self.locks, lambda: commit(self.writes(rows)))
         return self
+
+    def writes(self, value: Any) -> list[tuple[Any, ...]]:
+        """What sets the variable to a tensor, or its rows to an `IndexedSlices` (`engine.state`). It holds the lock."""
+        if not isinstance(value, IndexedSlices):
+            return [(setattr, self, "_tensor", self._fitting(value))]
+        what = f"assigning to rows of variable {self.name!r}"
+        values, indices = self._converted(value.values, what)._array, convert_to_tensor(value.indices)._array
+        check_entries(what, self._tensor._array, indices[..., None], values)
+        # nobody finds the value from here on; who looks for it waits for the lock
+        self._aside = self._tensor
+        del self._tensor
+        if _is_only_holder(self):
+            rows = [(setitem, self._aside._array, indices, values), (setattr, self, "_tensor", self._aside)]
+        else:
+            whole = self._aside._array.copy()
+            whole[indices] = values
+            rows = [(setattr, self, "_tensor", EagerTensor(whole))]
+        return [*rows, (setattr, self, "_aside", None)]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_tensor":
+            return exclusively(self.locks, self._found)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _found(self) -> EagerTensor:
+        """The value, put back if whoever put it aside was interrupted."""
+        try:
+            return _TENSOR.__get__(self)
+        except AttributeError:
+            self._tensor = self._aside
+            return self._tensor
+
+    def _fitting(self, value: Any) -> EagerTensor:
+        """A tensor of the variable's own, if the value is of a dtype and shape that it may have."""
+        tensor = self._converted(value, "assign")
+        if not compatible(self._fits, tensor._shape):
+            raise ShapeError(
+                f"assign: the variable {self.name!r} has shape {format_shape(self._fits)}, the value "
+                f"{format_shape(tensor._shape)}"
+            )
+        return EagerTensor(_in_order(tensor._array))
 
     def _converted(self, value: Any, what: str) -> EagerTensor:
         try:
-            tensor: EagerTensor = convert_to_tensor(value, self._dtype)
+            tensor: EagerTensor = unrecorded(convert_to_tensor, value, self._dtype)
         except DTypeError as error:
             raise DTypeError(f"{what}: the variable {self.name!r} has dtype {self._dtype.name}: {error}") from None
         return tensor
@@ -329,26 +363,29 @@ class Variable(AssignsRows):
         )
 
 
-class _Holder:
-    """Holds a tensor and its array as a variable does whose value nobody else holds."""
+_TENSOR: Any = Variable.__dict__["_tensor"]
 
-    __slots__ = ("_tensor",)
+
+class _Holder:
+    """Holds a tensor and its array as a variable does that has put its value aside, which nobody else holds."""
+
+    __slots__ = ("_aside",)
 
     def __init__(self) -> None:
-        self._tensor = EagerTensor(np.zeros(1))
+        self._aside = EagerTensor(np.zeros(1))
 
 
 def _holders(variable: Any) -> tuple[int, int]:
-    """How many references there are to the variable's tensor, and to its array."""
-    return sys.getrefcount(variable._tensor), sys.getrefcount(variable._tensor._array)
+    """How many references there are to the tensor put aside, and to its array."""
+    return sys.getrefcount(variable._aside), sys.getrefcount(variable._aside._array)
 
 
 _ALONE = _holders(_Holder())
 
 
 def _is_only_holder(variable: Variable) -> bool:
-    """Whether neither tensors nor tapes nor views share the memory of the variable's value."""
-    array = variable._tensor._array
+    """Whether neither tensors nor tapes nor views share the memory of the value that a variable has put aside."""
+    array = variable._aside._array
     owned = is_whole(array) and array.flags.writeable
     del array
     return owned and _holders(variable) == _ALONE

@@ -35,6 +35,7 @@ ORDER = (
     "engine.unconnected",
     "engine.op",
     "engine.sparsity",
+    "engine.state",
     "engine.tape",
     "engine.detach",
     "engine.eager",
