@@ -40,7 +40,11 @@ class Stretch:
 
 
 _spare: list[Stretch] = []
-"""What nobody uses, that used last at the end."""
+"""What nobody uses, that used last at the end.
+
+There is no lock: memory changes hands by one operation of a list, `remove` or `append`, which threads do not split and
+which a finalizer may do in the middle of anything. Who has taken a stretch has it alone, and what it has been cut into.
+"""
 
 
 def take(size: int) -> Stretch:

@@ -6,8 +6,8 @@ One class for both front ends: it records eager tensors, and graph tensors as Te
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -57,13 +57,27 @@ class GradientTape(TapeDerivatives):
         if self._tape.is_recording:
             raise ValueError("the tape is recording already and cannot be entered again")
         self._spent = False
-        self._tape.start()
-        return self
+        try:
+            self._tape.start()
+            return self
+        except BaseException:
+            # an interrupt: nobody is going to call `__exit__`
+            self._tape.stop()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self._tape.stop()
+        # twice: an interrupt may come within `finally` (`engine.state`)
+        try:
+            self._tape.stop()
+        finally:
+            self._tape.stop()
+
+    def __del__(self) -> None:
+        # if an interrupt kept `__exit__` from beginning, the recording ends with whoever held the tape
+        if active.tapes and self._tape.is_recording:
+            self._tape.stop()
 
     def watch(self, tensor: Any) -> None:
         """Trace `tensor` (or each tensor of a structure) from here on.
@@ -86,17 +100,11 @@ class GradientTape(TapeDerivatives):
             if isinstance(x, Variable):
                 self._tape.variables[id(x)] = x
 
-    @contextmanager
-    def stop_recording(self) -> Iterator[None]:
+    def stop_recording(self) -> AbstractContextManager[None]:
         """Leave what happens inside the `with` block unrecorded."""
         if not self._tape.is_recording:
             raise ValueError("stop_recording: the tape is not recording")
-        self._tape.stop()
-        try:
-            yield
-        finally:
-            if not self._spent:
-                self._tape.start()
+        return _Stopped(self)
 
     def reset(self) -> None:
         """Forget everything recorded and watched so far, as if the tape had just been entered.
@@ -184,8 +192,22 @@ class GradientTape(TapeDerivatives):
     def _finish(self) -> None:
         """Let go of the recording, unless the tape is persistent."""
         if not self._persistent:
-            self._tape.forget()
             self._spent = True
+            self._tape.forget()
+
+
+class _Stopped:
+    """Stops a tape inside a ``with`` block."""
+
+    def __init__(self, tape: GradientTape) -> None:
+        self._stopped = tape
+
+    def __enter__(self) -> None:
+        self._stopped._tape.stop()
+
+    def __exit__(self, *_: Any) -> None:
+        if not self._stopped._spent:
+            self._stopped._tape.start()
 
 
 def _require_tensor(x: Any, role: str) -> None:

@@ -24,6 +24,7 @@ from engine.program import Program, lower
 from engine.program.layout import order_of_value, orders_of
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
+from engine.state import remember
 from engine.tape import Recording, logged, paused
 from engine.trace import Trace, placeholder
 from engine.value import address, as_array, aval_of
@@ -40,7 +41,7 @@ _walks: dict[int, int] = {}
 """Hash of a structure's key to how often it was walked; counting keeps nothing alive that way."""
 _compiled: dict[Any, Replay] = {}
 counters = {"walked": 0, "compiled": 0, "replayed": 0}
-"""How many gradients were walked, compiled and replayed, for tests and the curious."""
+"""How many gradients were walked, compiled and replayed, for tests and the curious; threads may lose a count."""
 
 
 class Replay:
@@ -193,17 +194,10 @@ def replayed(
     counters["walked"] += 1
     if key is not None:
         walks = _walks.get(hash(key), 0) + 1
-        _remember(_walks, hash(key), walks)
+        remember(_walks, hash(key), walks, _CAPACITY)
         if walks > COMPILE_AFTER:
-            _remember(_compiled, key, _compile(nodes, structure, seeds, sources, sparse))
+            remember(_compiled, key, _compile(nodes, structure, seeds, sources, sparse), _CAPACITY)
     return reverse(nodes, seeds, sources, sparse=sparse)
-
-
-def _remember(table: dict[Any, Any], key: Any, value: Any) -> None:
-    """Put an item into a table of limited size; the oldest one gives way."""
-    if key not in table and len(table) >= _CAPACITY:
-        table.pop(next(iter(table)), None)
-    table[key] = value
 
 
 def _compile(

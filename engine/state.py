@@ -17,6 +17,7 @@ whichever of the two an interrupt hits, the other one does it.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -115,3 +116,31 @@ def _reached(thread: int, waiting: dict[int, tuple[Any, set[int]]]) -> set[int]:
         further = {t for one in further for t in waiting.get(one, (None, ()))[1]} - reached
         reached |= further
     return reached
+
+
+# ---- caches ----------------------------------------------------------------------------------------------------------
+
+
+def remember(table: dict[Any, Any], key: Any, value: Any, capacity: int) -> Any:
+    """Put an item into a table of limited size, where the oldest gives way; return the value.
+
+    Threads share tables without a lock: each step is one operation of a `dict`, which threads do not split, with the
+    GIL or without. What they do at once loses an item at most, and that is made again.
+    """
+    table[key] = value
+    if len(table) > capacity:
+        for oldest in list(table)[: len(table) - capacity]:
+            table.pop(oldest, None)
+    return value
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def holders(keeper: dict[Any, Any], key: Any) -> int:
+    """How many references there are to ``keeper[key]``."""
+    return sys.getrefcount(keeper[key])
+
+
+ALONE = holders({0: object()}, 0)
+"""`holders` of what nobody else holds."""

@@ -27,6 +27,7 @@ from engine.program.instruction import is_stateful
 from engine.program.layout import Order, same_layout
 from engine.program.lower import needed_nodes
 from engine.reverse import reverse
+from engine.state import remember
 from engine.tape import paused
 from engine.trace import Symbol, Trace
 
@@ -94,10 +95,9 @@ class SubTrace:
         return f"<sub-trace ({taken}) -> ({given}), {len(self.nodes)} nodes>"
 
     def derived(self, key: Any, make: Callable[[], Any]) -> Any:
-        """``make()``, remembered under `key`."""
-        if key not in self._derived:
-            self._derived[key] = make()
-        return self._derived[key]
+        """``make()``, remembered under `key`: for threads that ask at once, what the first of them made."""
+        found = self._derived.get(key)
+        return self._derived.setdefault(key, make()) if found is None else found
 
     # ---- applying it -------------------------------------------------------------------------------------------------
 
@@ -124,9 +124,7 @@ class SubTrace:
         key = tuple([(a.shape, a.dtype) for a in arrays])
         found = self._programs.get(key)
         if found is None:
-            if len(self._programs) >= _CAPACITY:
-                self._programs.pop(next(iter(self._programs)))
-            found = self._programs[key] = self._compile(arrays)
+            found = remember(self._programs, key, self._compile(arrays), _CAPACITY)
         program, constants = found
         results = program(*arrays)
         if not constants:

@@ -137,7 +137,8 @@ class Tape:
 
     def start(self) -> None:
         """Record the current thread from here on."""
-        active.tapes = (*active.tapes, self)
+        if self not in active.tapes:
+            active.tapes = (*active.tapes, self)
 
     def stop(self) -> None:
         """Stop recording."""

@@ -2,8 +2,12 @@
 
 A session keeps the variables' values and a cache of executables. A call of `run` with fetches and feeds seen before
 (the same tensors, the same shapes) costs a few dictionary look-ups beyond the compiled program itself. A program is
-pure; the session hands it the state it reads and stores the state it assigned only after the whole program has
-succeeded, so a run that fails leaves every variable as it was.
+pure; the session hands it the state it reads and stores the state it assigned, in one step, only after the whole
+program has succeeded. So a run that fails or is interrupted leaves every variable as it was.
+
+Threads may share a session. A run holds the locks of the variables that it assigns to (`engine.state`), so no other
+changes them between its reading and its writing; a run that only reads waits for nobody, and what it reads stays as it
+is until it has finished.
 """
 
 from __future__ import annotations
@@ -22,16 +26,17 @@ from engine.composite import Composite
 from engine.dtypes import bool_
 from engine.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.op import Node
-from engine.ops.scatter import check_entries, write_entries
 from engine.program import Program, lower
 from engine.program.assignments import Assignment
 from engine.program.lower import needed_nodes
 from engine.sharing import Shared
+from engine.state import exclusively, in_order, remember
 from engine.trace import placeholder
 from engine.value import Value, as_array
 from engine.variable import Variable, read_variable, variable_handle, variable_is_initialized
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
+from graph_api.state import State
 from graph_api.tensor import Operation, Tensor
 
 
@@ -42,24 +47,28 @@ class Executable:
     Attributes
     ----------
     program : Program
-    reads : list of Tensor
-        Handles of the variables whose values follow the feeds among the program's arguments.
-    flags : list of Tensor
-        Those of `reads` that say whether a variable is initialized.
+    reads : list of int
+        Identities of the handles of the variables whose values follow the feeds among the program's arguments.
+    flags : dict
+        Where among `reads` there is none for a value but one that says whether a variable has one; the identity of
+        that variable's handle.
     assigned : list of Assignment
         Of the variables whose new values follow the fetches among its results.
+    locks : tuple of Lock
+        Of these variables.
     fetched : int
         Number of fetched tensors.
-    state_avals : tuple of Aval
+    shapes : list of tuple
         Of the values read, when it was compiled.
     """
 
     program: Program
-    reads: list[Any]
-    flags: list[Any]
+    reads: list[int]
+    flags: dict[int, int]
     assigned: list[Assignment]
+    locks: tuple[Any, ...]
     fetched: int
-    state_avals: tuple[Aval, ...]
+    shapes: list[Any]
 
 
 _CACHE_SIZE = 512
@@ -107,7 +116,7 @@ class Session:
         if target:
             raise ValueError(f"Session: argument `target` must be empty (there are no remote sessions), got {target!r}")
         self.graph = graph or get_default_graph()
-        self._state: dict[int, Any] = {}
+        self._state = State()
         self._executables: dict[Any, Executable] = {}
         self._contexts: list[Any] = []
         self._closed = False
@@ -145,52 +154,36 @@ class Session:
         feeds, values = self._feeds(feed_dict) if feed_dict else ((), ())
         key = (tuple(map(id, elements)), tuple([(id(t), v.shape) for t, v in zip(feeds, values, strict=True)]))
         executable = self._executables.get(key)
-        if executable is None or not self._fits(executable):
-            executable = self._compile(elements, feeds, values)
-            if len(self._executables) >= _CACHE_SIZE:
-                self._executables.pop(next(iter(self._executables)))
-            self._executables[key] = executable
-        return pack(self._execute(executable, elements, values))
+        while True:
+            if executable is None:
+                executable = remember(self._executables, key, self._compile(elements, feeds, values), _CACHE_SIZE)
+            if executable.locks:
+                results = exclusively(executable.locks, self._execute, executable, elements, values)
+            else:
+                results = self._execute(executable, elements, values)
+            if results is not None:
+                return pack(results)
+            # it was compiled for variables of other shapes
+            executable = None
 
-    def _execute(self, executable: Executable, elements: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        for flag in executable.flags:
-            self._state[id(flag)] = np.bool_(id(flag.node.inputs[0]) in self._state)
-        arguments = [*values, *[self._state[id(h)] for h in executable.reads]]
+    def _execute(self, executable: Executable, elements: Sequence[Any], values: Sequence[Any]) -> list[Any] | None:
+        """The values of `elements`, or None if a variable has no longer the shape that the program was compiled for."""
+        arguments = list(values)
+        if executable.reads:
+            state = self._state.read(executable.reads, executable.flags)
+            if [value.shape for value in state] != executable.shapes:
+                return None
+            arguments += state
+            del state
         results = executable.program(*arguments)
         shared = Shared(arguments, executable.program.owners)
         fetched = [shared.owned(value) for value in results[: executable.fetched]]
         if executable.assigned:
-            self._assign(executable.assigned, results[executable.fetched :], shared)
+            self._state.assign(executable.assigned, results[executable.fetched :], shared, arguments)
         if executable.fetched == len(elements):
             return fetched
         tensors = iter(fetched)
         return [next(tensors) if isinstance(e, Tensor) else None for e in elements]
-
-    def _assign(self, assigned: Sequence[Assignment], results: Sequence[Any], shared: Shared) -> None:
-        """Store new values: all of them, or none if one does not fit."""
-        left = iter(results)
-        whole, parts = [], []
-        for assignment in assigned:
-            key = id(assignment.handle)
-            if assignment.in_part:
-                part = [shared.owned(next(left)), shared.owned(next(left))]
-                check_entries(f"assign to entries of {assignment.handle.op.name!r}", self._state[key], *part)
-                parts.append((key, part))
-            else:
-                whole.append((key, _fitting(assignment.handle, next(left))))
-        values = [shared.owned(value) for _, value in whole]
-        self._state.update(zip([key for key, _ in whole], values, strict=True))
-        for key, part in parts:
-            write_entries(self._state[key], *part)
-
-    def _fits(self, executable: Executable) -> bool:
-        """Whether the variables still have the shapes that the program was compiled for."""
-        if not executable.reads:
-            return True
-        return all(
-            self._state[id(h)].shape == aval.shape
-            for h, aval in zip(executable.reads, executable.state_avals, strict=True)
-        )
 
     def _compile(self, elements: Sequence[Any], feeds: Sequence[Any], values: Sequence[Any]) -> Executable:
         fed = {id(t) for t in feeds}
@@ -208,15 +201,22 @@ class Session:
             describe=_describe,
         )
         fetched = sum(isinstance(w, Tensor) for w in wanted)
-        flags = [h for h in reads if h.node.op is variable_is_initialized]
-        return Executable(program, reads, flags, assigned, fetched, tuple([self._state_aval(h) for h in reads]))
+        return Executable(
+            program,
+            [id(h) for h in reads],
+            {i: id(h.node.inputs[0]) for i, h in enumerate(reads) if h.node.op is variable_is_initialized},
+            assigned,
+            in_order(self._state.lock(id(a.handle)) for a in assigned),
+            fetched,
+            [self._state_aval(h).shape for h in reads],
+        )
 
     def _state_aval(self, handle: Any) -> Aval:
         """The aval of a variable's value; a hidden variable with a default gets it now."""
         if handle.node.op is variable_is_initialized:
             return Aval((), bool_)
         key = id(handle)
-        if key not in self._state:
+        if not self._state.has(key):
             default = handle.node.params["default"]
             if default is None:
                 raise FailedPreconditionError(
@@ -224,8 +224,8 @@ class Session:
                     f"(tf.global_variables_initializer) in this session first",
                     handle.op,
                 )
-            self._state[key] = default()
-        return aval_of_array(self._state[key])
+            self._state.values.setdefault(key, default())
+        return aval_of_array(self._state.value(key))
 
     # ---- feeds and fetches -------------------------------------------------------------------------------------------
 
@@ -417,16 +417,6 @@ def _converted_feed(tensor: Tensor, value: Any) -> Any:
         raise DTypeError(
             f"Cannot feed {value!r} for Tensor {tensor.name}, which has dtype {tensor.dtype.name}: {error}"
         ) from None
-
-
-def _fitting(handle: Tensor, value: Any) -> Any:
-    """The new value of a variable, if it is of a shape that the variable may have."""
-    if not compatible(value.shape, handle._aval.shape):
-        raise ShapeError(
-            f"assign: the variable {handle.name!r} has shape {format_shape(handle._aval.shape)}, the value "
-            f"{format_shape(value.shape)}"
-        )
-    return value
 
 
 def _unfed(node: Node) -> Exception:

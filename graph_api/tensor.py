@@ -17,6 +17,7 @@ _HOUSE = tuple(
     str(Path(__file__).resolve().parent.parent / name) for name in ("engine", "graph_api", "tape_api", "optim")
 )
 _is_ours: dict[str, bool] = {}
+"""File name to whether it is one of ours. Whoever asks finds the same, so threads need no lock."""
 
 
 def _user_line() -> tuple[str, int]:

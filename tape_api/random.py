@@ -11,7 +11,6 @@ rules:
 from __future__ import annotations
 
 import secrets
-import threading
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from engine.dtypes import float32, int64
 from engine.eager import EagerTensor
 from engine.ops import random as sampling
 from engine.ops.random import Draw
+from engine.state import Lock, exclusively
 from tape_api.library import public
 from tape_api.tensor import wrapped
 
@@ -38,25 +38,30 @@ class Draws:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        self._lock = threading.Lock()
+        self._locks = (Lock(),)
         self.reset(seed)
 
     def reset(self, seed: int | None) -> None:
         """Start again with the given seed."""
-        with self._lock:
-            self._seed = None if seed is None else int(seed)
-            self._fallback = secrets.randbits(62)
-            self._counters: dict[Any, int] = {}
+        own = None if seed is None else int(seed)
+        counters: dict[Any, int] = {}
+        # all at once, for an interrupt may come at any time
+        self._state = own, secrets.randbits(62), counters
+
+    def _counted(self, key: Any) -> tuple[int | None, int, int]:
+        """The seeds, and how many calls of that key there have been, this one included."""
+        seed, fallback, counters = self._state
+        count = counters[key] = counters.get(key, 0) + 1
+        return seed, fallback, count
 
     def next(self, function: str, seed: Any = None) -> Draw:
         """The draw of one more call of `function` with the given seed (None if it has none)."""
         key = None if seed is None else (function, int(seed))
-        with self._lock:
-            count = self._counters[key] = self._counters.get(key, 0) + 1
+        own, fallback, count = exclusively(self._locks, self._counted, key)
         if key is None:
-            pair = (self._fallback if self._seed is None else self._seed, -1)
+            pair = (fallback if own is None else own, -1)
         else:
-            pair = (_DEFAULT_SEED if self._seed is None else self._seed, key[1])
+            pair = (_DEFAULT_SEED if own is None else own, key[1])
         seeds = np.array([s % _LIMIT for s in pair], np.int64)
         return EagerTensor(seeds), EagerTensor(np.int64(count))
 

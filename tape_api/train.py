@@ -28,7 +28,8 @@ from optim import (
 )
 from tape_api.variable import Variable
 
-_global_step: list[Variable] = []
+_global_step: dict[str, Variable] = {}
+"""Empty, or the one there is: threads that make it at once share it, for `dict.setdefault` is one step."""
 
 
 def create_global_step() -> Variable:
@@ -41,18 +42,21 @@ def create_global_step() -> Variable:
     """
     if _global_step:
         raise ValueError('"global_step" already exists.')
-    _global_step.append(Variable(np.int64(0), trainable=False, name="global_step"))
-    return _global_step[0]
+    return get_or_create_global_step()
 
 
 def get_global_step() -> Variable | None:
     """The variable that counts steps, None if there is none."""
-    return _global_step[0] if _global_step else None
+    return _global_step.get("global_step")
 
 
 def get_or_create_global_step() -> Variable:
     """The variable that counts steps, made if there is none."""
-    return _global_step[0] if _global_step else create_global_step()
+    found = _global_step.get("global_step")
+    if found is None:
+        made = Variable(np.int64(0), trainable=False, name="global_step")
+        found = _global_step.setdefault("global_step", made)
+    return found
 
 
 __all__ = [

@@ -28,6 +28,7 @@ from engine.variable import read_variable
 from tape_api.tensor import convert_to_tensor
 
 _serials = itertools.count()
+"""The order in which variables are made; of two that threads make at once either may be first."""
 
 
 def _in_order(array: Any) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,18 +57,8 @@ class TapeDerivatives:
     def _finish(self) -> None:
         raise NotImplementedError
 
-    @contextmanager
-    def _taking(self, target: Any, sources: Any) -> Iterator[tuple[list[Any], list[Any]]]:
-        """Targets and sources as flat lists. Afterwards the tape is spent; after an error it is as it was."""
-        recording = self._tape.is_recording
-        targets, flat = self._start(target, sources)
-        try:
-            yield targets, flat
-        except BaseException:
-            if recording and not self._tape.is_recording:
-                self._tape.start()
-            raise
-        self._finish()
+    def _taking(self, target: Any, sources: Any) -> _Taking:
+        return _Taking(self, target, sources)
 
     def jacobian(
         self,
@@ -446,6 +435,27 @@ class TapeDerivatives:
             return symbolic_operator(Path(nodes, [source], gradients), symmetric=True)
         walk = self._compiled(targets, [source], Options(), compiled_product)
         return JacobianOperator(walk, walk, end_of(source), end_of(source))
+
+
+class _Taking:
+    """Targets and sources as flat lists. Afterwards the tape is spent; after an error it is as it was."""
+
+    def __init__(self, of: TapeDerivatives, target: Any, sources: Any) -> None:
+        self._of, self._target, self._sources = of, target, sources
+
+    def __enter__(self) -> tuple[list[Any], list[Any]]:
+        self._recording = self._of._tape.is_recording
+        try:
+            return self._of._start(self._target, self._sources)
+        except BaseException as error:
+            self.__exit__(type(error))
+            raise
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            self._of._finish()
+        elif self._recording:
+            self._of._tape.start()
 
 
 def _pattern(name: str, sparsity: Any, targets: Sequence[Any], flat: Sequence[Any]) -> Any:

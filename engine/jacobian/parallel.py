@@ -30,6 +30,7 @@ from engine.kinds import PerOperand, general
 from engine.op import Op
 from engine.program import Program
 from engine.sharing import own_results
+from engine.state import remember
 from engine.tape import paused
 
 _PER_WORKER = 2
@@ -67,11 +68,8 @@ _received_programs: dict[bytes, Sent] = {}
 
 
 def _received(key: bytes, pickled: bytes) -> Sent:
-    if key not in _received_programs:
-        if len(_received_programs) >= _CAPACITY:
-            _received_programs.pop(next(iter(_received_programs)))
-        _received_programs[key] = Sent(pickle.loads(pickled))
-    return _received_programs[key]
+    found = _received_programs.get(key)
+    return remember(_received_programs, key, Sent(pickle.loads(pickled)), _CAPACITY) if found is None else found
 
 
 class View:

@@ -39,6 +39,7 @@ _CAPACITY = 128
 _KEPT_BYTES = 1 << 29
 """Plans remembered, and bytes of their arrays; the oldest give way."""
 _plans: dict[Any, list[Plan]] = {}
+"""Without a lock, as are all our caches: see `engine.state.remember`. Threads may plan the same twice."""
 counters = {"planned": 0, "reused": 0}
 """How many plans were made, and how often one was used again, for tests and the curious."""
 
@@ -160,7 +161,8 @@ def make_room(table: dict[Any, list[Any]], nbytes: int) -> None:
         held = sum(one.nbytes for kept in list(table.values()) for one in kept)
         if len(table) < _CAPACITY and held + nbytes <= _KEPT_BYTES:
             return
-        table.pop(next(iter(table)), None)
+        for oldest in list(table)[:1]:
+            table.pop(oldest, None)
 
 
 def fingerprint(pattern: Any) -> Any:

@@ -28,6 +28,7 @@ from engine.variable import Variable
 _VARIANTS = 4
 """Plans kept for one structure, with different index contents."""
 _compiled: dict[Any, list[Kept]] = {}
+"""Without a lock, as are all our caches: see `engine.state.remember`. Threads may compile the same twice."""
 counters = {"compiled": 0, "reused": 0}
 """How many plans were compiled for recordings, and how often one was used again, for tests and the curious."""
 

@@ -17,6 +17,7 @@ from engine.aval import Aval
 from engine.kinds import PushedTogether, Together, general
 from engine.op import Op
 from engine.ops.control import differentiable, plus
+from engine.state import remember
 from engine.subtrace import SubTrace
 from engine.value import Zero, aval_of
 
@@ -41,11 +42,8 @@ class Recipe:
     def sub_trace(self, given: Sequence[Aval]) -> SubTrace:
         """The same, remembered."""
         key = tuple([(a.shape, a.dtype, a.value) for a in given])
-        if key not in self._kept:
-            if len(self._kept) >= _CAPACITY:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = self.made(given)
-        return self._kept[key]
+        found = self._kept.get(key)
+        return remember(self._kept, key, self.made(given), _CAPACITY) if found is None else found
 
 
 class _Pulled(Recipe):

@@ -238,9 +238,9 @@ def check_entries(name: str, tensor: Any, indices: Any, updates: Any) -> None:
     _check_updates(name, updates.shape, indices, tensor.shape, 0)
 
 
-def write_entries(tensor: Any, indices: Any, updates: Any) -> None:
-    """Change an array where it is, as `tensor_scatter_nd_update` changes a copy; see `check_entries`."""
-    tensor[tuple(np.moveaxis(indices, -1, 0))] = updates
+def entries_at(indices: Any) -> tuple[Any, ...]:
+    """The index by which NumPy finds the entries at index vectors; see `check_entries`."""
+    return tuple(np.moveaxis(indices, -1, 0))
 
 
 def _assign(rows: Any, at: Any, updates: Any) -> None:

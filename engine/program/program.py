@@ -67,7 +67,7 @@ class Program:
     inline: bool = False
     workspace: Workspace | None = None
     orders: dict[int, Order] = field(default_factory=dict)
-    _function: Callable[..., Any] | None = None
+    _compiled: tuple[Callable[..., Any], Workspace | None] | None = None
     _retries: int = 0
     _owners: set[int] | None = None
 
@@ -84,12 +84,14 @@ class Program:
         tuple of array
             Results may share memory with arguments and constants.
         """
-        if self._function is None:
-            self._function = self._generate(self.plain, self.workspace)
+        if self._compiled is None:
+            # threads that do so at once make the same function
+            self._compiled = self._generate(self.plain, self.workspace), self.workspace
+        function, workspace = self._compiled
         try:
-            if self.workspace is not None:
-                return self._in_workspace(self._function, self.workspace, arguments)
-            return self._function(*arguments)
+            if workspace is not None:
+                return self._in_workspace(function, workspace, arguments)
+            return function(*arguments)
         except NotFinite:
             return self._careful(arguments)
         except Exception as error:
@@ -112,7 +114,8 @@ class Program:
         careful = self._generate(None)
         self._retries += 1
         if self._retries >= _RETRIES:
-            self._function, self.workspace = careful, None
+            self._compiled = careful, None
+            self.workspace = None
         return careful(*arguments)
 
     @property
@@ -254,7 +257,7 @@ class Program:
         self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
         self.plain, self.inline, self.workspace = state[6:]
         self.constants = {s: unpacked(array) for s, array in self.constants.items()}
-        self._function, self._retries, self._owners, self.orders = None, 0, None, {}
+        self._compiled, self._retries, self._owners, self.orders = None, 0, None, {}
 
     def __str__(self) -> str:
         """The instructions, one a line, with their avals."""
