@@ -11,7 +11,8 @@ from typing import Any
 
 from engine.errors import InvalidArgumentError
 from engine.indexed_slices import IndexedSlices
-from engine.state import Lock, commit, in_order
+from engine.state import Lock, commit, exclusively, in_order
+from engine.tape import unrecorded
 from engine.trace import Symbol, Trace
 from engine.variable import Variable
 
@@ -50,6 +51,15 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Any:
 def locks_of(variables: Iterable[Variable]) -> tuple[Any, ...]:
     """What an update of some variables holds (`engine.state`): nothing in a graph."""
     return in_order(lock for variable in variables for lock in variable.locks)
+
+
+def step(variables: Sequence[Variable], values: Callable[[], Sequence[Any]]) -> Any:
+    """Give variables the values that a function computes from theirs, as `assign_all` does; no update comes between."""
+
+    def update() -> Any:
+        return assign_all(list(zip(variables, values(), strict=True)), "step")
+
+    return exclusively(locks_of(variables), unrecorded, update)
 
 
 MAKING = (Lock(),)

@@ -101,6 +101,7 @@ ORDER = (
     "engine.jacobian.operator",
     "engine.jacobian.recorded",
     "engine.jacobian.for_scipy",
+    "engine.jacobian.taking",
     "engine.jacobian.on_tape",
     "engine.jacobian",
     "engine.gradient_tape",

@@ -32,6 +32,7 @@ from engine.jacobian.second import (
     compiled_rowwise,
     rowwise,
 )
+from engine.jacobian.taking import Taking
 from engine.op import Node
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
@@ -57,8 +58,8 @@ class TapeDerivatives:
     def _finish(self) -> None:
         raise NotImplementedError
 
-    def _taking(self, target: Any, sources: Any) -> _Taking:
-        return _Taking(self, target, sources)
+    def _taking(self, target: Any, sources: Any) -> Taking:
+        return Taking(self, target, sources)
 
     def jacobian(
         self,
@@ -435,27 +436,6 @@ class TapeDerivatives:
             return symbolic_operator(Path(nodes, [source], gradients), symmetric=True)
         walk = self._compiled(targets, [source], Options(), compiled_product)
         return JacobianOperator(walk, walk, end_of(source), end_of(source))
-
-
-class _Taking:
-    """Targets and sources as flat lists. Afterwards the tape is spent; after an error it is as it was."""
-
-    def __init__(self, of: TapeDerivatives, target: Any, sources: Any) -> None:
-        self._of, self._target, self._sources = of, target, sources
-
-    def __enter__(self) -> tuple[list[Any], list[Any]]:
-        self._recording = self._of._tape.is_recording
-        try:
-            return self._of._start(self._target, self._sources)
-        except BaseException as error:
-            self.__exit__(type(error))
-            raise
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is None:
-            self._of._finish()
-        elif self._recording:
-            self._of._tape.start()
 
 
 def _pattern(name: str, sparsity: Any, targets: Sequence[Any], flat: Sequence[Any]) -> Any:

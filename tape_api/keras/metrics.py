@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.dtypes import as_dtype
 from engine.value import dtype_of, shape_of
+from optim.state import step
 from tape_api.keras import losses
 from tape_api.keras.backend import floatx
 from tape_api.keras.lookup import by_name
@@ -87,8 +88,7 @@ class Metric:
 
     def reset_state(self) -> None:
         """Start again."""
-        for variable in self._state:
-            variable.assign(np.zeros(variable.numpy().shape, variable.dtype.numpy))
+        step(self._state, lambda: [np.zeros(v.numpy().shape, v.dtype.numpy) for v in self._state])
 
     def reset_states(self) -> None:
         """`reset_state` under its older name."""
@@ -144,8 +144,7 @@ class Mean(Metric):
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Take the values into account."""
         weighted, count = _weighted(values, sample_weight, self.dtype)
-        self.total.assign_add(weighted)
-        self.count.assign_add(count)
+        step([self.total, self.count], lambda: [self.total + weighted, self.count + count])
 
     def result(self) -> Any:
         """The mean so far, 0 before the first value."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -118,7 +119,8 @@ class Trainer:
         Parameters
         ----------
         x, y : array or tensor
-            Inputs and labels, with as many rows; or `x` an iterable of batches ``(x, y)``.
+            Inputs and labels, with as many rows; or `x` an iterable of batches ``(x, y)``. When an iterator has no more
+            of them, training ends with a warning, as in Keras.
         batch_size : int, optional
             By default 32.
         epochs : int
@@ -141,6 +143,13 @@ class Trainer:
         history = History()
         for epoch in range(initial_epoch, epochs):
             logs = self._run(self.train_step, batches(x, y, batch_size or 32, shuffle))
+            if not logs:
+                warnings.warn(
+                    f"fit: the input ran out of data before epoch {epoch + 1} of {epochs}; training ends here. An "
+                    f"iterator gives its batches once: let it go on for ever, or give a list of batches",
+                    stacklevel=2,
+                )
+                break
             if validation_data is not None:
                 x_test, y_test = validation_data[:2]
                 found = self._run(self.test_step, batches(x_test, y_test, batch_size or 32))

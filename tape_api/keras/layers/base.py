@@ -16,6 +16,7 @@ from engine.dtypes import as_dtype
 from engine.tensor_shape import TensorShape
 from engine.value import Value, dtype_of
 from engine.variable import Variable as EngineVariable
+from optim.state import step
 from tape_api.keras import initializers, regularizers
 from tape_api.keras.backend import floatx, unique_name
 from tape_api.keras.symbolic import holds_symbols, recorded_call
@@ -282,8 +283,7 @@ class Layer(Module):
                     f"layer {self.name!r}: the weight {variable.name!r} has shape {variable.shape}, which is not "
                     f"compatible with the provided shape {value.shape}"
                 )
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)
+        step(variables, lambda: values)
 
     def count_params(self) -> int:
         """The number of elements of all weights."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.tensor_shape import TensorShape
+from optim.state import step
 from tape_api.keras.layers.base import Layer
 from tape_api.library import root as tf
 from tape_api.variable import Variable
@@ -71,8 +72,8 @@ class BatchNormalization(Layer):
         others = [a for a in range(rank) if a != axis]
         if training and self.trainable:
             mean, variance = tf.nn.moments(inputs, axes=others)
-            for average, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                average.assign(average * self.momentum + value * (1 - self.momentum))
+            pairs = ((self.moving_mean, mean), (self.moving_variance, variance))
+            step([a for a, _ in pairs], lambda: [a * self.momentum + x * (1 - self.momentum) for a, x in pairs])
         else:
             mean, variance = tf.identity(self.moving_mean), tf.identity(self.moving_variance)
         shape = [1] * rank
