@@ -67,7 +67,7 @@ def length(operation: Callable[[], Any], opcodes: bool = False) -> int:
 def everywhere(
     operation: Callable[[], Any], reset: Callable[[], Any], opcodes: bool = False, stride: int = 1
 ) -> Iterator[str]:
-    """Interrupt an operation at each event, or one in `stride`, from the state that `reset` makes; yields the places."""
+    """Interrupt an operation at each event, or one in `stride`, from the state that `reset` makes; yield the places."""
     at = 1
     while True:
         reset()
