@@ -193,11 +193,17 @@ class Session:
             if node.op is placeholder and id(node.outputs[0]) not in fed:
                 raise _unfed(node)
         self.graph.check_fed(feeds, nodes)
+        seen: dict[int, Aval] = {}
+
+        def state_aval(handle: Any) -> Aval:
+            # threads may assign while this one compiles: what is noted is what the program is compiled for
+            return seen.setdefault(id(handle), self._state_aval(handle))
+
         program, reads, assigned = lower(
             nodes,
             [(t, aval_of_array(v)) for t, v in zip(feeds, values, strict=True)],
             [w for w in wanted if isinstance(w, Tensor)],
-            state_aval=self._state_aval,
+            state_aval=state_aval,
             describe=_describe,
         )
         fetched = sum(isinstance(w, Tensor) for w in wanted)
@@ -208,7 +214,7 @@ class Session:
             assigned,
             in_order(self._state.lock(id(a.handle)) for a in assigned),
             fetched,
-            [self._state_aval(h).shape for h in reads],
+            [state_aval(h).shape for h in reads],
         )
 
     def _state_aval(self, handle: Any) -> Aval:

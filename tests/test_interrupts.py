@@ -232,6 +232,9 @@ OPERATIONS: dict[str, Callable[[], Case]] = {
     "graph SGD": lambda: graph(_graph_training(lambda: g.train.GradientDescentOptimizer(0.5))),
     "graph Adam": lambda: graph(_graph_training(lambda: g.train.AdamOptimizer(0.5))),
     "graph Adam of rows": lambda: graph(_graph_training(lambda: g.train.AdamOptimizer(0.5), sparse=True)),
+    "graph Adam of rows, compiled anew": lambda: graph(
+        _graph_training(lambda: g.train.AdamOptimizer(0.5), sparse=True), cold=True
+    ),
     "graph ExponentialMovingAverage": lambda: graph(_graph_averages),
     "graph random": lambda: graph(
         _graph_variable(lambda v: g.group(v.assign_add(g.random_uniform([3, 2], seed=1)), g.random_normal([2]).op))
@@ -267,3 +270,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_interrupt_at_any_line_leaves_state_as_before_or_as_after(name: str) -> None:
     _check(OPERATIONS[name]())
+
+
+@pytest.mark.parametrize(
+    "name", ["tape assign_add", "tape scatter_add", "tape gradient", "graph assign_add", "graph group"]
+)
+def test_an_interrupt_at_any_bytecode_leaves_state_as_before_or_as_after(name: str) -> None:
+    _check(OPERATIONS[name](), opcodes=True)

@@ -376,3 +376,14 @@ def test_compile_fit_evaluate_predict(capsys: pytest.CaptureFixture[str]) -> Non
         model.fit(x, y, callbacks=[])
     with pytest.raises(ValueError, match="as many rows, got 200 and 3"):
         model.fit(x, y[:3])
+
+
+def test_fit_says_when_an_iterator_runs_out_of_data() -> None:
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile("sgd", "mse")
+    batch = np.ones((4, 2), np.float32), np.ones((4, 1), np.float32)
+    with pytest.warns(UserWarning, match="ran out of data before epoch 2 of 3"):
+        history = model.fit((batch for _ in range(3)), epochs=3, verbose=0)
+    assert history.epoch == [0] and len(history.history["loss"]) == 1
+    again = model.fit([batch, batch], epochs=3, verbose=0)
+    assert again.epoch == [0, 1, 2] and model.optimizer.iterations.numpy() == 9
