@@ -20,7 +20,7 @@ from engine.jacobian.deferred import deferred_blocks, deferred_diagonal, deferre
 from engine.jacobian.evaluate import evaluate
 from engine.jacobian.operator import symbolic_operator
 from engine.jacobian.parallel import check_executor, spread_blocks
-from engine.jacobian.path import Path
+from engine.jacobian.path import Path, is_connected
 from engine.jacobian.plan import Options, plan_for
 from engine.jacobian.results import (
     SparseJacobian,
@@ -372,12 +372,18 @@ def _finished(
     executor: Any = None,
 ) -> list[list[Any]]:
     """The blocks as the caller gets them."""
+
+    def zeros(values: Any, y: int, x: int) -> UnconnectedGradients:
+        # zeros by structure are zeros: only what no path leads to is None, as for `gradients`
+        connected = values is None and is_connected(path.nodes, path.values[x], path.values[y])
+        return UnconnectedGradients.ZERO if connected else policy
+
     if is_known(path):
         plan = plan_for(path, options, pattern)
         found = evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
         blocks = [
             [
-                _block(values, block, path.values[y], path.values[x], format, policy)
+                _block(values, block, path.values[y], path.values[x], format, zeros(values, y, x))
                 for values, block, x in zip(*row, path.sources, strict=True)
             ]
             for y, *row in zip(path.targets, found, plan.blocks, strict=True)

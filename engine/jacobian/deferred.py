@@ -18,7 +18,7 @@ from engine.dtypes import int64
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.jacobian.closed import with_closed_rules
 from engine.jacobian.evaluate import evaluate
-from engine.jacobian.path import Path, between
+from engine.jacobian.path import Path, is_connected
 from engine.jacobian.plan import Options, plan_for
 from engine.jacobian.results import SparseJacobian, pattern_given, sparse_block
 from engine.jacobian.second import rowwise
@@ -300,4 +300,4 @@ def deferred_rows(path: Path, mode: str) -> Any:
 
 def _connected(path: Path, i: int, j: int) -> bool:
     target, source = path.values[path.targets[i]], path.values[path.sources[j]]
-    return target is source or bool(between(path.nodes, [source], [target]))
+    return is_connected(path.nodes, source, target)

@@ -19,7 +19,7 @@ from engine.jacobian.deferred import batch_jacobian as checked_rowwise
 from engine.jacobian.evaluate import evaluate
 from engine.jacobian.operator import JacobianOperator, end_of, symbolic_operator, zero_operator
 from engine.jacobian.parallel import check_executor
-from engine.jacobian.path import Path
+from engine.jacobian.path import Path, is_connected
 from engine.jacobian.plan import Options, Plan, plan_for
 from engine.jacobian.recorded import blocks_of, compiled_for, gives_arrays
 from engine.jacobian.results import options_for, pattern_given, require_differentiable, sparse_block, vectors_of
@@ -374,10 +374,14 @@ class TapeDerivatives:
             for i, row, blocks in zip(rows, found, plan.blocks, strict=True)
             for j, values, block in zip(columns, row, blocks, strict=True)
         }
-        return [
-            [_finished(*parts.get((i, j), (None, None)), t, s, format, policy) for j, s in enumerate(flat)]
-            for i, t in enumerate(targets)
-        ]
+
+        def finished(i: int, j: int) -> Any:
+            values, block = parts.get((i, j), (None, None))
+            # zeros by structure are zeros: only what no path leads to is None, as for `gradient`
+            zeros = values is None and (i, j) in parts and is_connected(self._tape.nodes, wanted[j], targets[i])
+            return _finished(values, block, targets[i], flat[j], format, UnconnectedGradients.ZERO if zeros else policy)
+
+        return [[finished(i, j) for j in range(len(flat))] for i in range(len(targets))]
 
     def _hessian(self, targets: Sequence[Any], flat: Sequence[Any], options: Options) -> tuple[Plan, list[list[Any]]]:
         """The plan for the Hessian and its blocks."""

@@ -144,6 +144,11 @@ def between(
     return kept[::-1]
 
 
+def is_connected(nodes: Sequence[Node], source: Any, target: Any) -> bool:
+    """Whether a path leads from a source to a target, by which a gradient is not None."""
+    return target is source or bool(between(nodes, [source], [target]))
+
+
 def _described(x: Any) -> tuple[Any, ...]:
     """What the key says of a value: not its contents."""
     if not isinstance(x, (Value, np.ndarray, np.generic)):

@@ -29,8 +29,6 @@ a computation would cost about as much as the dense Jacobian itself.
 """
 TABLE = 1 << 17
 """Elements of a matrix up to which it is written out."""
-MOST = 50_000_000
-"""So many entries at most are worth their memory; a pattern with more becomes dense."""
 
 
 class Pattern:
@@ -305,7 +303,7 @@ class Pattern:
 def too_full(entries: int, rows: int, columns: int) -> bool:
     """Whether a pattern of so many entries is taken to be dense."""
     size = rows * columns
-    return entries == size or entries > MOST or (size > SMALL and entries > size // FULLEST)
+    return entries == size or (size > SMALL and entries > size // FULLEST)
 
 
 def stacked(patterns: list[Pattern]) -> Pattern:

@@ -1,0 +1,67 @@
+"""A Jacobian is None where a gradient is: where no path leads. Zeros by structure are zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+from engine.jacobian.pattern import Pattern, too_full
+
+FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
+    "padding": (lambda tf, x: tf.pad(tf.reduce_sum(x, keepdims=True), [[2, 0]])[0], True),
+    "part of a join": (lambda tf, x: tf.concat([tf.ones([2], tf.float64), x], 0)[:2], True),
+    "sign": (lambda tf, x: tf.sign(x), True),
+    "product with zeros": (lambda tf, x: tf.zeros([3], tf.float64) * x, True),
+    "nothing": (lambda tf, x: x[3:], True),
+    "stopped": (lambda tf, x: tf.stop_gradient(x), False),
+    "floor": (lambda tf, x: tf.floor(x), False),
+    "a constant": (lambda tf, x: tf.constant(np.ones(2)), False),
+}
+POINT = np.array([1.0, -2.0, 3.0])
+
+
+def dense(found: Any, format: str) -> np.ndarray:
+    found = found @ np.eye(3) if format == "operator" else found.toarray() if format != "dense" else found
+    return np.asarray(found)
+
+
+@pytest.mark.parametrize("format", ["dense", "csr", "coo", "operator"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_none_only_where_the_gradient_is(name: str, format: str) -> None:
+    fn, connected = FUNCTIONS[name]
+    x = tape_api.constant(POINT)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = fn(tape_api, x)
+    assert (tape.gradient(y, x) is not None) == connected
+    results = [tape.jacobian(y, x, format=format)]
+    for shape in ([3], [None]):
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            s = graph_api.placeholder(graph_api.float64, shape)
+            y = fn(graph_api, s)
+            assert (graph_api.gradients(y, s)[0] is not None) == connected
+            found = graph_api.jacobian(y, s, format=format)
+            results.append(None if found is None else session.run(found, {s: POINT}))
+    assert [found is not None for found in results] == [connected] * 3
+    for found in results if connected else ():
+        assert not dense(found, format).any()
+
+
+def test_several_targets_and_sources() -> None:
+    x, z = tape_api.constant(POINT), tape_api.constant(POINT)
+    with tape_api.GradientTape() as tape:
+        tape.watch([x, z])
+        y = [tape_api.sign(x), x * z, tape_api.pad(z, [[3, 0]])[:3]]
+    found = tape.jacobian(y, [x, z])
+    assert [[block is None for block in row] for row in found] == [[False, True], [False, False], [True, False]]
+
+
+def test_large_sparse_patterns_stay_sparse() -> None:
+    assert not too_full(75_000_000, 10**7, 10**7)
+    assert too_full(75_000_000, 10**4, 10**4)
+    assert Pattern.identity(10**8).nnz == 10**8
