@@ -186,6 +186,11 @@ def axis_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ..
     return op(*full, **{**params, "axis": shift_axes(axis)})
 
 
+def all_batched(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Rule for ops that broadcast nothing: every operand gets the batch axis."""
+    return op(*[x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)], **params)
+
+
 def insert_axes(x: Any, position: int, count: int) -> Any:
     """`x` with `count` axes of size one inserted before axis `position`."""
     return expand_dims(x, tuple(range(position, position + count))) if count else x

@@ -133,6 +133,8 @@ def as_dtype(type_value: Any) -> DType:
     """
     if isinstance(type_value, DType):
         return type_value
+    if type_value is None:
+        raise DTypeError("a dtype is needed, got None")  # NumPy would take it for float64
     if isinstance(type_value, str) and type_value in _BY_NAME:
         return _BY_NAME[type_value]
     if isinstance(type_value, type) and type_value in _BY_PYTHON:

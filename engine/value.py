@@ -232,6 +232,20 @@ def _int_dtype(array: np.ndarray) -> Any:
     return np.int32 if fits else np.int64
 
 
+def as_declared(value: Any, dtype: DType, name: str) -> Any:
+    """What a user's function has returned, as an array of the dtype it was said to return.
+
+    Raises
+    ------
+    DTypeError
+        If it is an array of another dtype. Python numbers take the dtype.
+    """
+    have = getattr(value, "dtype", None)
+    if have is not None and have != dtype.numpy:
+        raise DTypeError(f"{name}: the function returned {have}, but {dtype.name} was declared as its result's dtype")
+    return as_array(value, dtype, name)
+
+
 _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 

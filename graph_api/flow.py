@@ -16,6 +16,7 @@ from engine.kinds import linear, nondifferentiable
 from engine.op import Op
 from engine.ops import compare, reduce
 from engine.ops import shape as shapes
+from engine.value import as_declared
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
 from graph_api.graph import no_op as no_op_op
@@ -165,7 +166,7 @@ def _call_python(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType]
     if len(results) != len(dtypes):
         raise InvalidArgumentError(f"py_func: the function must return {len(dtypes)} arrays, got {len(results)}")
     # copies: the function may keep its arrays, and change them
-    return [np.array(r, dtype.numpy) for r, dtype in zip(results, dtypes, strict=True)]
+    return [np.array(as_declared(r, dtype, "py_func")) for r, dtype in zip(results, dtypes, strict=True)]
 
 
 python_call = nondifferentiable(

@@ -30,6 +30,18 @@ no_op = nondifferentiable(
 )
 
 
+_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
+
+
+def _check_name(what: str, name: str, within: str) -> None:
+    """Raise unless the name is one that TensorFlow allows: the first character of a whole name is narrower."""
+    if not _NAME.fullmatch(name) or (not within and name[:1] in "_\\/>-"):
+        raise ValueError(
+            f"'{name}' is not a valid {what} name: it may consist of letters, digits and the characters _ . \\ / > -, "
+            f"and must begin with a letter, a digit or a dot"
+        )
+
+
 class Graph(Trace):
     """A graph under construction: operations, names, scopes and collections.
 
@@ -65,6 +77,8 @@ class Graph(Trace):
         """A named operation."""
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
+        if name:
+            _check_name("node", name.removesuffix("/"), within=self._scope)
         operation = Operation(self, op, inputs, params, self.unique_name(name or _default_name(op)))
         self._by_name[operation.name] = operation
         return operation
@@ -177,6 +191,7 @@ class Graph(Trace):
         elif name.endswith("/"):
             self._scope = name[:-1]
         else:
+            _check_name("scope", name, within=self._scope)
             self._scope = self.unique_name(name)
         try:
             yield f"{self._scope}/" if self._scope else ""

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from engine import custom, nest
+from engine.dtypes import DType, as_dtype
 from engine.errors import InvalidArgumentError
+from engine.value import as_declared
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 
@@ -247,8 +249,12 @@ def executing_eagerly() -> bool:
 
 
 def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
-    """``func(*inp)`` with tensors; what it does is recorded. The results are converted to the dtypes in `Tout`."""
-    return _as_declared(func(*[convert_to_tensor(x) for x in inp]), Tout)
+    """``func(*inp)`` with tensors; what it does is recorded.
+
+    The results must be of the dtypes in `Tout`; Python numbers take them.
+    """
+    results = func(*[convert_to_tensor(x) for x in inp])
+    return _as_declared(results, Tout, lambda r, dtype: convert_to_tensor(r, dtype))
 
 
 def numpy_function(
@@ -258,14 +264,20 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """``func(*inp)`` with arrays; no gradient passes. The results are converted to the dtypes in `Tout`."""
-    return _as_declared(func(*[convert_to_tensor(x).numpy() for x in inp]), Tout)
+    """``func(*inp)`` with arrays; no gradient passes.
+
+    The results must be of the dtypes in `Tout`; Python numbers take them.
+    """
+    results = func(*[convert_to_tensor(x).numpy() for x in inp])
+    return _as_declared(results, Tout, lambda r, dtype: convert_to_tensor(as_declared(r, dtype, "numpy_function")))
 
 
-def _as_declared(results: Any, dtypes: Any) -> Any:
-    if isinstance(dtypes, (list, tuple)):
-        return [tf.cast(convert_to_tensor(r), d) for r, d in zip(results, dtypes, strict=True)]
-    return tf.cast(convert_to_tensor(results), dtypes)
+def _as_declared(results: Any, dtypes: Any, convert: Callable[[Any, DType], Any]) -> Any:
+    if not isinstance(dtypes, (list, tuple)):
+        return convert(results, as_dtype(dtypes))
+    if not isinstance(results, (list, tuple)) or len(results) != len(dtypes):
+        raise InvalidArgumentError(f"py_function: the function must return {len(dtypes)} values, got {results!r}")
+    return [convert(r, as_dtype(d)) for r, d in zip(results, dtypes, strict=True)]
 
 
 def gradients(*_: Any, **__: Any) -> Any:

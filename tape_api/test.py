@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import check
 from engine.gradient_tape import GradientTape
 from engine.unconnected import UnconnectedGradients
 from tape_api.tensor import convert_to_tensor
@@ -22,14 +23,15 @@ def compute_gradient(
     f : callable
         ``f(*x)`` returns one tensor.
     x : sequence of tensor or array
-        Real and floating.
+        Floating or complex.
     delta : float, optional
         Half the distance of the points that differences are taken between, by default 1/1024.
 
     Returns
     -------
     tuple of two tuples of array
-        Per argument a Jacobian of shape ``(size of f(*x), size of the argument)``.
+        Per argument a Jacobian of shape ``(size of f(*x), size of the argument)``. If one of them is complex, complex
+        numbers count as two reals each.
 
     Examples
     --------
@@ -39,6 +41,9 @@ def compute_gradient(
     ([[2.0, 0.0], [0.0, 4.0]], True)
     """
     arguments = [convert_to_tensor(a) for a in x]
+    if any(a.dtype.is_complex for a in arguments):
+        in_reals = check.compute_gradient(f, arguments, delta or 1 / 1024)
+        return tuple(in_reals[0]), tuple(in_reals[1])
     with GradientTape() as tape:
         tape.watch(arguments)
         y = f(*arguments)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.dtypes import FLOATING, NUMERIC, REAL, float32, float64
+from engine.errors import InvalidArgumentError
 from engine.kinds import elementwise, nondifferentiable
 from engine.operands import operands
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
@@ -54,25 +55,57 @@ def truediv(x: Any, y: Any) -> Any:
 
 reciprocal = elementwise("reciprocal", np.reciprocal, (lambda out, x: -out * out,), doc="``1 / x``.")
 square = elementwise("square", np.square, (lambda out, x: x + x,), accepts=NUMERIC, doc="``x * x``.")
-squared_difference = elementwise(
-    "squared_difference",
+squared_difference_op = elementwise(
+    "squared_difference_op",
     lambda x, y: np.square(np.subtract(x, y)),
     (lambda out, x, y: 2 * (x - y), lambda out, x, y: 2 * (y - x)),
-    accepts=NUMERIC,
-    doc="``(x - y) ** 2``.",
+    type="SquaredDifference",
+    accepts=REAL,
+    doc="``(x - y) ** 2`` of real values.",
 )
+
+
+@operands("x", "y")
+def squared_difference(x: Any, y: Any) -> Any:
+    """``(x - y) * conj(x - y)``: the square of the distance, real (in a complex dtype) also for complex values.
+
+    Examples
+    --------
+    >>> squared_difference(np.array([1.0, 5.0]), np.array([3.0, 4.0]))
+    array([4., 1.])
+    """
+    if not dtype_of(x).is_complex:
+        return squared_difference_op(x, y)
+    difference = x - y
+    return difference * conj(difference)
+
+
+def _by_nonzero(ufunc: np.ufunc, name: str) -> Any:
+    """The kernel of a division: integers have no infinity that could stand for a quotient by zero."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        if y.dtype.kind in "iu" and not y.all():
+            raise InvalidArgumentError(f"{name}: Integer division by zero")
+        return ufunc(x, y)
+
+    return kernel
 
 
 mod = elementwise(
     "mod",
-    np.mod,
+    _by_nonzero(np.mod, "mod"),
     (1, lambda out, x, y: -floordiv(x, y)),
     type="FloorMod",
     accepts=REAL,
     doc="Remainder with the sign of `y`: ``x - floor(x / y) * y``.",
 )
 floordiv = nondifferentiable(
-    "floordiv", np.floor_divide, type="FloorDiv", args=("x", "y"), accepts=REAL, doc="``floor(x / y)``."
+    "floordiv",
+    _by_nonzero(np.floor_divide, "floordiv"),
+    type="FloorDiv",
+    args=("x", "y"),
+    accepts=REAL,
+    doc="``floor(x / y)``.",
 )
 
 

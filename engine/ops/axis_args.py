@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Shape, normalize_axes, normalize_axis
+from engine.aval import Shape, as_int, as_ints, normalize_axes, normalize_axis
 from engine.errors import InvalidArgumentError
 from engine.trace import constant_value
 from engine.value import Value, shape_of
@@ -39,21 +39,26 @@ def single_axis(name: str, x: Any, axis: Any) -> int:
     """One axis, counted from the end if x's rank is known."""
     axis = static_axis(name, axis)
     shape = shape_of(x)
-    return int(axis) if shape is None else normalize_axis(name, axis, len(shape)) - len(shape)
+    return as_int(name, "axis", axis) if shape is None else normalize_axis(name, axis, len(shape)) - len(shape)
 
 
 def reduction_axes(name: str, x: Any, axis: Any) -> Axes:
     """`axis` (None, an int, several, or a known integer tensor) as ints, counted from the end if x's rank is known."""
     axis = static_axis(name, axis)
     shape = shape_of(x)
+    if isinstance(axis, (list, tuple)):
+        axis = as_ints(name, "axis", axis)
     if shape is not None:
-        return negative_axes(name, tuple(axis) if isinstance(axis, list) else axis, len(shape))
-    if axis is None:
-        return None
-    return tuple(int(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+        return negative_axes(name, axis, len(shape))
+    return None if axis is None else as_ints(name, "axis", axis)
 
 
-@functools.lru_cache(maxsize=4096)
+def static_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
+    """`value` (an int, or a tensor or array known while the graph is built) as an int that is at least `least`."""
+    return as_int(name, argument, static_axis(name, value, argument), least)
+
+
+@functools.lru_cache(maxsize=4096, typed=True)
 def negative_axes(name: str, axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     """`axis` as a tuple of distinct negative ints."""
     if axis is None:

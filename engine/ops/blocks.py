@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.aval import as_ints
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.operands import operands
 from engine.ops.arithmetic import floordiv, multiply
+from engine.ops.axis_args import static_int
 from engine.ops.rearrange import pad
 from engine.ops.shape import reshape, shape, transpose
 from engine.ops.slicing import getitem
@@ -87,7 +89,8 @@ def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC") -> An
     array([[0., 1.],
            [2., 3.]])
     """
-    name, b = "depth_to_space", int(block_size)
+    name = "depth_to_space"
+    b = static_int(name, "block_size", block_size, 2)
     x, (n, height, width, channels), first = _image(name, input, b, data_format)
     depth = _divided(name, channels, b * b)
     spread = transpose(reshape(x, [n, height, width, b, b, depth]), [0, 1, 3, 2, 4, 5])
@@ -104,7 +107,8 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC") -> An
     >>> space_to_depth(np.arange(4.0).reshape(1, 2, 2, 1), 2)[0, 0, 0]
     array([0., 1., 2., 3.])
     """
-    name, b = "space_to_depth", int(block_size)
+    name = "space_to_depth"
+    b = static_int(name, "block_size", block_size, 2)
     x, (n, height, width, channels), first = _image(name, input, b, data_format)
     rows, columns = _divided(name, height, b), _divided(name, width, b)
     blocks = transpose(reshape(x, [n, rows, b, columns, b, channels]), [0, 1, 3, 2, 4, 5])
@@ -117,8 +121,9 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC") -> An
 
 def _block_dims(name: str, x: Any, block_shape: Any, pairs: Any, argument: str) -> tuple[list[int], Any]:
     """The sizes of the blocks, and a pair of numbers for each blocked dimension."""
-    blocks = _static(name, "block_shape", block_shape).ravel().tolist()
+    blocks = list(as_ints(name, "block_shape", _static(name, "block_shape", block_shape).ravel(), 1))
     given = _static(name, argument, pairs)
+    as_ints(name, argument, given.ravel(), 0)
     dims = shape_of(x)
     if given.shape != (len(blocks), 2) or (dims is not None and len(dims) <= len(blocks)):
         raise ShapeError(
@@ -185,6 +190,9 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any) -> Any:
     whole = reshape(transpose(split, order), [batch, *joined, *rest])
     if not np.any(pairs):
         return whole
+    for size, (begin, end) in zip(joined, pairs, strict=True):
+        if isinstance(size, int) and begin + end > size:
+            raise ShapeError(f"{name}: argument `crops` takes {begin} and {end} entries off a dimension of {size}")
     return getitem(whole, (slice(None), *[slice(begin, -end or None) for begin, end in pairs]))
 
 

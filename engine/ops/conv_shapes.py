@@ -45,7 +45,7 @@ def _check_channels(
     """Raise unless the filters are for as many channels as there are, or for groups of so many."""
     if given is None or expected is None or given == expected:
         return
-    if depthwise or expected == 0 or given % expected or (outputs or 0) % (given // expected):
+    if depthwise or expected == 0 or given == 0 or given % expected or (outputs or 0) % (given // expected):
         raise ShapeError(
             f"{name}: data of shape {format_shape(x)} have {given} channels, but filters of shape "
             f"{format_shape(filters)} are for {expected}"

@@ -19,13 +19,14 @@ from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import general, linear, same_dtype
 from engine.op import Layout, Op
 from engine.operands import operands
+from engine.ops.axis_args import static_int
 from engine.ops.bands import ALIGNMENTS, longest, put_band, take_band
 from engine.ops.compare import select
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.joining import concat
 from engine.ops.reduce import reduce_prod
 from engine.ops.shape import reshape, shape_op
-from engine.ops.slicing import getitem, static_int
+from engine.ops.slicing import getitem
 from engine.sparsity import MOVES
 from engine.trace import constant_value
 from engine.value import as_array, aval_of, dtype_of, shape_of
@@ -173,7 +174,8 @@ def matrix_diag(
            [9, 9, 3]])
     """
     low, high = _offsets("diag", k)
-    rows, columns = [None if n < 0 else int(n) for n in (num_rows, num_cols)]
+    sizes = static_int("matrix_diag", "num_rows", num_rows), static_int("matrix_diag", "num_cols", num_cols)
+    rows, columns = [None if n < 0 else n for n in sizes]
     if low == high:
         make = partial(matrix_diag_op, offset=low, rows=rows, columns=columns)
         return _padded("diag", make, diagonal, padding_value)
@@ -423,10 +425,10 @@ def band_part(input: Any, num_lower: Any, num_upper: Any) -> Any:
 @operands("m")
 def tril(m: Any, k: int = 0) -> Any:
     """Matrices with zeros above diagonal `k`."""
-    return band_op(m, low=None, high=int(k))
+    return band_op(m, low=None, high=static_int("tril", "k", k))
 
 
 @operands("m")
 def triu(m: Any, k: int = 0) -> Any:
     """Matrices with zeros below diagonal `k`."""
-    return band_op(m, low=int(k), high=None)
+    return band_op(m, low=static_int("triu", "k", k), high=None)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.aval import Aval, broadcast_shapes, normalize_axis
+from engine.aval import Aval, as_int, as_ints, broadcast_shapes, normalize_axis
 from engine.dtypes import NUMERIC
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, multilinear, same_dtype
@@ -349,8 +349,13 @@ def tensordot(a: Any, b: Any, axes: Any) -> Any:
         raise ShapeError("tensordot: the ranks of `a` and `b` must be known; give them one with set_shape")
     ranks = len(shapes[0]), len(shapes[1])
     if isinstance(axes, (int, np.integer)):
-        axes = list(range(ranks[0] - int(axes), ranks[0])), list(range(int(axes)))
-    pairs = [[int(k) for k in np.ravel(side)] for side in axes]
+        count = as_int("tensordot", "axes", axes, 0)
+        if count > min(ranks):
+            raise ShapeError(f"tensordot: argument `axes` must be at most the rank of each operand {ranks}, got {axes}")
+        axes = range(ranks[0] - count, ranks[0]), range(count)
+    pairs = [as_ints("tensordot", "axes", side) for side in axes]
+    if any(len({k % rank if rank else k for k in side}) < len(side) for side, rank in zip(pairs, ranks, strict=True)):
+        raise ShapeError(f"tensordot: argument `axes` names a dimension twice: {axes}")
     if len(pairs) != 2 or len(pairs[0]) != len(pairs[1]):
         raise ShapeError(f"tensordot: argument `axes` must name as many axes of `a` as of `b`, got {axes}")
     of_a = list(ascii_letters[: ranks[0]])

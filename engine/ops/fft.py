@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
+from engine.aval import Aval, as_ints
 from engine.batching import NotBatched, logical_rank
 from engine.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from engine.errors import ShapeError
@@ -208,7 +208,7 @@ def _lengths(name: str, fft_length: Any, rank: int) -> Lengths:
     """`fft_length` as a tuple of ints."""
     if fft_length is None:
         return None
-    lengths = tuple(int(n) for n in np.ravel(static_axis(name, fft_length)))
+    lengths = as_ints(name, "fft_length", static_axis(name, fft_length, "fft_length"), 0)
     if len(lengths) != rank or min(lengths) < 1:
         raise ShapeError(f"{name}: argument `fft_length` must hold {rank} positive integers, got {lengths}")
     return lengths

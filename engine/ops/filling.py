@@ -12,18 +12,19 @@ import numpy as np
 
 from engine.aval import Aval, normalize_axis
 from engine.axes import expand_dims
-from engine.dtypes import DType, as_dtype, float32, float64, int32, int64
+from engine.dtypes import INTEGER, DType, as_dtype, float32, float64, int32, int64
 from engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.kinds import nondifferentiable, same_dtype
+from engine.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.operands import operands
 from engine.ops import creation
 from engine.ops.arithmetic import add, divide, multiply, subtract
+from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal, where
 from engine.ops.joining import concat
 from engine.ops.shape import as_dims, broadcast_to, reshape, same_for_all, shape_operand
-from engine.ops.slicing import static_int
 from engine.structural import broadcast_like
-from engine.value import Value, as_array, dtype_of, shape_of
+from engine.trace import constant_value
+from engine.value import Value, as_array, aval_of, dtype_of, shape_of
 
 
 def _filled(name: str, shape: Any, value: Any) -> Any:
@@ -191,7 +192,7 @@ def linspace(start: Any, stop: Any, num: Any, axis: Any = 0) -> Any:
     if dtype_of(start).is_integer:
         start, stop = cast(start, float64), cast(stop, float64)
     dtype = dtype_of(start).numpy
-    count = static_int("linspace", "num", num)
+    count = static_int("linspace", "num", num, 0)
     span = subtract(stop, start)
     shape = shape_of(span)
     if shape is None:
@@ -226,11 +227,20 @@ def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: 
            [0., 1., 0.]], dtype=float32)
     """
     columns = num_rows if num_columns is None else num_columns
-    rows = cast(range(num_rows), int64)
-    matrix = cast(equal(expand_dims(rows, (-1,)), cast(range(columns), int64)), dtype)
+    rows = cast(_up_to("eye", "num_rows", num_rows), int64)
+    matrix = cast(equal(expand_dims(rows, (-1,)), cast(_up_to("eye", "num_columns", columns), int64)), dtype)
     if batch_shape is None:
         return matrix
     return broadcast_to(matrix, concat([_vector(batch_shape), _vector([num_rows, columns])], 0))
+
+
+def _up_to(name: str, argument: str, count: Any) -> Any:
+    """The integers from 0 to `count`, which must be one and not negative."""
+    if constant_value(count) is not None:
+        count = static_int(name, argument, count, 0)
+    elif dtype_of(count) not in INTEGER:
+        raise DTypeError(f"{name}: argument `{argument}` must be an integer, got {count!r}")
+    return range(count)
 
 
 def _vector(shape: Any) -> Any:
@@ -262,7 +272,8 @@ def one_hot(
     array([[0., 1.],
            [0., 0.]], dtype=float32)
     """
-    mask = _one_hot_mask(indices, depth, -1 if axis is None else int(axis))
+    check_dtype("one_hot", "indices", aval_of(indices), INTEGER)
+    mask = _one_hot_mask(indices, depth, -1 if axis is None else static_int("one_hot", "axis", axis))
     given = next((v for v in (on_value, off_value) if v is not None), None)
     wanted = as_dtype(dtype) if dtype is not None else float32 if given is None else dtype_of(given)
     if given is None:
@@ -279,5 +290,5 @@ def _one_hot_mask(indices: Any, depth: Any, axis: int) -> Any:
         if shape is None:
             raise ShapeError("one_hot: with an `axis` other than -1, the rank of `indices` must be known")
         axis = normalize_axis("one_hot", axis, len(shape) + 1) - len(shape) - 1
-    positions = cast(range(depth), dtype_of(wide))
+    positions = cast(_up_to("one_hot", "depth", depth), dtype_of(wide))
     return equal(expand_dims(wide, (axis,)), reshape(positions, [-1] + [1] * (-axis - 1)))

@@ -15,7 +15,7 @@ from engine.errors import IndexOutOfRangeError, ShapeError
 from engine.kinds import check_dtype, linear
 from engine.op import Layout, Op
 from engine.operands import operands
-from engine.ops.axis_args import single_axis
+from engine.ops.axis_args import single_axis, static_int
 from engine.sparsity import MOVES, collected
 from engine.value import shape_of
 
@@ -266,6 +266,7 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     >>> gather(np.array([10, 20, 30]), np.array([2, 0]))
     array([30, 10])
     """
+    batch_dims = static_int("gather", "batch_dims", batch_dims)
     if batch_dims < 0:
         rank = shape_of(indices)
         if rank is None:

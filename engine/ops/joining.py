@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Known, Shape, format_shape, merge_shapes, normalize_axis, sum_dims
+from engine.aval import Aval, Known, Shape, as_int, as_ints, format_shape, merge_shapes, normalize_axis, sum_dims
 from engine.batching import NotBatched, axis_param, materialize
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import PerOperand, PushedTogether, general, linear, same_dtype
 from engine.op import Layout, Op
 from engine.operands import operands
-from engine.ops.axis_args import single_axis
+from engine.ops.axis_args import single_axis, static_int
 from engine.ops.creation import zeros_like
 from engine.ops.indexing import getitem_op
 from engine.ops.slicing import getitem
@@ -186,6 +186,10 @@ def concat(values: Any, axis: Any) -> Any:
 
 def _split_sizes(dim: int | None, sizes: Sequence[int]) -> list[int | None]:
     """`sizes` with what is left in place of -1."""
+    if sizes.count(-1) > 1 or any(s < -1 for s in sizes):
+        raise ShapeError(
+            f"split: argument `num_or_size_splits` must hold sizes >= 0, and -1 at most once, got {list(sizes)}"
+        )
     rest = None if dim is None else dim - sum([s for s in sizes if s != -1])
     resolved = [rest if s == -1 else s for s in sizes]
     if rest is not None and (rest < 0 or (rest and -1 not in sizes)):
@@ -258,10 +262,13 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     sizes = num_or_size_splits
     if not isinstance(sizes, (list, tuple)) and (known := constant_value(sizes)) is not None:
         sizes = known.tolist()
-    if isinstance(sizes, int):
-        return list(split_op(value, split=sizes, axis=at))
-    if not isinstance(sizes, Value) and not any(isinstance(s, Value) for s in sizes):
-        return list(split_op(value, split=tuple(int(s) for s in sizes), axis=at))
+    if isinstance(sizes, (list, tuple)):
+        if num is not None and num != len(sizes):
+            raise InvalidArgumentError(f"split: argument `num` is {num}, but `num_or_size_splits` has {len(sizes)}")
+        if not any(isinstance(s, Value) for s in sizes):
+            return list(split_op(value, split=as_ints("split", "num_or_size_splits", sizes), axis=at))
+    elif not isinstance(sizes, Value):
+        return list(split_op(value, split=as_int("split", "num_or_size_splits", sizes, 1), axis=at))
     return _split_dynamic(value, sizes, at, num)
 
 
@@ -353,7 +360,7 @@ def stack(values: Any, axis: Any = 0) -> Any:
     if not values:
         raise InvalidArgumentError("stack: argument `values` must not be empty")
     shape = next((s for v in values if (s := shape_of(v)) is not None), None)
-    at = int(axis)
+    at = static_int("stack", "axis", axis)
     if shape is not None:
         at = normalize_axis("stack", at, len(shape) + 1) - len(shape) - 1
     return stack_op(*values, axis=at)
@@ -420,4 +427,4 @@ def unstack(value: Any, num: int | None = None, axis: Any = 0) -> list[Any]:
     count = num if num is not None or shape is None else shape[at]
     if count is None:
         raise ShapeError(f"unstack: the dimension is not known for {value!r}; give it as `num`")
-    return list(unstack_op(value, num=int(count), axis=at))
+    return list(unstack_op(value, num=static_int("unstack", "num", count, 0), axis=at))

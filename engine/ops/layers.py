@@ -15,6 +15,7 @@ from engine.kinds import check_dtype, nondifferentiable
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.arithmetic import add, maximum, square
+from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal
 from engine.ops.creation import zeros_like
 from engine.ops.explog import rsqrt, sqrt
@@ -211,7 +212,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any) -> Any:
     >>> in_top_k(np.array([0, 1]), np.array([[0.1, 0.9], [0.2, 0.8]]), 1)
     array([False,  True])
     """
-    return in_top_k_op(targets, predictions, k=int(k))
+    return in_top_k_op(targets, predictions, k=static_int("in_top_k", "k", k))
 
 
 @operands("*params", alone=("ids",))

@@ -6,14 +6,13 @@ written in ops: a loss per element, then `compute_weighted_loss`.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Shape, broadcast_shapes, compatible, format_shape, normalize_axis
-from engine.axes import expand_dims
-from engine.batching import elementwise_rule, leading, shift_axes
+from engine.aval import Aval, Shape, broadcast_shapes, compatible, format_shape, is_known, merge_shapes, normalize_axis
+from engine.axes import expand_dims, squeeze
+from engine.batching import all_batched, elementwise_rule, shift_axes
 from engine.dtypes import FLOATING, INTEGER
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, elementwise, general, same_dtype
@@ -21,12 +20,13 @@ from engine.op import Op
 from engine.operands import operands
 from engine.ops.arithmetic import divide_no_nan, maximum, minimum, squared_difference
 from engine.ops.axis_args import reduced_shape, single_axis
+from engine.ops.checked import checked_op
 from engine.ops.compare import cast, cast_like, not_equal
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import log
 from engine.ops.nn import below_largest, log_softmax_op, relu, sigmoid, softmax_op, softplus
 from engine.ops.reduce import reduce_sum, reduce_sum_op
-from engine.ops.shape import stop_gradient
+from engine.ops.shape import shape, stop_gradient
 from engine.sparsity import ELEMENTWISE, Site, paired, rowwise
 from engine.structural import broadcast_like, scale, sum_to_like
 from engine.value import as_array, dtype_of, shape_of
@@ -128,20 +128,20 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) 
 # ---- sparse softmax cross entropy ------------------------------------------------------------------------------------
 
 
+_SPARSE = "sparse_softmax_cross_entropy_with_logits"
+
+
 def _rows_and_labels(x: Any, labels: Any) -> tuple[Any, Any, tuple[int, ...]]:
-    """`x` as a matrix, the label of each of its rows, and the shape of the rows (either may lack the batch axis)."""
+    """`x` as a matrix, the label of each of its rows, and the shape of the rows."""
     classes = x.shape[-1]
+    if labels.shape != x.shape[:-1]:
+        raise IndexError(f"{labels.shape}, {x.shape}")  # the abstract evaluation says it in full
     outside = (labels < 0) | (labels >= classes)
     if outside.any():
         raise InvalidArgumentError(
-            f"sparse_softmax_cross_entropy_with_logits: argument `labels` must be in [0, {classes}), "
-            f"got {np.asarray(labels)[outside].ravel()[0]}"
+            f"{_SPARSE}: argument `labels` must be in [0, {classes}), got {np.asarray(labels)[outside].ravel()[0]}"
         )
-    rows = x.shape[:-1]
-    if labels.shape != rows:
-        rows = np.broadcast_shapes(rows, labels.shape)
-        x, labels = np.broadcast_to(x, (*rows, classes)), np.broadcast_to(labels, rows)
-    return x.reshape(math.prod(rows), classes), labels.ravel(), rows
+    return x.reshape(labels.size, classes), labels.ravel(), labels.shape
 
 
 def _less_one_hot_kernel(p: Any, labels: Any) -> Any:
@@ -159,7 +159,12 @@ def _rows_abstract(name: str, labels: Aval, logits: Aval) -> Shape:
         return labels.shape
     if not logits.shape:
         raise ShapeError(f"{name}: argument `logits` must have at least one dimension, got a scalar")
-    return broadcast_shapes(name, logits.shape[:-1], labels.shape)
+    if not compatible(labels.shape, logits.shape[:-1]):
+        raise ShapeError(
+            f"{name}: `labels.shape` must equal `logits.shape` except for the last dimension; "
+            f"got {format_shape(labels.shape)} and {format_shape(logits.shape)}"
+        )
+    return merge_shapes(labels.shape, logits.shape[:-1])
 
 
 def _less_one_hot_abstract(p: Aval, labels: Aval) -> Aval:
@@ -173,7 +178,7 @@ less_one_hot = general(
     _less_one_hot_abstract,
     vjp=(lambda ct, out, p, labels: sum_to_like(ct, p), None),
     jvp=(lambda t, out, p, labels: broadcast_like(t, out), None),
-    batch=leading(1, 0),
+    batch=all_batched,
     args=("p", "labels"),
     sparsity=ELEMENTWISE,
     doc="p less 1 at each row's label.",
@@ -188,7 +193,7 @@ def _sparse_xent_kernel(labels: Any, logits: Any) -> Any:
 
 
 def _sparse_xent_abstract(labels: Aval, logits: Aval) -> Aval:
-    return Aval(_rows_abstract("sparse_softmax_cross_entropy_with_logits", labels, logits), logits.dtype)
+    return Aval(_rows_abstract(_SPARSE, labels, logits), logits.dtype)
 
 
 def _sparse_slope(labels: Any, logits: Any) -> Any:
@@ -201,7 +206,7 @@ sparse_softmax_cross_entropy_op = general(
     _sparse_xent_abstract,
     vjp=(None, lambda ct, out, labels, x: _pull(_sparse_slope(labels, x), ct, x, -1)),
     jvp=(None, lambda t, out, labels, x: _push(_sparse_slope(labels, x), t, out, -1)),
-    batch=leading(0, 1),
+    batch=all_batched,
     type="SparseSoftmaxCrossEntropyWithLogits",
     args=("labels", "logits"),
     sparsity=rowwise(0, 1, results=(0,)),
@@ -232,12 +237,6 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
     >>> sparse_softmax_cross_entropy_with_logits(np.array([1]), np.array([[1000.0, 0.0]]))
     array([1000.])
     """
-    rows = shape_of(logits)
-    if rows is not None and not compatible(shape_of(labels), rows[:-1]):
-        raise ShapeError(
-            f"sparse_softmax_cross_entropy_with_logits: `labels.shape` must equal `logits.shape` except for the last "
-            f"dimension; got {format_shape(shape_of(labels))} and {format_shape(rows)}"
-        )
     return sparse_softmax_cross_entropy_op(labels, logits)
 
 
@@ -336,6 +335,9 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, reduction: str = SUM_
     dtype = dtype_of(losses)
     weights = cast(weights, dtype) if hasattr(weights, "dtype") else as_array(weights, dtype, "weights")
     _check_weights(shape_of(weights), shape_of(losses))
+    if shape_of(weights) != () and not (is_known(shape_of(weights)) and is_known(shape_of(losses))):
+        # examined again when the shapes are known: a product would broadcast more than weights may
+        weights = checked_op(weights, shape(weights), shape(losses), check=_check_weights)
     weighted = losses * weights
     if reduction == NONE:
         return weighted
@@ -348,16 +350,16 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, reduction: str = SUM_
     return divide_no_nan(total, reduce_sum(broadcast_like(counted, losses)))
 
 
-def _check_weights(weights: Shape, losses: Shape) -> None:
-    if weights is None or losses is None or not weights:
+def _check_weights(weights: Any, losses: Any) -> None:
+    if weights is None or losses is None or not len(weights):
         return
     fits = len(weights) == len(losses) and all(
         w is None or w == 1 or x is None or w == x for w, x in zip(weights, losses, strict=True)
     )
     if not fits:
         raise ShapeError(
-            f"compute_weighted_loss: argument `weights` of shape {format_shape(weights)} can not be broadcast to the "
-            f"losses of shape {format_shape(losses)}: it must be a scalar, or each dimension 1 or that of the losses"
+            f"compute_weighted_loss: argument `weights` of shape {format_shape(tuple(weights))} can not be broadcast "
+            f"to losses of shape {format_shape(tuple(losses))}: each dimension must be 1 or that of the losses"
         )
 
 
@@ -466,11 +468,19 @@ def softmax_cross_entropy(
     return compute_weighted_loss(losses, weights, reduction)
 
 
+def _without_last_one(x: Any, rank: int) -> Any:
+    dims = (shape_of(x) if hasattr(x, "dtype") else None) or ()
+    return squeeze(x, (-1,)) if len(dims) == rank + 1 and dims[-1] in (1, None) else x
+
+
 @operands("logits", alone=("labels", "weights"))
 def sparse_softmax_cross_entropy(
     labels: Any, logits: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS
 ) -> Any:
-    """Weighted mean of `sparse_softmax_cross_entropy_with_logits` (parameters as in `compute_weighted_loss`)."""
+    """Weighted mean of `sparse_softmax_cross_entropy_with_logits`; a last axis of size 1 of the labels is dropped."""
+    rows = shape_of(logits)
+    if rows is not None:
+        labels, weights = [_without_last_one(x, len(rows) - 1) for x in (labels, weights)]
     return compute_weighted_loss(sparse_softmax_cross_entropy_with_logits(labels, logits), weights, reduction)
 
 

@@ -13,7 +13,7 @@ from engine.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, linear, nondifferentiable
 from engine.op import Layout, Op
 from engine.operands import operands
-from engine.ops.axis_args import single_axis
+from engine.ops.axis_args import single_axis, static_int
 from engine.ops.compare import cast, less
 from engine.ops.filling import range as range_of
 from engine.ops.filling import zeros
@@ -97,7 +97,8 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int) -> list[A
     >>> dynamic_partition(np.array([5, 6, 7]), np.array([0, 1, 0]), 2)
     [array([5, 7]), array([6])]
     """
-    return [boolean_mask_op(data, mask) for mask in partition_masks(partitions, num=int(num_partitions))]
+    count = static_int("dynamic_partition", "num_partitions", num_partitions, 1)
+    return [boolean_mask_op(data, mask) for mask in partition_masks(partitions, num=count)]
 
 
 stitched_size = nondifferentiable(
@@ -214,6 +215,8 @@ def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_a
         raise InvalidArgumentError("reverse_sequence: argument `seq_axis` is needed")
     axis = single_axis("reverse_sequence", input, seq_axis)
     batch = single_axis("reverse_sequence", input, 0 if batch_axis is None else batch_axis)
+    if axis == batch:
+        raise InvalidArgumentError(f"reverse_sequence: `seq_axis` and `batch_axis` must differ, got {axis} twice")
     return reverse_sequence_op(input, seq_lengths, axis=axis, batch_axes=(batch,))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, format_shape, sum_dims
+from engine.aval import Aval, as_ints, format_shape, normalize_axis, sum_dims
 from engine.axes import expand_dims
 from engine.batching import NotBatched, axis_param, lead_param, shift_axes
 from engine.dtypes import INTEGER, int64
@@ -16,7 +16,7 @@ from engine.kinds import check_dtype, general, linear, nondifferentiable
 from engine.op import Layout, Op
 from engine.operands import operands
 from engine.ops.arithmetic import negative
-from engine.ops.axis_args import reduction_axes, single_axis
+from engine.ops.axis_args import reduction_axes, single_axis, static_axis
 from engine.ops.gather import gather
 from engine.ops.indexing import placed_shape, placing_rule
 from engine.ops.joining import stack
@@ -122,7 +122,7 @@ def _repeat_indices_kernel(repeats: Any, like: Any, *, axis: int) -> Any:
 
 def _repeat_indices_abstract(repeats: Aval, like: Aval, *, axis: int) -> Aval:
     check_dtype("repeat", "repeats", repeats, INTEGER)
-    dim = None if like.shape is None else like.shape[axis]
+    dim = None if like.shape is None else like.shape[normalize_axis("repeat", axis, len(like.shape))]
     counts = known_dims(repeats)
     if counts is None:
         return Aval((None,), int64)
@@ -182,9 +182,13 @@ def _pairs(paddings: Any, rank: int) -> list[tuple[int, int]]:
     """The numbers of entries before and behind each dimension."""
     flat = as_dims(paddings)
     _check_entries("pad", "paddings", len(flat) // 2, rank)
-    if flat and min(flat) < 0:
-        raise InvalidArgumentError(f"pad: argument `paddings` must not be negative, got {flat}")
+    _check_not_negative(flat)
     return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _check_not_negative(paddings: Sequence[int | None]) -> None:
+    if any(p is not None and p < 0 for p in paddings):
+        raise InvalidArgumentError(f"pad: argument `paddings` must not be negative, got {paddings}")
 
 
 def _check_mirror(mode: str, before: int, behind: int, dim: int) -> None:
@@ -220,6 +224,7 @@ def _pad_abstract(x: Aval, paddings: Aval, *, mode: str, value: Any, lead: int =
     if x.shape is None:
         return Aval(None if flat is None else (None,) * (lead + len(flat) // 2), x.dtype)
     inner = x.shape[lead:]
+    _check_not_negative(flat or ())
     if flat is None or paddings.ndim == 2:
         return Aval((*x.shape[:lead], *(None,) * len(inner)), x.dtype)
     _check_entries("pad", "paddings", len(flat) // 2, len(inner))
@@ -369,10 +374,22 @@ def reverse(tensor: Any, axis: Any) -> Any:
     return reverse_op(tensor, axis=reduction_axes("reverse", tensor, axis))
 
 
+def _unequal_lengths(count: int, axis: tuple[int, ...]) -> ShapeError:
+    return ShapeError(f"roll: arguments `shift` and `axis` must have one length, got {count} and {len(axis)}")
+
+
+def _roll_abstract(x: Aval, shift: Aval, *, axis: tuple[int, ...]) -> Aval:
+    check_dtype("roll", "shift", shift, INTEGER)
+    dims = known_dims(shift)
+    if dims is not None and len(dims) != len(axis):
+        raise _unequal_lengths(len(dims), axis)
+    return _axis_abstract("roll")(x, axis=axis)
+
+
 def _roll_kernel(x: Any, shift: Any, *, axis: tuple[int, ...]) -> Any:
     shifts = as_dims(shift)
     if len(shifts) != len(axis):
-        return np.roll(x, shifts, axis)
+        raise _unequal_lengths(len(shifts), axis)
     for distance, at in zip(shifts, axis, strict=True):
         x = _rolled(x, distance, at)
     return x
@@ -398,7 +415,7 @@ roll_op = linear(
     "roll_op",
     _roll_kernel,
     lambda ct, x, shift, *, axis: roll_op(ct, negative(shift), axis=axis),
-    _axis_abstract("roll"),
+    _roll_abstract,
     _roll_batch,
     type="Roll",
     args=("input", "shift"),
@@ -416,7 +433,7 @@ def roll(input: Any, shift: Any, axis: Any) -> Any:
     >>> roll(np.arange(5), 2, 0)
     array([3, 4, 0, 1, 2])
     """
-    given = axis if isinstance(axis, (list, tuple)) else [axis] if type(axis) is int else np.ravel(axis).tolist()
+    given = as_ints("roll", "axis", static_axis("roll", axis))
     at = tuple([single_axis("roll", input, a) for a in given])
     return roll_op(input, shape_operand(shift), axis=at)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.aval import Aval, Shape, compatible, format_shape, merge_shapes
-from engine.batching import NotBatched, axis_param, logical_rank, materialize
+from engine.batching import NotBatched, all_batched, axis_param, logical_rank
 from engine.dtypes import BOOL, FLOATING, NUMERIC, DType
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import PerOperand, check_dtype, general, linear, nondifferentiable, same_dtype
@@ -398,17 +398,13 @@ def _different_shapes(*shapes: Shape) -> ShapeError:
     return ShapeError(f"add_n: argument `inputs` must have one shape (nothing is broadcast), got {shown}")
 
 
-def _all_batched(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    return op(*[x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)])
-
-
 add_n_op = general(
     "add_n_op",
     _add_n_kernel,
     _add_n_abstract,
     vjp=PerOperand(lambda i, ct, out, *inputs: ct),
     jvp=PerOperand(lambda i, t, out, *inputs: t),
-    batch=_all_batched,
+    batch=all_batched,
     type="AddN",
     args=("*inputs",),
     sparsity=ELEMENTWISE,

@@ -19,6 +19,7 @@ from engine.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
 from engine.op import Op
 from engine.operands import operands
 from engine.ops.arithmetic import add, divide, negative
+from engine.ops.axis_args import static_int
 from engine.ops.compare import cast_like, equal
 from engine.ops.creation import zeros_like
 from engine.ops.gather import add_at, check_range
@@ -182,7 +183,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Any:
     >>> gather_nd(np.array([[1, 2], [3, 4]]), np.array([[0, 0], [1, 0]]))
     array([1, 3])
     """
-    return gather_nd_op(params, indices, batch_dims=int(batch_dims))
+    return gather_nd_op(params, indices, batch_dims=static_int("gather_nd", "batch_dims", batch_dims, 0))
 
 
 @operands("updates", alone=("indices",))

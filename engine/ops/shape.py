@@ -7,21 +7,20 @@ them. Rules never look at them: they hand them on to the transposed op together 
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine import axes
-from engine.aval import Aval, Shape, broadcast_shapes, format_shape, normalize_axis
+from engine.aval import Aval, Shape, as_int, as_ints, broadcast_shapes, format_shape
 from engine.batching import NotBatched, elementwise_rule, lead_param, leading
 from engine.dtypes import INTEGER, DType, as_dtype, int32
-from engine.errors import InvalidArgumentError, ShapeError
+from engine.errors import DTypeError, ShapeError
 from engine.kinds import check_dtype, linear, nondifferentiable, same_dtype
 from engine.op import Layout, Op
 from engine.operands import operands
-from engine.ops.axis_args import static_axis
+from engine.ops.axis_args import reduction_axes, static_axis, static_int
 from engine.ops.joining import stack
 from engine.sparsity import IN_ORDER, MOVES
 from engine.structural import broadcast_array_to, conj, reshape_like, sum_to_like
@@ -76,6 +75,13 @@ rank_op = nondifferentiable(
 )
 
 
+def _out_type(name: str, out_type: Any) -> DType:
+    wanted = int32 if out_type is None else as_dtype(out_type)
+    if not wanted.is_integer:
+        raise DTypeError(f"{name}: argument `out_type` must be an integer dtype, got {wanted.name}")
+    return wanted
+
+
 @operands("input")
 def shape(input: Any, out_type: Any = int32) -> Any:
     """The dimensions of `input` as an integer vector.
@@ -85,7 +91,7 @@ def shape(input: Any, out_type: Any = int32) -> Any:
     >>> shape(np.zeros((2, 3)))
     array([2, 3], dtype=int32)
     """
-    return shape_op(input, out_type=as_dtype(out_type))
+    return shape_op(input, out_type=_out_type("shape", out_type))
 
 
 @operands("*input")
@@ -97,7 +103,7 @@ def shape_n(input: Any, out_type: Any = int32) -> list[Any]:
 @operands("input")
 def size(input: Any, out_type: Any = int32) -> Any:
     """The number of elements of `input`."""
-    return size_op(input, out_type=as_dtype(out_type))
+    return size_op(input, out_type=_out_type("size", out_type))
 
 
 @operands("input")
@@ -142,7 +148,7 @@ def shape_operand(shape: Any) -> Any:
         shape = shape.as_tuple()
     if shape is None:
         raise ShapeError("a shape is needed whose rank is known; use tf.shape(x) for that of a value x")
-    if isinstance(shape, int):
+    if not isinstance(shape, (list, tuple)):
         shape = [shape]
     dims = [d if isinstance(d, Value) else getattr(d, "value", d) for d in shape]
     dtype = next((d.dtype for d in dims if isinstance(d, Value)), None)
@@ -155,11 +161,7 @@ def dims_array(dims: Sequence[Any]) -> Any:
     """Dimensions, all of them known, as an integer vector."""
     if None in dims:
         raise ShapeError(f"a dimension of the shape {dims} is not known; use tf.shape(x)[i] for it, or -1 in a reshape")
-    try:
-        exact = tuple([operator.index(d) for d in dims])
-    except TypeError:
-        raise InvalidArgumentError(f"the dimensions of a shape must be integers, got {dims}") from None
-    return _vector_of_ints(exact)
+    return _vector_of_ints(tuple([as_int("shape", "dimension", d) for d in dims]))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -264,7 +266,7 @@ def expand_dims(input: Any, axis: Any) -> Any:
     >>> expand_dims(np.zeros((2, 3)), -1).shape
     (2, 3, 1)
     """
-    return axes.expand_dims(input, (int(static_axis("expand_dims", axis)),))
+    return axes.expand_dims(input, (static_int("expand_dims", "axis", axis),))
 
 
 @operands("input")
@@ -282,11 +284,8 @@ def squeeze(input: Any, axis: Any = None) -> Any:
         if shape is None or None in shape:
             raise ShapeError(f"squeeze: it is not known which axes of {aval_of(input)} have size one; give `axis`")
         axis = [i for i, d in enumerate(shape) if d == 1]
-    named = axis if isinstance(axis, (list, tuple)) else (axis,)
-    if shape is not None:
-        # counted from the end, so that the parameter holds for a batch too
-        named = [normalize_axis("squeeze", a, len(shape)) - len(shape) for a in named]
-    return axes.squeeze(input, [int(a) for a in named])
+    # counted from the end, so that the parameter holds for a batch too
+    return axes.squeeze(input, reduction_axes("squeeze", input, axis) or ())
 
 
 # ---- transpose -------------------------------------------------------------------------------------------------------
@@ -345,7 +344,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Any:
         if shape is None:
             raise ShapeError("transpose: the rank of `a` is not known; give `perm`")
         perm = range(len(shape))[::-1]
-    order = tuple(int(p) for p in static_axis("transpose", perm, "perm"))
+    order = as_ints("transpose", "perm", static_axis("transpose", perm, "perm"))
     rank = len(order)
     if sorted(p % rank if -rank <= p < rank else p for p in order) != list(range(rank)):
         raise ShapeError(f"transpose: argument `perm` must name each dimension once, got {order}")

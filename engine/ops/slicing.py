@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Shape, compatible, format_shape, normalize_axis
+from engine.aval import Aval, Shape, as_int, as_ints, compatible, format_shape, normalize_axis
 from engine.dtypes import BOOL
 from engine.errors import DTypeError, ShapeError
 from engine.kinds import check_dtype, linear
 from engine.op import Layout, Op
 from engine.operands import operands
+from engine.ops.axis_args import static_int
 from engine.ops.indexing import OPERAND, getitem_op, placed_shape, placing_rule
 from engine.sparsity import MOVES
 from engine.trace import constant_value
@@ -180,21 +181,13 @@ def _scalar(index: Any, dynamic: list[Any]) -> Any:
     )
 
 
-def static_int(name: str, argument: str, x: Any) -> int:
-    """A parameter that must be known while the graph is built."""
-    known = constant_value(x)
-    if known is None:
-        raise ShapeError(f"{name}: argument `{argument}` must be known while the graph is built, got {x!r}")
-    return operator.index(known)
-
-
 def _scalars(name: str, argument: str, x: Any, rank: Shape) -> list[Any]:
     """The entries of an integer vector, as ints where they are known."""
     known = None if isinstance(x, (list, tuple)) else constant_value(x)
     if known is not None:
-        return [int(i) for i in known]
+        return list(as_ints(name, argument, known))
     if isinstance(x, (list, tuple)):
-        return [i if isinstance(i, Value) else operator.index(i) for i in x]
+        return [i if isinstance(i, Value) else as_int(name, argument, i) for i in x]
     length = aval_of(x).shape
     count = length[0] if length else None
     if count is None:

@@ -16,11 +16,10 @@ from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.op import Layout, Op
 from engine.operands import operands
-from engine.ops.axis_args import single_axis
+from engine.ops.axis_args import single_axis, static_int
 from engine.ops.compare import cast
 from engine.ops.gather import gather_op
 from engine.ops.shape import transpose
-from engine.ops.slicing import static_int
 from engine.value import shape_of
 
 # ---- argsort, sort ---------------------------------------------------------------------------------------------------
@@ -180,7 +179,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32"
     wanted = as_dtype(index_type)
     if wanted not in (int16, int32, int64):
         raise InvalidArgumentError(f"top_k: argument `index_type` must be int16, int32 or int64, got {wanted.name}")
-    indices = top_k_indices(input, k=static_int("top_k", "k", k))
+    indices = top_k_indices(input, k=static_int("top_k", "k", k, 0))
     return _take_last(input, indices, _rank("top_k", input)), cast(indices, wanted)
 
 

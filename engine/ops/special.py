@@ -95,10 +95,10 @@ dawsn = elementwise(
 )
 expint = elementwise(
     "expint",
-    _typed(scipy.special.expi),
+    _typed(lambda x: np.where(np.less(x, 0), np.nan, scipy.special.expi(x))),
     (lambda out, x: exp(x) / x,),
     accepts=FLOATING,
-    doc="Exponential integral Ei: the principal value of the integral of ``exp(t) / t`` up to x.",
+    doc="Exponential integral Ei: the principal value of the integral of ``exp(t) / t`` up to x (NaN for x < 0).",
 )
 
 

@@ -16,11 +16,13 @@ from engine.operands import operands
 from engine.ops.arithmetic import divide_no_nan
 from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
+from engine.ops.complexes import real
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import pow
+from engine.ops.explog import pow, sqrt
 from engine.ops.extrema import reduce_max_op
-from engine.ops.reduce import mean_kernel, reduce_sum_op, reduce_with, reduction
+from engine.ops.reduce import mean_kernel, reduce_mean, reduce_sum_op, reduce_with, reduction
 from engine.sparsity import along
+from engine.structural import conj
 from engine.sums import add_over
 from engine.value import dtype_of
 
@@ -93,19 +95,22 @@ reduce_euclidean_norm_op = reduction(
 
 @operands("input_tensor")
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Mean squared deviation from the mean over axes (parameters as in `reduce_sum`; floats only).
+    """Mean squared deviation from the mean over axes (parameters as in `reduce_sum`); real also for complex values.
 
     Examples
     --------
     >>> float(reduce_variance(np.array([1.0, 2.0, 3.0, 4.0])))
     1.25
     """
+    if dtype_of(input_tensor).is_complex:
+        deviation = input_tensor - reduce_mean(input_tensor, axis, keepdims=True)
+        return reduce_mean(real(deviation * conj(deviation)), axis, keepdims)
     return reduce_with(reduce_variance_op, input_tensor, axis, keepdims)
 
 
 @operands("input_tensor")
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Square root of the variance over axes (parameters as in `reduce_sum`; floats only).
+    """Square root of the variance over axes (parameters as in `reduce_sum`); real also for complex values.
 
     The derivative at equal values, where there is none, is 0.
 
@@ -114,6 +119,8 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> A
     >>> float(reduce_std(np.array([1.0, 3.0])))
     1.0
     """
+    if dtype_of(input_tensor).is_complex:
+        return sqrt(reduce_variance(input_tensor, axis, keepdims))
     return reduce_with(reduce_std_op, input_tensor, axis, keepdims)
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.aval import Aval
+from engine.aval import Aval, as_ints
 from engine.dtypes import INTEGER
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.kinds import check_dtype, linear
@@ -73,7 +73,7 @@ def _span(name: str, i: int, dim: int, taps: int, windows: Windows) -> Span:
         return Span(added // 2, added - added // 2, count)
     before, behind = (0, 0) if isinstance(windows.padding, str) else windows.padding[i]
     count = (dim + before + behind - extent) // stride + 1
-    if count < 0 or taps < 1:
+    if count < 1 or taps < 1:
         raise ShapeError(
             f"{name}: spatial dimension {i} has {dim + before + behind} entries (padding included), "
             f"a window covers {extent}: none fits"
@@ -206,7 +206,7 @@ def spatial(name: str, argument: str, given: Any, rank: int, channels_first: boo
     given : int, or sequence of 1, `rank` or ``rank + 2`` ints
         In the last case those of batch and channels must be 1. None means 1.
     """
-    values = [1] if given is None else [int(v) for v in np.ravel(given)]
+    values = [1] if given is None else list(as_ints(name, argument, given))
     if len(values) == rank + 2:
         outer = (values[0], values[1 if channels_first else -1])
         values = _inner(values, channels_first)
@@ -232,7 +232,8 @@ def _padding(name: str, given: Any, rank: int, channels_first: bool) -> str | tu
             f"{name}: argument `padding` must be 'SAME', 'VALID' or a pair of numbers for each of {rank + 2} "
             f"dimensions, got {given!r}"
         )
-    return tuple((int(before), int(behind)) for before, behind in _inner(list(given), channels_first))
+    inner = [as_ints(name, "padding", pair) for pair in _inner(list(given), channels_first)]
+    return tuple([(before, behind) for before, behind in inner])
 
 
 def is_channels_first(name: str, data_format: str | None, rank: int | None = None) -> bool:

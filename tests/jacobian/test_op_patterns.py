@@ -62,7 +62,7 @@ DATA = {
     "pick_taps_op", "place_taps_op", "put_band-set_diag", "reduce_euclidean_norm_op-norm-inf-of-matrix",
     "reduce_logsumexp_op", "reduce_max_op", "reduce_min_op", "reduce_prod_op", "relu", "relu6", "segment_max_op",
     "segment_min_op", "select", "sigmoid", "sigmoid_cross_entropy_op", "sign", "slogdet_op", "softplus",
-    "squared_difference", "tensor_scatter_max_op", "tensor_scatter_min_op", "unsorted_segment_min_op",
+    "squared_difference_op", "tensor_scatter_max_op", "tensor_scatter_min_op", "unsorted_segment_min_op",
     "unsorted_segment_prod_op",
 }  # fmt: skip
 """Ops, or single rows, whose derivative vanishes here and there, as the data have it."""

@@ -48,10 +48,19 @@ ROWS = (
     ),
     Row(arithmetic.square, (real(3, 4),), dtypes=NUMERIC, oracle=np.square, tf=lambda tf, x: tf.square(x)),
     Row(
-        arithmetic.squared_difference,
+        arithmetic.squared_difference_op,
         (real(3, 4), real(4)),
         oracle=lambda x, y: (x - y) ** 2,
         tf=lambda tf, x, y: tf.math.squared_difference(x, y),
+    ),
+    Row(
+        arithmetic.multiply,
+        (real(3), real(3)),
+        call=arithmetic.squared_difference,
+        dtypes=("complex128",),
+        oracle=lambda x, y: np.abs(x - y) ** 2,
+        tf=lambda tf, x, y: tf.math.squared_difference(x, y),
+        label="squared_difference",
     ),
     # quotients
     Row(arithmetic.divide, (real(3, 4), positive(4)), dtypes=COMPLEX, oracle=_truediv, tf=lambda tf, x, y: x / y),

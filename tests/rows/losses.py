@@ -91,7 +91,7 @@ ROWS = (
         label="weighted",
     ),
     Row(
-        arithmetic.squared_difference,
+        arithmetic.squared_difference_op,
         (real(3, 2), real(3, 2)),
         call=losses.mean_squared_error,
         oracle=lambda z, x: ((z - x) ** 2).mean(),
@@ -100,7 +100,7 @@ ROWS = (
     ),
     *[
         Row(
-            arithmetic.squared_difference,
+            arithmetic.squared_difference_op,
             (real(3, 2), real(3, 2), WEIGHTS),
             dtypes=("float64",),
             call=lambda z, x, w, reduction=reduction: losses.mean_squared_error(z, x, w, reduction),
@@ -116,7 +116,7 @@ ROWS = (
         )
     ],
     Row(
-        arithmetic.squared_difference,
+        arithmetic.squared_difference_op,
         (real(3, 2), real(3, 2), WEIGHTS),
         dtypes=("float64",),
         call=lambda z, x, w: losses.mean_squared_error(z, x, w, losses.NONE),

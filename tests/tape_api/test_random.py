@@ -150,7 +150,7 @@ def test_dropout_is_differentiated() -> None:
         (lambda: tf.random.uniform([-1]), ValueError, "negative"),
         (lambda: tf.random.uniform([2], dtype=tf.int32), ValueError, "`maxval` must be given for integer dtype"),
         (lambda: tf.random.normal([2], dtype=tf.int32), ValueError, "`dtype` must be floating, got int32"),
-        (lambda: tf.random.uniform("a"), ValueError, "must be integers"),
+        (lambda: tf.random.uniform("a"), ValueError, "must be an integer"),
         (lambda: tf.nn.dropout(tf.ones([2]), 1.5), ValueError, r"`rate` must be in \[0, 1\), got 1.5"),
         (
             lambda: tf.random.categorical(tf.zeros([3]), 1),
