@@ -13,6 +13,7 @@ from engine.dtypes import as_dtype as as_dtype
 from engine.gradient_tape import GradientTape as GradientTape
 from engine.indexed_slices import IndexedSlices as IndexedSlices
 from engine.initializers import Initializer as _engine_initializers_Initializer
+from engine.primitive import primitive as primitive
 from engine.row_assignment import scatter_add as scatter_add
 from engine.row_assignment import scatter_div as scatter_div
 from engine.row_assignment import scatter_max as scatter_max

@@ -15,6 +15,7 @@ from engine.dtypes import as_dtype as as_dtype
 from engine.eager import EagerTensor as _engine_eager_EagerTensor
 from engine.gradient_tape import GradientTape as GradientTape
 from engine.indexed_slices import IndexedSlices as IndexedSlices
+from engine.primitive import primitive as primitive
 from engine.tensor_shape import TensorShape as TensorShape
 from engine.tensor_shape import TensorShape as _TensorShape
 from engine.unconnected import UnconnectedGradients as UnconnectedGradients
