@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+import graph_api
+import tape_api
 from engine.aval import aval_of_array
 from engine.eager import EagerTensor
 from engine.errors import OpError
-from engine.ops import rearrange, reduce, shape
-from engine.program.layout import Order, order_of
+from engine.ops import joining, rearrange, reduce, shape
+from engine.program.layout import Order, order_of, packed, same_layout, unpacked
 from engine.program.lower import ALL_PASSES, lower, needed_nodes
 from engine.program.program import Program
 from engine.reverse import reverse
@@ -140,3 +143,86 @@ def test_what_is_known_of_the_layout_of_results_is_so(view: str) -> None:
                 assert order_of(np.asarray(array)) >= program.orders[s], f"{row.id}: {step.op.name}"
                 known += program.orders[s] is Order.CONTIGUOUS
     assert known > 1000
+
+
+# ---- where values are kept, and what is put in place of others -------------------------------------------------------
+
+X = np.random.default_rng(0).normal(size=(70, 40)).astype(np.float32)
+
+
+def test_variables_hold_what_is_assigned_in_the_same_order_in_both_modes() -> None:
+    want = np.ascontiguousarray(X.T).sum()
+    v = tape_api.Variable(np.zeros((40, 70), np.float32))
+    v.assign(tape_api.transpose(tape_api.constant(X)))
+    assert_same_bits([tape_api.reduce_sum(v).numpy()], [want])
+    assert_same_bits([tape_api.reduce_sum(tape_api.Variable(tape_api.transpose(tape_api.constant(X)))).numpy()], [want])
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.placeholder(graph_api.float32, X.shape)
+        w = graph_api.Variable(graph_api.zeros((40, 70)))
+        session.run(w.initializer)
+        change = w.assign(graph_api.transpose(x))
+        with graph_api.control_dependencies([change]):
+            at_once = graph_api.reduce_sum(w.read_value())
+        assert_same_bits([session.run(at_once, {x: X})], [want])
+        assert_same_bits([session.run(graph_api.reduce_sum(w))], [want])
+
+
+def test_a_branch_gives_a_constant_as_it_lies() -> None:
+    """Bodies copy what they give away of their own constants."""
+    want = tape_api.reduce_sum(tape_api.transpose(tape_api.constant(X)) * 1.5).numpy()
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        p = graph_api.placeholder(graph_api.bool, ())
+        y = graph_api.cond(p, lambda: graph_api.transpose(graph_api.constant(X)), lambda: graph_api.zeros((40, 70)))
+        assert_same_bits([session.run(graph_api.reduce_sum(y * 1.5), {p: True})], [want])
+
+
+@pytest.mark.parametrize("turn", ["transpose", "slice", "repeat", "nothing"])
+def test_replayed_gradients_of_views_are_those_of_the_walk(turn: str) -> None:
+    views: dict[str, Callable[[Any], Any]] = {
+        "transpose": lambda x: tape_api.transpose(x),
+        "slice": lambda x: x[:, ::3],
+        "repeat": lambda x: tape_api.broadcast_to(x[:, :1], (70, 40)),
+        "nothing": lambda x: x,
+    }
+    x = views[turn](tape_api.constant(X))
+    w = tape_api.constant(X[:1, :1])
+    found = []
+    for _ in range(6):
+        with tape_api.GradientTape() as tape:
+            tape.watch([x, w])
+            y = tape_api.reduce_sum(tape_api.tanh(x * w) * x)
+        found.append([g.numpy() for g in tape.gradient(y, [x, w])])
+    for each in found[1:]:
+        assert_same_bits(each, found[0])
+
+
+@pytest.mark.parametrize(
+    "array", [X, X.T, X[::2, 1::3], X[::-1], np.broadcast_to(X[:, :1], (3, 70, 4)), np.float32(3.0)], ids=str
+)
+def test_programs_keep_the_strides_of_constants_when_they_are_pickled(array: Any) -> None:
+    for other in (same_layout(array), unpacked(pickle.loads(pickle.dumps(packed(array))))):
+        np.testing.assert_array_equal(other, array)
+        assert other.strides == array.strides
+        assert not np.may_share_memory(other, array)
+
+
+def test_what_is_joined_is_in_c_order() -> None:
+    x = EagerTensor(X)
+    for y in (joining.concat([shape.transpose(x), shape.transpose(x)], 0), joining.stack([shape.transpose(x)] * 2, 1)):
+        assert y._array.flags.c_contiguous
+
+
+def test_a_product_with_ones_is_as_the_eager_one_lies() -> None:
+    ones = np.ones((40, 70), np.float32)
+
+    def f(x: Any) -> Any:
+        return reduce.reduce_sum(shape.transpose(x) * ones), shape.transpose(x) * np.float32(1)
+
+    trace = Trace()
+    x = trace.placeholder(aval_of_array(X))
+    wanted = f(x)
+    nodes = needed_nodes(trace.nodes, wanted, {id(x)}, lambda node: ())
+    got = lower(nodes, [(x, x.aval)], wanted)[0](X)
+    want = [y._array for y in f(EagerTensor(X))]
+    assert_same_bits(got, want)
+    assert [g.strides for g in got] == [w.strides for w in want]

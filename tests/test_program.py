@@ -17,6 +17,7 @@ import pytest
 import graph_api as tf
 from engine.aval import Aval
 from engine.dtypes import float32
+from engine.errors import IndexOutOfRangeError
 from engine.nest import flatten
 from engine.ops import (
     arithmetic,
@@ -377,3 +378,29 @@ def test_source_is_one_line_per_instruction() -> None:
     lines = program.source().splitlines()
     assert len(lines) == len(program.instructions) + 2
     assert lines[0].startswith("def program(v0, v1):") and lines[-1].startswith("    return (")
+
+
+def test_names_of_values_that_are_not_needed_any_more_are_used_again() -> None:
+    """Frames with a variable for each of a thousand values do not fit where Python keeps frames."""
+
+    def chain(x: Any) -> Any:
+        y = x
+        for _ in range(600):
+            y = sin(y) + x
+        return y
+
+    x = numbers(3)
+    program = lowered(chain, [x])
+    assert_same_bits(program(x), lowered(chain, [x], ())(x))
+    assert program._function is not None
+    assert len(program.instructions) == 1200 and program._function.__code__.co_nlocals < 5
+
+
+def test_an_error_names_operands_whose_variables_were_used_before() -> None:
+    def wrong(x: Any, i: Any) -> Any:
+        y = sin(sin(x))
+        return gather.gather(y * y, i)
+
+    program = lowered(wrong, [numbers(3), np.int32([0])])
+    with pytest.raises(IndexOutOfRangeError, match="7"):
+        program(numbers(3), np.int32([7]))

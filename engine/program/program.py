@@ -130,36 +130,57 @@ class Program:
         return "\n".join(self._lines(self.plain, None))
 
     def _lines(self, plain: Plain | None, space: Workspace | None) -> list[str]:
-        last_use: dict[int, int] = {}
-        for i, instruction in enumerate(self.instructions):
-            for slot in (*instruction.inputs, *instruction.outputs):
-                last_use[slot] = i
-        keep = set(self.outputs) | set(self.constants)
+        names, dying = self._names()
         places = [f"w{s}" for s in space.places] if space is not None else []
-        lines = [f"def program({', '.join([*[f'v{s}' for s in self.inputs], *places])}):"]
+        lines = [f"def program({', '.join([*[names[s] for s in self.inputs], *places])}):"]
         for i, instruction in enumerate(self.instructions):
-            lines.append("    " + self._statement(i, instruction, plain, space))
-            slots = dict.fromkeys((*instruction.inputs, *instruction.outputs))
-            dead = [s for s in slots if last_use[s] == i and s not in keep]
             # one line per instruction, so that a traceback's line number tells which one failed
-            if dead:
-                lines[-1] += "; del " + ", ".join(f"v{s}" for s in dead)
-        lines.append("    return (" + "".join(f"v{s}, " for s in self.outputs) + ")")
+            lines.append("    " + self._statement(i, instruction, names, plain, space))
+            if dying[i]:
+                lines[-1] += "; del " + ", ".join(dying[i])
+        lines.append("    return (" + "".join(f"{names[s]}, " for s in self.outputs) + ")")
         return lines
 
-    def _statement(self, i: int, instruction: Instruction, plain: Plain | None, space: Workspace | None) -> str:
-        results = ", ".join(f"v{s}" for s in instruction.outputs)
+    def _names(self) -> tuple[dict[int, str], list[list[str]]]:
+        """The local variable for each slot, and per instruction those to delete after it.
+
+        A name is used again once its value is not needed any more. Python keeps a frame in a stretch of memory of 16 kB
+        with those of its callers: one that has a variable for each of a thousand values takes a stretch of its own,
+        which some calls, by their depth, must have mapped each time.
+        """
+        last = {s: i for i, each in enumerate(self.instructions) for s in (*each.inputs, *each.outputs)}
+        keep = set(self.outputs) | set(self.constants)
+        names = {s: f"v{s}" for s in (*self.inputs, *self.constants)}
+        free: list[str] = []
+        dying: list[list[str]] = []
+        for i, each in enumerate(self.instructions):
+            dead = [s for s in dict.fromkeys((*each.inputs, *each.outputs)) if last[s] == i and s not in keep]
+            gone = [names[s] for s in dead if s in names]
+            free += gone
+            for slot in each.outputs:
+                names[slot] = free.pop() if free else f"v{slot}"
+            written = {names[s] for s in each.outputs}
+            unused = [names[s] for s in dead if s in each.outputs]
+            dying.append([name for name in gone if name not in written] + unused)
+            free += unused
+        return names, dying
+
+    def _statement(
+        self, i: int, instruction: Instruction, names: dict[int, str], plain: Plain | None, space: Workspace | None
+    ) -> str:
+        results = ", ".join(names[s] for s in instruction.outputs)
+        operands = [names[s] for s in instruction.inputs]
         if instruction.op.multi:
             results += "," if results else "_"
         slot = instruction.outputs[0] if instruction.outputs else -1
-        place = None if space is None else self._place(slot, space)
+        place = None if space is None else self._place(slot, names, space)
         if place is None:
-            statement = f"{results} = {self._expression(i, instruction, plain)}"
+            statement = f"{results} = {self._expression(i, instruction, operands, plain)}"
         else:
-            statement = f"{results} = {self._written_to(place, i, instruction, plain)}"
+            statement = f"{results} = {self._written_to(place, i, instruction, operands, plain)}"
         return f"{statement}; check({results})" if plain is not None and i in plain.checks else statement
 
-    def _place(self, slot: int, space: Workspace) -> str | None:
+    def _place(self, slot: int, names: dict[int, str], space: Workspace) -> str | None:
         """Where a slot is to be written: memory of the workspace's, a new array, or some rows of a larger one."""
         if slot in space.places:
             return f"w{slot}"
@@ -167,32 +188,33 @@ class Program:
             return f"empty({self.avals[slot].shape}, {self.avals[slot].dtype.numpy.str!r})"
         if slot in space.pieces:
             whole, start, stop = space.pieces[slot]
-            return f"v{whole}[{start}:{stop}].reshape({self.avals[slot].shape})"
+            return f"{names[whole]}[{start}:{stop}].reshape({self.avals[slot].shape})"
         return None
 
-    def _expression(self, i: int, instruction: Instruction, plain: Plain | None) -> str:
-        operands = [f"v{s}" for s in instruction.inputs]
+    def _expression(self, i: int, instruction: Instruction, operands: list[str], plain: Plain | None) -> str:
         if plain is not None and i in plain.products:
             return f"np.multiply({', '.join(operands)})"
-        text = self._written_out(instruction) if self.inline else None
+        text = self._written_out(instruction, operands) if self.inline else None
         if text is not None:
             return text
         named = [f"{name}=p{i}_{name}" for name in instruction.params]
         return f"k{i}({', '.join(operands + named)})"
 
-    def _written_out(self, instruction: Instruction) -> str | None:
+    def _written_out(self, instruction: Instruction, operands: list[str]) -> str | None:
         """The kernel as a Python expression, if the op says how."""
         op, avals = instruction.op, [self.avals[s] for s in instruction.inputs]
         if op.inline is None or not all(a.is_static for a in avals):
             return None
         text = op.inline(avals, instruction.params)
-        return None if text is None else text.format(*[f"v{s}" for s in instruction.inputs])
+        return None if text is None else text.format(*operands)
 
-    def _written_to(self, place: str, i: int, instruction: Instruction, plain: Plain | None) -> str:
+    def _written_to(
+        self, place: str, i: int, instruction: Instruction, operands: list[str], plain: Plain | None
+    ) -> str:
         """The same, with a place for the result."""
         if instruction.op is matmul_op:
-            return f"{(self._written_out(instruction) or '').removesuffix(')')}, out={place})"
-        taken = ", ".join([f"v{s}" for s in instruction.inputs])
+            return f"{(self._written_out(instruction, operands) or '').removesuffix(')')}, out={place})"
+        taken = ", ".join(operands)
         if instruction.op is blocks:
             return f"k{i}({taken}, chain=p{i}_chain, place={place})"
         if instruction.op in (concat_op, stack_op):
@@ -245,7 +267,8 @@ class Program:
         instruction = self.instructions[line - 2]
         # what the instruction was given is still there, in the function's frame
         values = {**frame.f_globals, **frame.f_locals}
-        operands = [values[f"v{s}"] for s in instruction.inputs]
+        names, _ = self._names()
+        operands = [values[names[s]] for s in instruction.inputs]
         return located(explained(error, instruction.op, operands, instruction.params), instruction.where)
 
     def __getstate__(self) -> tuple[Any, ...]:
