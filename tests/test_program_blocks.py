@@ -15,7 +15,8 @@ from engine.ops.compare import cast, where
 from engine.ops.joining import concat
 from engine.ops.scan import cumsum
 from engine.program import blocks
-from engine.structural import scale
+from engine.program.layout import Order
+from engine.structural import reshape_to, scale
 from engine.value import dtype_of
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names, numbers
@@ -184,3 +185,18 @@ def test_a_place_for_a_result_serves_before() -> None:
     (chain,) = [i.params["chain"] for i in program.instructions]
     assert_same_bits(program(x), [np.exp(np.sin(x) * x), np.cos(x) + np.log(x)])
     assert len(chain._spare) == 1
+
+
+def test_arrays_in_another_order_go_through_reshapes() -> None:
+    """They cannot be cut into blocks, so they go through one op after the other."""
+    x, w = numbers(700, 600).astype(float), numbers(700 * 600).astype(float)
+
+    def f(x: Any, w: Any) -> Any:
+        y = trig.sin(x)
+        z = reshape_to(y, shape=(700 * 600,)) * w
+        return [z * 2.0, reshape_to(y, shape=(600, 700)) + 1.0]
+
+    program = lowered(f, [x, w], order=Order.UNKNOWN)
+    assert program.report["blocks"]
+    for given in (x, np.asfortranarray(x), np.repeat(x, 2, 1)[:, ::2]):
+        assert_same_bits(program(given, w), lowered(f, [x, w], ())(given, w))

@@ -41,6 +41,10 @@ class Chain:
         Slots, and the shapes that the results shall have.
     avals : dict
         Of all slots.
+    members : sequence of Instruction, optional
+        The same with the reshapes between them, for arrays that no blocks can be made of.
+    results : sequence of int, optional
+        The slots of the results among those.
     """
 
     def __init__(
@@ -49,8 +53,11 @@ class Chain:
         inputs: Sequence[int],
         outputs: Sequence[tuple[int, tuple[int, ...]]],
         avals: dict[int, Aval],
+        members: Sequence[Instruction] = (),
+        results: Sequence[int] = (),
     ) -> None:
         self.instructions = tuple(instructions)
+        self.members, self.results = tuple(members or instructions), tuple(results or [s for s, _ in outputs])
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.avals = {s: avals[s] for i in instructions for s in (*i.inputs, *i.outputs)}
         self.size = max(a.size or 0 for a in self.avals.values())
@@ -85,17 +92,17 @@ class Chain:
                 careful(shape[-1], block, *of_row)
 
     def _one_by_one(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """The results by one instruction after the other."""
+        """The results by one instruction after the other, as they would be without blocks."""
         known = dict(zip(self.inputs, arrays, strict=True))
-        last = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.inputs}
-        last.update({s: len(self.instructions) for s, _ in self.outputs})
-        for i, instruction in enumerate(self.instructions):
-            operands = [known[s] for s in instruction.inputs]
-            known[instruction.outputs[0]] = instruction.op.kernel(*operands, **instruction.params)
+        last = {s: i for i, member in enumerate(self.members) for s in member.inputs}
+        last.update({s: len(self.members) for s in self.results})
+        for i, member in enumerate(self.members):
+            operands = [known[s] for s in member.inputs]
+            known[member.outputs[0]] = member.op.kernel(*operands, **member.params)
             del operands
-            for s in {s for s in instruction.inputs if last[s] == i}:
+            for s in {s for s in member.inputs if last[s] == i}:
                 del known[s]
-        return tuple([known[s].reshape(shape) for s, shape in self.outputs])
+        return tuple([known[s] for s in self.results])
 
     # ---- the generated function --------------------------------------------------------------------------------------
 
@@ -297,7 +304,8 @@ class _Groups:
         outputs = [s for m in members for s in m.outputs if self.is_needed(s, inside)]
         inputs = dict.fromkeys(s for step in steps for s in step.inputs if s not in made)
         shapes: list[Any] = [self.avals[s].shape for s in outputs]
-        chain = Chain(steps, list(inputs), [(root[s], d) for s, d in zip(outputs, shapes, strict=True)], self.avals)
+        made_as = [(root[s], d) for s, d in zip(outputs, shapes, strict=True)]
+        chain = Chain(steps, list(inputs), made_as, self.avals, members, outputs)
         return Instruction(blocks, tuple(inputs), {"chain": chain}, tuple(outputs), members[-1].where)
 
     def is_needed(self, slot: int, inside: set[int]) -> bool:
