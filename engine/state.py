@@ -53,6 +53,8 @@ def exclusively(locks: Sequence[Any], function: Callable[..., Any], *arguments: 
     CancelledError
         If it would wait for ever: for threads that wait for locks which this one holds.
     """
+    if len(locks) == 1:
+        return _holding(locks[0], function, arguments)
     taken = [lock for lock in locks if not _owned(lock)] if any(map(_owned, locks)) else locks
     try:
         try:
@@ -63,6 +65,23 @@ def exclusively(locks: Sequence[Any], function: Callable[..., Any], *arguments: 
             deque(map(_release, filter(_owned, taken)), 0)
     finally:
         deque(map(_release, filter(_owned, taken)), 0)
+
+
+def _holding(lock: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The same for one lock, which is what most updates take."""
+    if _owned(lock):
+        return function(*arguments)
+    try:
+        try:
+            if not lock.acquire(False):
+                _wait((lock,))
+            return function(*arguments)
+        finally:
+            if _owned(lock):
+                lock.release()
+    finally:
+        if _owned(lock):
+            lock.release()
 
 
 def commit(writes: Iterable[tuple[Any, ...]]) -> None:

@@ -94,10 +94,14 @@ class State:
                 parts.append((key, part))
             else:
                 whole.append((key, _fitting(assignment.handle, next(left))))
-        writes: list[tuple[Any, ...]] = [(setitem, self.values, key, shared.owned(value)) for key, value in whole]
+        new = {key: shared.owned(value) for key, value in whole}
         # finalizers of what is replaced must not run between the writes
-        replaced = [self.values.get(key) for key, _ in whole]
+        replaced = [self.values.get(key) for key in new]
+        if not parts:
+            self.values.update(new)
+            return
         arguments.clear()
+        writes: list[tuple[Any, ...]] = [(setitem, self.values, key, value) for key, value in new.items()]
         for key, (indices, updates) in parts:
             # nobody finds the value from here on; who looks for it waits for the lock
             self._aside[key] = self.values[key]
