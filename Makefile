@@ -3,6 +3,7 @@
 # make report   one model through both front ends on real data, bit for bit, and what Jacobians cost: report/report.html
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
+# make fuzz N=1000 [SEED=0] [JOBS=2]   random programs, each in several ways that must agree; what fails is shrunk
 #
 # Nothing is needed beforehand but Python >= 3.11 and make: each target makes its own virtual environment.
 
@@ -27,7 +28,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit report bench peers clean
+.PHONY: test check lint format unit report bench peers fuzz clean
 
 test: $(LINT) unit
 
@@ -45,6 +46,13 @@ format: $(VENV)/.for-test
 
 unit: $(VENV)/.for-test
 	$(BIN)/python -m pytest -q
+
+N ?= 1000
+SEED ?= 0
+JOBS ?= 2
+
+fuzz: $(VENV)/.for-test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --n $(N) --seed $(SEED) --jobs $(JOBS)
 
 report: $(VENV)/.for-report
 	$(BIN)/python -m bench report

@@ -1,0 +1,57 @@
+"""``python -m tests.fuzz``: run random programs, group what fails, print the smallest of each group."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+from tests.fuzz.triage import Failure, report, work
+
+BLOCK = 50
+"""Programs handed to a worker at once."""
+
+
+def _results(blocks: list[Any], jobs: int) -> Iterator[tuple[int, list[Failure]]]:
+    if jobs == 1:
+        yield from map(work, blocks)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(work, blocks)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run; 1 if anything failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--n", type=int, default=1000, help="how many programs (default 1000)")
+    parser.add_argument("--seed", type=int, default=0, help="the first one's seed; the others' follow")
+    parser.add_argument(
+        "--only", help="programs with an instruction that has this in its name (an op, a row, an idiom)"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--seconds", type=float, default=5.0, help="at most so long to shrink one failure")
+    given = parser.parse_args(arguments)
+    # threads of the BLAS take longer to start than products of this size
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    seeds = range(given.seed, given.seed + given.n)
+    blocks = [(seeds[i : i + BLOCK], given.only, given.seconds) for i in range(0, given.n, BLOCK)]
+    start, done, failures = time.monotonic(), 0, []
+    for count, found in _results(blocks, given.jobs):
+        done += count
+        failures += found
+        for failure in found:
+            sys.stderr.write(f"seed {failure.program.seed}: {failure.title}\n")
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{done}/{given.n}, {len(failures)} failures ")
+    elapsed = max(time.monotonic() - start, 1e-9)
+    rate = f"{done} programs in {elapsed:.0f} s, {done / elapsed:.0f} a second; {len(failures)} failures"
+    sys.stdout.write("\n".join([*([report(failures)] if failures else []), rate, ""]))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,66 @@
+"""Gradients against finite differences, where a program is smooth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import tape_api
+from tests.fuzz.execute import Failed, Results, attempt, numbers, plain, tape_leaf
+from tests.fuzz.programs import Program, compiled
+
+STEP = 1e-5
+CUTS = ("stop_gradient", "custom", "cast", "round", "assign", "closed_call")
+"""Recipes whose derivatives are not those of their values, by parts of their names."""
+
+
+def check_differences(
+    program: Program, values: Mapping[str, np.ndarray], reference: Results, made: Callable[..., Any]
+) -> list[Any]:
+    """Where the gradient along a direction is not what differences of the values say."""
+    gradients = reference.get("gradient")
+    if gradients is None or isinstance(gradients, Failed):
+        return []
+    if any(cut in recipe for recipe in program.recipes for cut in CUTS):
+        return []
+    sources = [values[name] for name in program.sources]
+    if not all(a.dtype == np.float64 and np.isfinite(a).all() for a in sources):
+        return []
+    along = numbers([(a.shape, a.dtype) for a in sources])
+    tangents = [np.asarray(t) for t in along]
+    slopes = [attempt(lambda h=h: _slope(program, values, tangents, h)) for h in (STEP, STEP / 4)]
+    if any(isinstance(s, Failed) or not np.isfinite(s) for s in slopes):
+        return []
+    coarse, fine = slopes
+    if not all(g is None or np.isfinite(g).all() for g in gradients):
+        return []
+    terms = [np.sum(g * t) for g, t in zip(gradients, tangents, strict=True) if g is not None]
+    slope = float(np.sum(terms))
+    size = 1 + abs(fine) + float(np.sum(np.abs(terms))) + _size(reference)
+    # where the two steps disagree, the program is not smooth there, or not well conditioned
+    if abs(coarse - fine) > 1e-7 * size or size > 1e6 or abs(slope - fine) <= 1e-5 * size:
+        return []
+    return [made("differences", "gradient", "value", f"{slope!r}\n  expected {fine!r}")]
+
+
+def _size(reference: Results) -> float:
+    return float(sum(np.abs(a[np.isfinite(a)]).max(initial=0) for a in reference["value"] if a.dtype.kind == "f"))
+
+
+def _slope(program: Program, values: Mapping[str, np.ndarray], tangents: list[np.ndarray], step: float) -> float:
+    """The slope of the weighted sum of the targets."""
+    sums = []
+    for sign in (1, -1):
+        moved = dict(values)
+        for name, t in zip(program.sources, tangents, strict=True):
+            moved[name] = values[name] + sign * step * t
+        ys = compiled(program)(tape_api, *[tape_leaf(leaf, moved[leaf.name]) for leaf in program.leaves])
+        ys = [plain(y) for y in ys]
+        ys = [y for y in ys if y.dtype.kind in "fc"]
+        if any(y.dtype != np.float64 for y in ys):
+            return np.nan
+        weights = numbers([(y.shape, y.dtype) for y in ys]) if program.weighted else [np.ones_like(y) for y in ys]
+        sums.append([y * w for y, w in zip(ys, weights, strict=True)])
+    return float(sum(np.sum(a - b) for a, b in zip(*sums, strict=True)) / (2 * step))

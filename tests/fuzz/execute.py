@@ -1,0 +1,479 @@
+"""Ways to run a program, and what each gives: for each key a list of arrays (None where there is none), or an error.
+
+The reference is a plain tape whose reverse walk is not replayed. All other ways must give the same bits.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import graph_api
+import tape_api
+from engine import gradient_tape, replay
+from engine.nest import flatten
+from engine.program import lower
+from engine.reverse import reverse
+from engine.value import Value, dtype_of
+from tests.fuzz.programs import LAYOUTS, Leaf, Program, compiled
+
+Results = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What came in place of results.
+
+    Attributes
+    ----------
+    kind : str
+        The class of the error.
+    message : str
+    """
+
+    kind: str
+    message: str
+
+
+# ---- what is asked of a function: the same calls in both front ends --------------------------------------------------
+
+
+def numbers(like: Sequence[Any]) -> list[np.ndarray]:
+    """Cotangents or tangents for values of known shapes."""
+    rng = np.random.default_rng(5)
+    made = []
+    for shape, dtype in like:
+        a = np.round(rng.standard_normal(shape), 2)
+        made.append(np.asarray(a + 1j * np.round(rng.standard_normal(shape), 2) if dtype.kind == "c" else a, dtype))
+    return made
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of one run of a program.
+
+    Attributes
+    ----------
+    api : object
+        Something with the methods of a `GradientTape`: a tape, or `graph_api` itself.
+    ys, xs : list of tensor
+        Floating targets, and sources.
+    cotangents : list of array, or None
+    tangents : list of array
+    """
+
+    api: Any
+    ys: list[Any]
+    xs: list[Any]
+    cotangents: list[np.ndarray] | None
+    tangents: list[np.ndarray]
+
+
+def _least(jacobian: Callable[..., Any]) -> Any:
+    """A Jacobian in as many chunks as can be."""
+    try:
+        return jacobian(max_bytes=1)
+    except tape_api.errors.InvalidArgumentError as error:
+        found = re.search(r"must be at least (\d+)", str(error))
+        if found is None:
+            raise
+        return jacobian(max_bytes=int(found[1]))
+
+
+KEYS: dict[str, Callable[[Asked], Any]] = {
+    "jvp": lambda a: a.api.jvp(a.ys, a.xs, a.tangents),
+    "jacobian": lambda a: a.api.jacobian(a.ys, a.xs),
+    "csr": lambda a: a.api.jacobian(a.ys, a.xs, format="csr"),
+    "forward": lambda a: a.api.jacobian(a.ys, a.xs, mode="forward"),
+    "reverse": lambda a: a.api.jacobian(a.ys, a.xs, mode="reverse"),
+    "chunks": lambda a: _least(lambda **options: a.api.jacobian(a.ys, a.xs, **options)),
+    "batch_jacobian": lambda a: a.api.batch_jacobian(a.ys[0], a.xs[0]),
+    "hessian": lambda a: a.api.hessian(a.ys[0], a.xs),
+    "hvp": lambda a: a.api.hvp(a.ys[0], a.xs, a.tangents),
+    "hessian_diag": lambda a: a.api.hessian_diag(a.ys[0], a.xs),
+}
+
+
+def attempt(function: Callable[[], Any]) -> Any:
+    """A result, or the error in its place."""
+    try:
+        return function()
+    except TimeoutError:
+        raise
+    except Exception as error:  # noqa: BLE001 - to be compared
+        return Failed(type(error).__name__, str(error))
+
+
+def plain(result: Any) -> Any:
+    """Arrays of tensors, sparse matrices and what else there is."""
+    if result is None or isinstance(result, Failed):
+        return result
+    if hasattr(result, "indptr"):
+        # by hand, because SciPy does not know float16
+        dense = np.zeros(result.shape, result.dtype)
+        dense[np.repeat(np.arange(result.shape[0]), np.diff(result.indptr)), result.indices] = result.data
+        return dense
+    value = getattr(result, "_array", None)
+    return np.asarray(result.numpy() if value is None else value) if isinstance(result, Value) else np.asarray(result)
+
+
+# ---- on tapes --------------------------------------------------------------------------------------------------------
+
+
+def tape_leaf(leaf: Leaf, value: np.ndarray) -> Any:
+    """A leaf on a tape."""
+    if leaf.kind == "variable":
+        return tape_api.Variable(value)
+    return LAYOUTS[leaf.layout](value) if leaf.kind == "array" else tape_api.constant(value)
+
+
+@contextmanager
+def walked() -> Iterator[None]:
+    """No reverse walk is replayed."""
+    before = gradient_tape.replayed
+    gradient_tape.replayed = reverse  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        gradient_tape.replayed = before
+
+
+@contextmanager
+def replayed_at_once() -> Iterator[None]:
+    """A reverse walk is compiled when it is first seen."""
+    before = replay.COMPILE_AFTER
+    replay.COMPILE_AFTER = 0
+    try:
+        yield
+    finally:
+        replay.COMPILE_AFTER = before
+
+
+def run_on_tape(
+    program: Program,
+    values: Mapping[str, np.ndarray],
+    keys: Sequence[str],
+    wrap: Callable[..., Any] | None = None,
+    watched: bool = False,
+    one_by_one: bool = False,
+) -> Results:
+    """Values and derivatives by a tape; with `watched`, all of it recorded by another one."""
+    fn = compiled(program)
+
+    def start() -> tuple[dict[str, Any], list[Any]]:
+        tensors = {leaf.name: tape_leaf(leaf, values[leaf.name]) for leaf in program.leaves}
+        return tensors, [tensors[name] for name in program.sources]
+
+    def call(tensors: dict[str, Any]) -> list[Any]:
+        given = tensors.values()
+        return wrap(fn, *given) if wrap else fn(tape_api, *given)
+
+    results: Results = {}
+    tensors, xs = start()
+    with tape_api.GradientTape() if watched else nullcontext() as outer:
+        if watched:
+            outer.watch(xs)
+        with tape_api.GradientTape(persistent=True) as tape:
+            tape.watch(xs)
+            ys = call(tensors)
+        results["value"] = [plain(y) for y in ys]
+        asked = _asked(program, tape, ys, xs)
+        if asked.ys and xs:
+            sources = [[x] for x in xs] if one_by_one else [xs]
+            results["gradient"] = attempt(
+                lambda: [
+                    plain(None if g is None else tape_api.convert_to_tensor(g))
+                    for s in sources
+                    for g in tape.gradient(asked.ys, s, asked.cotangents)
+                ]
+            )
+            for key in keys:
+                if key in KEYS:
+                    results[key] = attempt(lambda key=key: [plain(r) for r in flatten(KEYS[key](asked))])  # type: ignore[misc]
+    results["state"] = [plain(x.read_value()) for x in tensors.values() if isinstance(x, tape_api.Variable)]
+    if "order2" in keys and asked.ys and xs:
+        results["order2"] = attempt(lambda: _second(program, start, call))
+    return results
+
+
+def _asked(program: Program, api: Any, ys: Sequence[Any], xs: list[Any], shapes: Any = None) -> Asked:
+    """The floating targets, and numbers to multiply them with; `shapes` where those of the values are not known."""
+    which = [i for i, y in enumerate(ys) if dtype_of(y).is_differentiable]
+    seeds = numbers([(shapes[i] if shapes else tuple(ys[i].shape), dtype_of(ys[i]).numpy) for i in which])
+    leaves = {leaf.name: leaf.value for leaf in program.leaves}
+    tangents = numbers([(leaves[n].shape, leaves[n].dtype) for n in program.sources])
+    return Asked(api, [ys[i] for i in which], xs, seeds if program.weighted else None, tangents)
+
+
+def _second(program: Program, start: Callable[[], Any], call: Callable[..., Any]) -> list[Any]:
+    """The gradient of the sum of all gradients."""
+    tensors, xs = start()
+    with tape_api.GradientTape() as outer:
+        outer.watch(xs)
+        with tape_api.GradientTape() as tape:
+            tape.watch(xs)
+            ys = call(tensors)
+        asked = _asked(program, tape, ys, xs)
+        found = tape.gradient(asked.ys, xs, asked.cotangents)
+        found = [tape_api.convert_to_tensor(g) for g in found if g is not None]
+    if not found:
+        return [None] * len(xs)
+    return [plain(None if g is None else tape_api.convert_to_tensor(g)) for g in outer.gradient(found, xs)]
+
+
+# ---- in graphs -------------------------------------------------------------------------------------------------------
+
+
+def run_in_graph(
+    program: Program,
+    values: Mapping[str, np.ndarray],
+    keys: Sequence[str],
+    reference: Results,
+    unknown: bool = False,
+    first: Mapping[str, np.ndarray] | None = None,
+    tape: bool = False,
+) -> Results:
+    """Values and derivatives by a session, which has run with the values `first` before, if given."""
+    tf = graph_api
+    fn = compiled(program)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tensors: dict[str, Any] = {}
+        for leaf in program.leaves:
+            value = values[leaf.name]
+            if leaf.kind == "source":
+                shape = leaf.static_shape if unknown else value.shape
+                tensors[leaf.name] = tf.placeholder(value.dtype, shape)
+            elif leaf.kind == "array":
+                tensors[leaf.name] = LAYOUTS[leaf.layout](value)
+            else:
+                tensors[leaf.name] = (tf.constant if leaf.kind == "constant" else tf.Variable)(value)
+        xs = [tensors[name] for name in program.sources]
+        with tf.GradientTape(persistent=True) if tape else nullcontext() as recorder:
+            if tape:
+                recorder.watch(xs)
+            ys = fn(tf, *tensors.values())
+        nodes: Results = {"value": ys}
+        # shapes that are not known here are those of the reference
+        asked = _asked(program, recorder if tape else tf, ys, xs, [a.shape for a in reference["value"]])
+        if asked.ys and xs:
+            if tape:
+                nodes["gradient"] = attempt(lambda: recorder.gradient(asked.ys, xs, asked.cotangents))
+            else:
+                nodes["gradient"] = attempt(lambda: tf.gradients(asked.ys, xs, asked.cotangents))
+            for key in keys:
+                if key == "order2":
+                    nodes[key] = attempt(lambda: _second_in_graph(nodes["gradient"], xs))
+                else:
+                    nodes[key] = attempt(lambda key=key: KEYS[key](asked))  # type: ignore[misc]
+        variables = [x for x in tensors.values() if isinstance(x, tf.Variable)]
+        results = {}
+        for run in (first, values) if first is not None else (values,):
+            session.run([v.initializer for v in variables])
+            feeds = {tensors[x.name]: run[x.name] for x in program.leaves if x.kind == "source"}
+            results = _run(session, nodes, feeds, [v.initializer for v in variables])
+            results["state"] = [np.asarray(v) for v in session.run(variables)] if variables else []
+        return results
+
+
+def _second_in_graph(gradients: Any, xs: list[Any]) -> Any:
+    if isinstance(gradients, Failed):
+        raise RuntimeError(gradients.message)
+    found = [graph_api.convert_to_tensor(g) for g in gradients if g is not None]
+    return graph_api.gradients(found, xs) if found else [None] * len(xs)
+
+
+def _run(session: Any, nodes: Results, feeds: Any, initializers: list[Any]) -> Results:
+    """All keys in one run; key by key if that fails."""
+    flat = {key: found if isinstance(found, Failed) else flatten(found) for key, found in nodes.items()}
+    wanted = {
+        key: [
+            graph_api.convert_to_tensor(x) if isinstance(x, graph_api.IndexedSlices) else x
+            for x in found
+            if x is not None
+        ]
+        for key, found in flat.items()
+        if not isinstance(found, Failed)
+    }
+    try:
+        fetched: Results = session.run(wanted, feeds)
+    except Exception:  # noqa: BLE001 - which of them?
+        fetched = {}
+        # values last: they leave the variables as all of them at once would have
+        for key in reversed(wanted):
+            session.run(initializers)
+            fetched[key] = attempt(lambda key=key: session.run(wanted[key], feeds))  # type: ignore[misc]
+    results: Results = {}
+    for key, found in flat.items():
+        got = fetched.get(key, found)
+        if isinstance(got, Failed):
+            results[key] = got
+        else:
+            values = iter(got)
+            results[key] = [None if x is None else plain(next(values)) for x in found]
+    return results
+
+
+@contextmanager
+def some_passes(seed: int) -> Iterator[None]:
+    """Some of the passes that programs are compiled with."""
+    defaults = lower.__kwdefaults__
+    rng = random.Random(seed)
+    every = list(defaults["passes"])
+    kind = rng.randrange(4)
+    if kind == 0:
+        chosen = [p for p in every if rng.random() < 0.5]
+    elif kind == 1:
+        left_out = rng.choice(every)
+        chosen = [p for p in every if p != left_out]
+    else:
+        chosen = [] if kind == 2 else [rng.choice(every)]
+    before = defaults["passes"]
+    defaults["passes"] = tuple(chosen)
+    try:
+        yield
+    finally:
+        defaults["passes"] = before
+
+
+# ---- the ways --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a way needs to know.
+
+    Attributes
+    ----------
+    program : Program
+    values : dict
+        Of the leaves.
+    others : dict
+        Other values of the leaves that are sources, to run with before.
+    keys : tuple of str
+    reference : Results
+    """
+
+    program: Program
+    values: dict[str, np.ndarray]
+    others: dict[str, np.ndarray]
+    keys: tuple[str, ...]
+    reference: Results
+
+    def tape(self, **options: Any) -> Results:
+        """By a tape."""
+        return run_on_tape(self.program, self.values, self.keys, **options)
+
+    def graph(self, **options: Any) -> Results:
+        """In a graph."""
+        return run_in_graph(self.program, self.values, self.keys, self.reference, **options)
+
+
+def _replay(run: Run) -> Results:
+    with replayed_at_once():
+        run_on_tape(run.program, run.others, run.keys)
+        return run.tape()
+
+
+def _passes(run: Run) -> Results:
+    with some_passes(run.program.seed):
+        return run.graph()
+
+
+def _thread(run: Run) -> Results:
+    found: list[Results] = []
+
+    def work() -> None:
+        with np.errstate(all="ignore"):
+            found.append(run.tape())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def _plan(run: Run) -> Results:
+    """The plan of a recording at other values, called at the values."""
+    if not run.program.sources or "jacobian" not in run.keys:
+        return {}
+    tensors = {x.name: tape_leaf(x, run.others[x.name]) for x in run.program.leaves}
+    xs = [tensors[name] for name in run.program.sources]
+
+    def planned() -> Any:
+        with tape_api.GradientTape() as tape:
+            tape.watch(xs)
+            ys = compiled(run.program)(tape_api, *tensors.values())
+        asked = _asked(run.program, tape, ys, xs)
+        plan = tape.jacobian_plan(asked.ys, xs)
+        return [plain(b) for b in flatten(plan(*[run.values[name] for name in run.program.sources]))]
+
+    return {"jacobian": attempt(planned)}
+
+
+def _executor(run: Run) -> Results:
+    """A Jacobian swept by two threads."""
+    if "jacobian" not in run.keys:
+        return {}
+    tensors = {x.name: tape_leaf(x, run.values[x.name]) for x in run.program.leaves}
+    xs = [tensors[name] for name in run.program.sources]
+
+    def spread() -> Any:
+        with ThreadPoolExecutor(2) as pool, tape_api.GradientTape() as tape:
+            tape.watch(xs)
+            ys = compiled(run.program)(tape_api, *tensors.values())
+            asked = _asked(run.program, tape, ys, xs)
+            return [plain(b) for b in flatten(tape.jacobian(asked.ys, xs, executor=pool))]
+
+    return {"chunks": attempt(spread)}
+
+
+def _function(run: Run) -> Results:
+    return run.tape(wrap=lambda fn, *leaves: tape_api.function(lambda *xs: fn(tape_api, *xs))(*leaves))
+
+
+WAYS: dict[str, Callable[[Run], Results]] = {
+    "graph": lambda run: run.graph(),
+    "unknown": lambda run: run.graph(unknown=True),
+    "passes": _passes,
+    "again": lambda run: run.graph(first=run.others),
+    "tape in graph": lambda run: run.graph(tape=True),
+    "replay": _replay,
+    "watched": lambda run: run.tape(watched=True),
+    "function": _function,
+    "thread": _thread,
+    "single": lambda run: run.tape(one_by_one=True),
+    "plan": _plan,
+    "executor": _executor,
+}
+"""Each gives what the reference gives, for some of its keys."""
+
+
+def values_of(program: Program) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The values of the leaves, and others: those of the sources in another order."""
+    values = {leaf.name: leaf.value for leaf in program.leaves}
+    fed = {x.name for x in program.leaves if x.kind == "source" and x.value.dtype.kind in "fc"}
+    others = {n: np.flip(v).copy() if n in fed and n in program.sources else v for n, v in values.items()}
+    return values, others
+
+
+def reference_of(program: Program, values: Mapping[str, np.ndarray]) -> Results:
+    """A plain tape."""
+    with walked():
+        return run_on_tape(program, values, program.keys)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warnings: programs meet infinities and NaNs."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield

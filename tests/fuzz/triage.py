@@ -1,0 +1,111 @@
+"""Failures: found among many programs, shrunk, grouped by the ways that differ and the smallest set of ops."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.fuzz.compare import Difference, differences
+from tests.fuzz.generate import generate
+from tests.fuzz.programs import Program, pasteable
+from tests.fuzz.shrink import shrunk
+
+PER_GROUP = 3
+"""Failures of one kind that are shrunk, per block."""
+PATIENCE = 20
+"""Seconds that a program and its ways may take. They take some milliseconds."""
+GRAPHS = ("graph", "unknown", "passes", "again", "tape in graph")
+EMPTY = Program((), (), ())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A program that failed, as small as it could be made."""
+
+    program: Program
+    found: Difference
+
+    @property
+    def group(self) -> tuple[Any, ...]:
+        """What failures are grouped by: the ways that differ, and the smallest set of ops."""
+        return self.found.way, self.found.key, self.found.kind, tuple(self.program.recipes)
+
+    @property
+    def title(self) -> str:
+        """The group in a line."""
+        way, key, kind, recipes = self.group
+        return f"{way}, {key}: {kind}; {', '.join(recipes)}"
+
+    @property
+    def text(self) -> str:
+        """All that is needed to see it again."""
+        lines = [f"# seed {self.program.seed}: {self.found}".replace("\n", "\n# ")]
+        lines.append(f"# again: python -m tests.fuzz --seed {self.program.seed} --n 1")
+        front_end = "graph_api" if self.found.way in GRAPHS else "tape_api"
+        return "\n".join([*lines, repr(self.program), "", pasteable(self.program, front_end)])
+
+
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """Raise TimeoutError after so many seconds, where there are signals to say so."""
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _raise)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _raise(*_: Any) -> None:
+    raise TimeoutError
+
+
+def examine(seeds: Sequence[int], only: str | None, seconds: float) -> list[Failure]:
+    """The failures among the programs of some seeds."""
+    found, seen = [], {}
+    for seed in seeds:
+        ways: set[tuple[str, str]] = set()
+        program = EMPTY
+        try:
+            with at_most(PATIENCE):
+                program = generate(seed, only)
+                differing = differences(program)
+        except TimeoutError:
+            program = replace(program, seed=seed)
+            found.append(Failure(program, Difference("any", "value", "too slow", f"more than {PATIENCE} s")))
+            continue
+        for d in differing:
+            # one failure shows in many keys: the first way that it shows in will do
+            if (d.kind, d.key) in ways:
+                continue
+            ways.add((d.kind, d.key))
+            rough = (d.way, d.key, d.kind)
+            seen[rough] = seen.get(rough, 0) + 1
+            found.append(Failure(*(shrunk(program, d, seconds) if seen[rough] <= PER_GROUP else (program, d))))
+    return found
+
+
+def work(arguments: tuple[Any, ...]) -> tuple[int, list[Failure]]:
+    """`examine`, and how many programs that was."""
+    seeds, only, seconds = arguments
+    return len(seeds), examine(seeds, only, seconds)
+
+
+def report(failures: Sequence[Failure]) -> str:
+    """Failures by groups: the smallest program of each."""
+    groups: dict[tuple[Any, ...], list[Failure]] = {}
+    for failure in failures:
+        groups.setdefault(failure.group, []).append(failure)
+    lines = []
+    for members in sorted(groups.values(), key=len, reverse=True):
+        lines.append(f"{'=' * 100}\n{len(members)} x {members[0].title}")
+        lines.append(min(members, key=lambda f: (len(f.program.instructions), len(repr(f.program)))).text)
+    return "\n".join(lines)
