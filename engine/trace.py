@@ -159,7 +159,8 @@ class Trace:
             return self._captured[id(x)][1]
         if isinstance(x, (tuple, list)) and all(isinstance(d, (int, np.integer)) for d in x):
             return self.constant(np.asarray(x, np.int32))
-        is_number = isinstance(x, (int, float, complex, bool))
+        # NumPy's double is a float, but it has a dtype of its own
+        is_number = isinstance(x, (int, float, complex, bool)) and not isinstance(x, np.generic)
         return self.constant(as_array(x, dtype if is_number else None, name))
 
     def constant(self, array: Any, name: str | None = None) -> Any:
