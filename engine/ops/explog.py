@@ -52,17 +52,15 @@ def _power_kernel(x: Any, y: Any) -> Any:
         return np.power(x, y)
     if y.size == 1:
         simple = _SIMPLE.get(y.item())
-        if simple is not None:
-            return simple(x if x.ndim >= y.ndim else x.reshape((1,) * (y.ndim - x.ndim) + x.shape))
-    if not (x.ndim or y.ndim):
-        return np.power(x, y)
+        if simple is None:
+            return np.power(x if x.flags.c_contiguous else np.ascontiguousarray(x), y)
+        return simple(x if x.ndim >= y.ndim else x.reshape((1,) * (y.ndim - x.ndim) + x.shape))
     bases, exponents = map(np.ascontiguousarray, np.broadcast_arrays(x, y))
     out = np.power(bases, exponents)
-    if y.size > 1:
-        for exponent, simple in _SIMPLE.items():
-            of_these = np.equal(exponents, exponent)
-            if of_these.any():
-                out[of_these] = simple(bases[of_these])
+    for exponent, simple in _SIMPLE.items():
+        of_these = np.equal(exponents, exponent)
+        if of_these.any():
+            out[of_these] = simple(bases[of_these])
     return out
 
 

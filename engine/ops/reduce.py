@@ -115,7 +115,7 @@ def spread_like(x: Any, ref: Any, axis: Axes, keepdims: bool, mean: bool = False
 
 def _reduced(x: Any, out: Any) -> Any:
     """The result of a sum, mean or product: of one element each, that element with its sign, even of a zero."""
-    return np.positive(x).reshape(out.shape)[()] if out.size == x.size else out
+    return np.positive(x, order="C").reshape(out.shape)[()] if out.size == x.size else out
 
 
 def _sum_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
