@@ -257,6 +257,17 @@ def test_a_constant_like_an_identity_matrix_is_a_constant(mask: Any, special: fl
     assert_same(by_graph(f, [x], "gradient"), expected)
 
 
+@pytest.mark.parametrize("mask", [[[1, 0, 0, 1]], np.eye(3)[None], np.eye(3).reshape(9), np.eye(2)], ids=np.shape)
+def test_a_mask_like_an_identity_matrix_has_a_gradient(mask: Any) -> None:
+    mask = np.array(mask, np.float64)
+    x = np.linspace(-1.0, 1.0, mask.size).reshape(mask.shape)
+    f = lambda x: reduce.reduce_sum(mask * trig.tanh(trig.sin(x)))  # noqa: E731
+    expected = mask * (1 - np.tanh(np.sin(x)) ** 2) * np.cos(x)
+    found = by_graph(f, [x], "gradient")
+    np.testing.assert_allclose(found[1], expected, rtol=1e-12)
+    assert_same(by_tape(f, [x], "gradient"), found)
+
+
 EXPONENTS = [2.0, 3.0, 4.0, 1.0, -1.0, 0.5, 0.0, -2.0, 2.5, -0.5]
 
 
