@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from engine import nest
 from engine.aval import Aval, compatible, format_shape
 from engine.batching import materialize
 from engine.detach import detaching
 from engine.eager import EagerTensor
-from engine.errors import DTypeError, ShapeError
+from engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.kinds import FROM_VJP, PerOperand, Together, general
 from engine.op import Op
 from engine.ops.arithmetic import add
@@ -106,6 +109,88 @@ closed_call = general(
 )
 
 
+_DEFAULT = -1
+"""In place of an operand: an argument left to its default, whose gradient nobody asks for."""
+
+
+class _Arguments:
+    """The arguments of one call.
+
+    A rule returns one gradient per positional argument, as in TensorFlow. It may also count arguments given by keyword
+    that hold tensors, in the order of the signature; leave out those that hold none, such as a string; or count all
+    parameters, those left to their defaults included. So a function has the same gradient however it is called.
+
+    Attributes
+    ----------
+    args, kwargs
+        With tensors in place of arrays and fractional numbers.
+    operands : list of value
+        The tensors among them, in the order of the signature.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], convert: Callable[[Any], Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.operands: list[Any] = []
+        self.args, self._positional = self._taken(args, convert)
+        self.kwargs: dict[str, Any] = {}
+        self._function, self._named = f, {}
+        for name in _in_order(f, kwargs) if kwargs else ():
+            self.kwargs[name], self._named[name] = self._taken(kwargs[name], convert, numbers=False)
+
+    def _taken(self, structure: Any, convert: Callable[[Any], Any], numbers: bool = True) -> tuple[Any, list[Any]]:
+        """The structure with its tensors, and for each of its leaves which operand it is."""
+        leaves, places = nest.flatten(structure), list[int | None]()
+        for i, leaf in enumerate(leaves):
+            # whole numbers, flags, names and None tell what to compute
+            if not isinstance(
+                leaf, (Value, np.ndarray, np.inexact, float, complex) if numbers else (Value, np.ndarray)
+            ):
+                places.append(None)
+                continue
+            leaves[i] = convert(leaf)
+            places.append(len(self.operands))
+            self.operands.append(leaves[i])
+        return nest.pack_sequence_as(structure, leaves), places
+
+    def orders(self) -> Iterator[list[Any]]:
+        """The orders in which a rule may return gradients.
+
+        For each of them the operand that it belongs to; `_DEFAULT`; or None for something that has no gradient.
+        """
+        if self._positional:
+            yield self._positional
+        yield [k for k in [*self._positional, *itertools.chain(*self._named.values())] if k is not None]
+        yield [k for k in self._positional if k is not None]
+        left = [p for p in _parameters(self._function)[len(self.args) :] if p.kind not in _VARIADIC]
+        yield [*self._positional, *itertools.chain(*[self._named.get(p.name, [_DEFAULT]) for p in left])]
+
+    def gradients(self, found: Sequence[Any]) -> list[Any] | None:
+        """The gradients that a rule has returned, one for each operand; None if their number fits no order."""
+        for order in self.orders():
+            pairs = list(zip(order, found, strict=False))
+            if len(order) == len(found) and all(k is not None or g is None for k, g in pairs):
+                of = dict(pairs)
+                return [of.get(k) for k in range(len(self.operands))]
+        return None
+
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _parameters(f: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _in_order(f: Callable[..., Any], names: Iterable[str]) -> list[str]:
+    """The names of arguments in the order of the signature; further ones as they come."""
+    known = [p.name for p in _parameters(f) if p.name in names and p.kind not in _VARIADIC]
+    return [*known, *[name for name in names if name not in known]]
+
+
 class _Rule:
     """The user's gradient function, called once per set of cotangents and checked.
 
@@ -114,9 +199,9 @@ class _Rule:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, name: str, grad_fn: Callable[..., Any], structure: Any, inputs: int, variables: Sequence[Any]):
-        self.name, self.grad_fn, self.structure = name, grad_fn, structure
-        self.inputs, self.variables = inputs, list(variables)
+    def __init__(self, name: str, grad_fn: Callable[..., Any], arguments: _Arguments, variables: Sequence[Any]) -> None:
+        self.name, self.grad_fn = name, grad_fn
+        self.arguments, self.variables = arguments, list(variables)
         self._last: tuple[Any, Any] | None = None
 
     def __call__(self, i: int, cts: tuple[Any, ...], operand: Any) -> Any:
@@ -130,23 +215,30 @@ class _Rule:
     def _gradients(self, cts: tuple[Any, ...]) -> list[Any]:
         cotangents = [ct if isinstance(ct, Value) else EagerTensor(ct) for ct in cts]
         if not self.variables:
-            return self._flat(self.grad_fn(*cotangents), self.inputs)
+            return self._of_arguments(self.grad_fn(*cotangents))
         result = self.grad_fn(*cotangents, variables=self.variables)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
                 f"custom_gradient: the gradient function of {self.name} uses variables and must return "
                 f"(gradients of the inputs, gradients of the variables)"
             )
-        return self._flat(result[0], self.inputs) + self._flat(result[1], len(self.variables), "variables")
+        of_variables = nest.flatten(result[1])
+        if len(of_variables) != len(self.variables):
+            raise self._miscounted(len(self.variables), len(of_variables), "variables")
+        return self._of_arguments(result[0]) + of_variables
 
-    def _flat(self, gradients: Any, expected: int, of: str = "inputs") -> list[Any]:
+    def _of_arguments(self, gradients: Any) -> list[Any]:
         flat = nest.flatten(gradients)
-        if len(flat) != expected:
-            raise ValueError(
-                f"custom_gradient function expected to return {expected} gradients, but returned {len(flat)} instead. "
-                f"(The gradient function of {self.name} must return one for each of its {of}.)"
-            )
-        return flat
+        found = self.arguments.gradients(flat)
+        if found is None:
+            raise self._miscounted(len(next(self.arguments.orders())), len(flat), "inputs")
+        return found
+
+    def _miscounted(self, expected: int, count: int, of: str) -> ValueError:
+        return InvalidArgumentError(
+            f"custom_gradient function expected to return {expected} gradients, but returned {count} instead. "
+            f"(The gradient function of {self.name} must return one for each of its {of}.)"
+        )
 
     def _checked(self, gradient: Any, operand: Any, i: int) -> Any:
         if not isinstance(gradient, Value):
@@ -164,6 +256,49 @@ class _Rule:
         return gradient._array if isinstance(gradient, EagerTensor) and not isinstance(operand, Value) else gradient
 
 
+class CustomGradient:
+    """A function, or method, that computes what `f` computes, with the gradient that `f` defines."""
+
+    def __init__(self, f: Callable[..., Any], convert: Callable[[Any], Any]) -> None:
+        functools.update_wrapper(self, f)
+        self._function, self._convert = f, convert
+        self._name = getattr(f, "__name__", type(f).__name__)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        bind = getattr(self._function, "__get__", None)
+        return self if instance is None or bind is None else CustomGradient(bind(instance, owner), self._convert)
+
+    def __reduce__(self) -> Any:
+        # by name, as a function is
+        return self.__qualname__  # type: ignore[attr-defined]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of `f`, recorded with its rule."""
+        name = self._name
+        arguments = _Arguments(self._function, self._convert, args, kwargs)
+        given = arguments.operands
+        values = [a.read_value() if isinstance(a, Variable) else a for a in given]
+        watcher = Tape()
+        watcher.start()
+        try:
+            with detaching():
+                result, grad_fn = _result_and_rule(self._function(*arguments.args, **arguments.kwargs), name)
+        finally:
+            watcher.stop()
+        passed = {id(a) for a in given}
+        variables = [v for v in watcher.variables.values() if id(v) not in passed]
+        if variables and not _takes_variables(grad_fn):
+            raise TypeError(
+                f"custom_gradient: {name} reads the variables {[v.name for v in variables]}, so its gradient function "
+                f"must take the keyword argument `variables` and return their gradients too"
+            )
+        outputs = [self._convert(o) for o in nest.flatten(result)]
+        rule = _Rule(name, grad_fn, arguments, variables)
+        operands = [*values, *[v.read_value() for v in variables]]
+        passed_on = custom_call(*operands, *outputs, count=len(operands), rule=rule)
+        return nest.pack_sequence_as(result, passed_on)
+
+
 def custom_gradient(f: Callable[..., Any], convert: Callable[[Any], Any]) -> Callable[..., Any]:
     """A function that computes what `f` computes, with the gradient that `f` defines.
 
@@ -171,7 +306,7 @@ def custom_gradient(f: Callable[..., Any], convert: Callable[[Any], Any]) -> Cal
     ----------
     f : callable
         ``f(*args, **kwargs) -> (result, grad_fn)``. ``grad_fn(*upstream)`` gets one cotangent per result tensor and
-        returns one gradient per positional argument (None for zero). If `f` reads variables, `grad_fn` must take
+        returns one gradient per argument (None for zero), see `_Arguments`. If `f` reads variables, `grad_fn` must take
         ``variables=`` and return ``(gradients of arguments, gradients of variables)``.
     convert : callable
         Makes a tensor of an argument that is not one yet; each front end has its own.
@@ -183,33 +318,7 @@ def custom_gradient(f: Callable[..., Any], convert: Callable[[Any], Any]) -> Cal
     TypeError
         If `f` reads variables but `grad_fn` does not take them, or a gradient has the wrong dtype.
     """
-    name = getattr(f, "__name__", type(f).__name__)
-
-    @functools.wraps(f)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
-        arguments = [convert(a) for a in nest.flatten(args)]
-        values = [a.read_value() if isinstance(a, Variable) else a for a in arguments]
-        watcher = Tape()
-        watcher.start()
-        try:
-            with detaching():
-                result, grad_fn = _result_and_rule(f(*nest.pack_sequence_as(args, arguments), **kwargs), name)
-        finally:
-            watcher.stop()
-        passed = {id(a) for a in arguments}
-        variables = [v for v in watcher.variables.values() if id(v) not in passed]
-        if variables and not _takes_variables(grad_fn):
-            raise TypeError(
-                f"custom_gradient: {name} reads the variables {[v.name for v in variables]}, so its gradient function "
-                f"must take the keyword argument `variables` and return their gradients too"
-            )
-        outputs = [convert(o) for o in nest.flatten(result)]
-        rule = _Rule(name, grad_fn, result, len(values), variables)
-        operands = [*values, *[v.read_value() for v in variables]]
-        passed_on = custom_call(*operands, *outputs, count=len(operands), rule=rule)
-        return nest.pack_sequence_as(result, passed_on)
-
-    return decorated
+    return CustomGradient(f, convert)
 
 
 def _result_and_rule(returned: Any, name: str) -> tuple[Any, Callable[..., Any]]:
