@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine import nest
 from engine.errors import DTypeError
 
 
@@ -144,3 +145,16 @@ def as_dtype(type_value: Any) -> DType:
     except (TypeError, KeyError):
         supported = ", ".join(d.name for d in ALL)
         raise DTypeError(f"{type_value!r} is not a supported dtype; supported are {supported}") from None
+
+
+def require_declared(name: str, result: Any, dtypes: Any) -> None:
+    """Raise unless results have the dtypes that were declared."""
+    if dtypes is None:
+        return
+    leaves, specs = nest.flatten(result), nest.flatten(dtypes)
+    if len(leaves) != len(specs):
+        raise ValueError(f"{name}: argument `dtype` declares {len(specs)} results, but `fn` returns {len(leaves)}")
+    for x, spec in zip(leaves, specs, strict=True):
+        wanted = as_dtype(getattr(spec, "dtype", spec))
+        if x.dtype is not wanted:
+            raise DTypeError(f"{name}: argument `dtype` says {wanted.name}, but `fn` returns {x.dtype.name}; cast it")

@@ -85,3 +85,36 @@ def assert_same_structure(a: Any, b: Any) -> None:
         pairs = [(a[k], b[k]) for k in sorted(a)] if isinstance(a, Mapping) else zip(a, b, strict=True)
         for x, y in pairs:
             assert_same_structure(x, y)
+
+
+def like_loop_vars(loop_vars: Any, result: Any) -> Any:
+    """What the body of a `while_loop` returned, as a list or tuple of the structure of the loop variables.
+
+    Raises
+    ------
+    ValueError
+        If the structure differs.
+    """
+    if not isinstance(result, (list, tuple)):
+        result = [result]
+    try:
+        assert_same_structure(list(loop_vars), list(result))
+    except ValueError:
+        raise ValueError(
+            f"while_loop: argument `body` must return the structure of the loop variables {loop_vars!r}, got {result!r}"
+        ) from None
+    return result
+
+
+def require_like(label: str, initial: Any, new: Any) -> None:
+    """Raise ValueError unless what a step returned has the structure of what it started with."""
+    try:
+        assert_same_structure(initial, new)
+    except ValueError:
+        raise ValueError(f"{label} must return the structure of the initial value {initial!r}, got {new!r}") from None
+
+
+def require_callable(name: str, argument: str, function: Any) -> None:
+    """Raise TypeError unless an argument is a function."""
+    if not callable(function):
+        raise TypeError(f"{name}: argument `{argument}` must be callable, got {function!r}")

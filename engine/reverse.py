@@ -61,6 +61,8 @@ def reverse(
     kept = {id(s) for s in sources}
     path, live = live_path(nodes, kept, {id(v) for v in stop})
     in_rows = _gathered_sources(path, kept) if sparse else frozenset()
+    # what is read from a variable adds to the variable's cotangent, use by use: it matters not how often it was read
+    reads = {id(n.outputs[0]): id(n.inputs[0]) for n in path if n.op is read_variable and id(n.outputs[0]) not in kept}
     cotangents: dict[int, Any] = {}
     for value, seed in seeds:
         if id(value) in live:
@@ -78,7 +80,7 @@ def reverse(
         else:
             out = _plain(outputs[0]) if raw else outputs[0]
         if type(rules) is Together:
-            _pull_together(rules, ct, out, operands, node, live, cotangents)
+            _pull_together(rules, ct, out, operands, node, live, cotangents, reads)
             continue
         for i, x in enumerate(inputs):
             key = id(x)
@@ -93,7 +95,7 @@ def reverse(
                 if type(result) is Zero:
                     continue
                 _check(result, operands[i], node, i)
-            _accumulate(cotangents, key, result)
+            _accumulate(cotangents, reads.get(key, key), result)
     return [cotangents.get(id(s)) for s in sources]
 
 
@@ -115,10 +117,11 @@ def _rows(ct: Any, operands: Sequence[Any], node: Node) -> Any:
 
 
 def _pull_together(
-    rules: Together, ct: Any, out: Any, operands: Sequence[Any], node: Node, live: set[int], cotangents: dict[int, Any]
-) -> None:
+    rules: Together, ct: Any, out: Any, operands: Sequence[Any], node: Node, live: set[int],
+    cotangents: dict[int, Any], reads: dict[int, int],
+) -> None:  # fmt: skip
     """Ask for the cotangents of all inputs at once, each added to what there is of it already."""
-    keys = [id(x) for x in node.inputs]
+    keys = [reads.get(id(x), id(x)) for x in node.inputs]
     # of an operand that occurs twice, the first occurrence takes what there is
     previous = [_dense(cotangents.get(k)) if keys.index(k) == i else None for i, k in enumerate(keys)]
     totals = rules.rule([k in live for k in keys], previous, ct, out, *operands, **node.params)

@@ -52,6 +52,21 @@ def packed(structure: Any, leaves: Sequence[Any], tensors: Sequence[Any]) -> Any
     return nest.pack_sequence_as(structure, made)
 
 
+def kept_apart(values: Sequence[Tensor], others: Sequence[Tensor]) -> list[Tensor]:
+    """The values, each one's cotangent to be added up by itself, also if it occurs twice or among `others`.
+
+    So a tape adds them up: `tape_api.loops` does the same.
+    """
+    met = {id(x) for x in others}
+    found = []
+    for x in values:
+        # a variable may be captured as well
+        again = id(x) in met or x.node.op is read_variable
+        found.append(shape.identity(x) if again and x.dtype.is_differentiable else x)
+        met.add(id(x))
+    return found
+
+
 def where(node: Node) -> str:
     """Where in the user's program a node was made, for error messages."""
     return (

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from engine import nest
 from engine.aval import Aval, compatible, format_shape, normalize_shape
+from engine.dtypes import int32
 from engine.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
-from engine.ops import compare, shape
+from engine.ops import compare, joining, shape
 from engine.ops.control import check_predicate, cond_op
+from engine.ops.reduce import reduce_sum
 from engine.ops.while_loop import while_op
 from engine.region import Region
 from engine.subtrace import build
-from graph_api.closures import Call, Closure, as_tensor, packed, where
+from engine.value import Value
+from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, where
 from graph_api.convert import convert_to_tensor
+from graph_api.flow import assertion
 from graph_api.graph import get_default_graph
-from graph_api.tensor import Tensor
+from graph_api.tensor import Operation, Tensor
 from graph_api.tensor_array import TensorArray
 
 # ---- choices ---------------------------------------------------------------------------------------------------------
@@ -77,16 +82,27 @@ def cond(
             (fn1 if true_fn is None else true_fn, "cond: argument `true_fn`"),
             (fn2 if false_fn is None else false_fn, "cond: argument `false_fn`"),
         )
-        true, false = [Call(label, function) for function, label in branches]  # type: ignore[arg-type]
+        true, false = [Call(label, _branch(label, function, strict)) for function, label in branches]
         _require_same(true, false)
         closure = Closure(graph, first, (), [(call.tensors, call.effects) for call in (true, false)])
         on_true, on_false = [closure.closed(region, closure.assigned) for region in closure.regions]
         operands = [*closure.values(closure.assigned), *closure.captured, *closure.values(closure.read)]
         params = {"true": on_true, "false": on_false}
         outputs = closure.apply(cond_op, [condition, *operands], params, len(true.tensors), "Merge")
-        result = packed(true.structure, true.leaves, outputs)
-    single = not strict and isinstance(result, (list, tuple)) and len(result) == 1
-    return result[0] if single else result
+        return packed(true.structure, true.leaves, outputs)
+
+
+def _branch(label: str, function: Any, strict: bool) -> Callable[[], Any]:
+    """A branch that returns a tensor where it returned a list or tuple of one, unless `strict`."""
+    if not callable(function):
+        raise TypeError(f"{label} must be callable, got {function!r}")
+
+    def branch() -> Any:
+        result = function()
+        single = not strict and isinstance(result, (list, tuple)) and len(result) == 1
+        return result[0] if single else result
+
+    return branch
 
 
 def _require_same(true: Call, false: Call) -> None:
@@ -117,24 +133,73 @@ def case(
     ----------
     pred_fn_pairs : dict or list of (bool tensor, callable)
     default : callable, optional
-        What to call if no condition holds; by default the last function of all.
+        What to call if no condition holds; without it one must hold.
     exclusive : bool
-        Accepted for compatibility: that only one condition holds is not checked.
+        Whether only one condition may hold.
     strict, name
         As in `cond`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When the graph runs, if no condition holds and there is no `default`, or (if `exclusive`) more than one holds.
+    TypeError
+        If a condition is no tensor, or a function not callable.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32)
+    ...     y = tf.case([(x < 0.0, lambda: -x), (x > 1.0, lambda: x * x)], default=lambda: x)
+    ...     print(sess.run(y, {x: 3.0}))
+    9.0
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
-    if default is None:
-        *pairs, (_, default) = pairs
-    chosen = default
-    for pred, function in reversed(pairs):
-        chosen = _either(pred, function, chosen, strict)
+    if not pairs or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+        raise ValueError(f"case: argument `pred_fn_pairs` must hold (condition, function) pairs, got {pred_fn_pairs!r}")
+    for pred, function in pairs:
+        if not isinstance(pred, Value):
+            raise TypeError(f"case: a condition must be a boolean tensor, got {pred!r}")
+        nest.require_callable("case", "pred_fn_pairs", function)
     with get_default_graph().name_scope(name or "case"):
-        return chosen()
+        preds = [convert_to_tensor(pred) for pred, _ in pairs]
+        for pred in preds:
+            check_predicate("case", "pred_fn_pairs", pred.aval)
+        functions = [function for _, function in pairs]
+        if default is None:
+            message = "case: none of the conditions holds, and there is no default:"
+            default = _provided(partial(shape.identity, preds[-1]), message, preds, functions[-1])
+            preds, functions = preds[:-1], functions[:-1]
+        chosen = default
+        for pred, function in zip(reversed(preds), reversed(functions), strict=True):
+            chosen = partial(cond, pred, function, chosen, strict)
+        if exclusive:
+            every = [convert_to_tensor(pred) for pred, _ in pairs]
+            message = "case: more than one condition holds, but they must exclude each other:"
+            chosen = _provided(lambda: _at_most_one(every), message, every, chosen)
+        return _branch("case: argument `default`", chosen, strict)()
 
 
-def _either(pred: Any, function: Callable[[], Any], otherwise: Callable[[], Any], strict: bool) -> Callable[[], Any]:
-    return lambda: cond(pred, function, otherwise, strict)
+def _at_most_one(preds: Sequence[Tensor]) -> Tensor:
+    return compare.less(reduce_sum(compare.cast(joining.stack(preds), int32)), 2)
+
+
+def _provided(holds: Callable[[], Tensor], message: str, data: Sequence[Tensor], function: Any) -> Callable[[], Any]:
+    """The function, whose results wait for an assertion."""
+
+    def checked() -> Any:
+        check = assertion(holds(), data, message, "Assert")
+        graph = get_default_graph()
+        with graph.control_dependencies([check]):
+            return nest.map_structure(waiting, function())
+
+    def waiting(leaf: Any) -> Any:
+        if isinstance(leaf, Operation):
+            return get_default_graph().group([leaf])
+        return leaf.holding(shape.identity(leaf.buffer)) if isinstance(leaf, TensorArray) else shape.identity(leaf)
+
+    return checked
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------
@@ -204,11 +269,11 @@ def while_loop(
         goes_on = _predicate(cond(*given))
         if limit is not None:
             goes_on = compare.logical_and(compare.less(bound[0], limit), goes_on)
-        call = Call("while_loop: argument `body`", lambda *v: _like(loop_vars, body(*v)), given)
+        call = Call("while_loop: argument `body`", lambda *v: nest.like_loop_vars(loop_vars, body(*v)), given)
         _require_unchanged(own, call.tensors)
         nexts = [*[b + 1 for b in bound[: len(counter)]], *call.tensors]
         closure = Closure(graph, first, bound, [([goes_on], []), (nexts, call.effects)])
-        initial = [*counter, *_allocated(closure, arguments, start)]
+        initial = [*counter, *kept_apart(_allocated(closure, arguments, start), closure.captured)]
         outputs = _looped(closure, initial, None in start)[len(counter) :]
         if not back_prop:
             outputs = [shape.stop_gradient(x) for x in outputs]
@@ -252,19 +317,6 @@ def _predicate(value: Any) -> Tensor:
     tensor = convert_to_tensor(value)
     check_predicate("while_loop", "cond", tensor.aval)
     return tensor
-
-
-def _like(loop_vars: Any, result: Any) -> Any:
-    """What a body returned, in the structure of the loop variables."""
-    if not isinstance(result, (list, tuple)):
-        result = [result]
-    try:
-        nest.assert_same_structure(list(loop_vars), list(result))
-    except ValueError:
-        raise ValueError(
-            f"while_loop: argument `body` must return the structure of the loop variables {loop_vars!r}, got {result!r}"
-        ) from None
-    return result
 
 
 def _require_unchanged(before: Sequence[Any], after: Sequence[Any]) -> None:

@@ -16,6 +16,7 @@ from engine.kinds import linear, nondifferentiable
 from engine.op import Op
 from engine.ops import compare, reduce
 from engine.ops import shape as shapes
+from engine.trace import constant_value
 from engine.value import as_declared
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
@@ -120,10 +121,11 @@ assert_op = nondifferentiable(
 
 def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
     """An operation that raises InvalidArgumentError, showing `data`, unless `condition` holds when it runs."""
-    return _assertion(convert_to_tensor(condition), data, "", name or "Assert")
+    return assertion(convert_to_tensor(condition), data, "", name or "Assert")
 
 
-def _assertion(condition: Any, data: Sequence[Any], message: str, name: str) -> Operation:
+def assertion(condition: Any, data: Sequence[Any], message: str, name: str) -> Operation:
+    """An operation that raises InvalidArgumentError with a message, and `data`, unless `condition` holds."""
     operands = (condition, *[convert_to_tensor(d) for d in data])
     return get_default_graph().apply_for_effect(assert_op, operands, {"message": message}, name)
 
@@ -141,11 +143,16 @@ def _compared(relation: Op, symbol: str, label: str) -> Callable[..., Operation]
         b = convert_to_tensor(y, dtype_hint=a.dtype)
         holds = reduce.reduce_all(relation(a, b))
         text = f"{message + ' ' if message else ''}Condition x {symbol} y did not hold element-wise:"
-        return _assertion(holds, data or [a, b], text, name or label)
+        known = constant_value(a), constant_value(b)
+        if not any(array is None for array in known) and not np.all(relation(*known)):
+            shown = "".join(f"\n{k} ({v.name}) = {array}" for k, v, array in zip("xy", (a, b), known, strict=True))
+            raise InvalidArgumentError(f"{label}: {text}{shown}")
+        return assertion(holds, data or [a, b], text, name or label)
 
     check.__name__ = label
     check.__doc__ = (
-        f"An operation that raises InvalidArgumentError unless ``x {symbol} y`` for all elements when it runs."
+        f"An operation that raises InvalidArgumentError unless ``x {symbol} y`` for all elements when it runs. Where "
+        f"both are known, it is raised while the graph is built."
     )
     return check
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from engine import nest
 from engine.aval import Aval, compatible
-from engine.dtypes import as_dtype
-from engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.dtypes import require_declared
+from engine.errors import InvalidArgumentError, ShapeError
 from engine.ops import joining, shape
 from engine.ops.scan_loop import scan_op
 from engine.subtrace import SubTrace
-from graph_api.closures import Call, Closure, as_tensor, packed
+from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed
 from graph_api.graph import get_default_graph
 from graph_api.tensor import Tensor
 
@@ -56,6 +56,7 @@ def _scanned(
     states = len(closure.assigned)
     order = [*body.results[:carries], *body.results[len(body.results) - states :]]
     body = SubTrace(body.body, body.parameters, [*order, *body.results[carries : len(body.results) - states]])
+    start, rows = kept_apart(start, [*rows, *closure.captured]), kept_apart(rows, closure.captured)
     operands = [*start, *closure.values(closure.assigned), *rows, *closure.captured, *closure.values(closure.read)]
     params = {"body": body, "carries": carries + states, "sequences": len(rows), "backwards": backwards}
     outputs = closure.apply(scan_op, operands, params, carries, "Scan")
@@ -64,10 +65,7 @@ def _scanned(
 
 
 def _require_carried(label: str, initial: Any, new: Any, before: Sequence[Any], after: Sequence[Any]) -> None:
-    try:
-        nest.assert_same_structure(initial, new)
-    except ValueError:
-        raise ValueError(f"{label} must return the structure of the initial value {initial!r}, got {new!r}") from None
+    nest.require_like(label, initial, new)
     for b, a in zip(before, after, strict=True):
         if a.dtype is not b.dtype or not compatible(a.aval.shape, b.aval.shape):
             raise InvalidArgumentError(
@@ -112,17 +110,8 @@ def map_fn(
     with get_default_graph().name_scope(name or "map"):
         rows = _rows("map_fn", elems)
         _, result = _scanned("map_fn", lambda _, row: ((), fn(row)), (), elems, rows, False)
-        _require_dtypes(result, dtype if dtype is not None else fn_output_signature)
+        require_declared("map_fn", result, dtype if dtype is not None else fn_output_signature)
         return _finished(result, back_prop)
-
-
-def _require_dtypes(result: Any, dtypes: Any) -> None:
-    if dtypes is None:
-        return
-    for x, spec in zip(nest.flatten(result), nest.flatten(dtypes), strict=False):
-        wanted = as_dtype(getattr(spec, "dtype", spec))
-        if x.dtype is not wanted:
-            raise DTypeError(f"map_fn: argument `dtype` says {wanted.name}, but `fn` returns {x.dtype.name}; cast it")
 
 
 def _finished(result: Any, back_prop: bool) -> Any:

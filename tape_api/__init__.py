@@ -54,8 +54,6 @@ from tape_api.flow import (
     custom_gradient,
     device,
     executing_eagerly,
-    foldl,
-    foldr,
     function,
     get_static_value,
     grad_pass_through,
@@ -63,18 +61,15 @@ from tape_api.flow import (
     group,
     hessians,
     init_scope,
-    map_fn,
     name_scope,
     no_op,
     numpy_function,
     py_function,
-    scan,
     switch_case,
-    vectorized_map,
-    while_loop,
 )
 from tape_api.for_scipy import for_ode, for_scipy
 from tape_api.keras import initializers, metrics, optimizers
+from tape_api.loops import foldl, foldr, map_fn, scan, vectorized_map, while_loop
 from tape_api.module import Module
 from tape_api.printing import print_ as print
 from tape_api.tensor import TensorSpec, constant, convert_to_tensor, is_tensor

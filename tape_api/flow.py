@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import custom, nest
 from engine.dtypes import DType, as_dtype
-from engine.errors import InvalidArgumentError
+from engine.errors import DTypeError, InvalidArgumentError
 from engine.value import as_declared
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
@@ -106,6 +106,8 @@ _DATA = (np.ndarray, np.generic, int, float, complex)
 
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
     """``true_fn()`` if `pred` holds, else ``false_fn()``."""
+    for argument, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        nest.require_callable("cond", argument, function)
     return true_fn() if bool(pred) else false_fn()
 
 
@@ -132,91 +134,15 @@ def switch_case(
     branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str | None = None
 ) -> Any:
     """The result of the function with the given index; of `default` (or else the last) if there is none."""
+    dtype = getattr(branch_index, "dtype", None) or np.asarray(branch_index).dtype
+    if not as_dtype(dtype).is_integer:
+        raise DTypeError(f"switch_case: argument `branch_index` must be an integer, got {branch_index!r}")
     branches = dict(branch_fns if isinstance(branch_fns, dict) else _numbered(branch_fns))
     return branches.get(int(branch_index), default or branches[max(branches)])()
 
 
 def _numbered(branch_fns: Sequence[Any]) -> list[tuple[int, Any]]:
     return [item if isinstance(item, tuple) else (i, item) for i, item in enumerate(branch_fns)]
-
-
-def while_loop(
-    cond: Callable[..., Any],
-    body: Callable[..., Any],
-    loop_vars: Sequence[Any],
-    shape_invariants: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    maximum_iterations: int | None = None,
-    name: str | None = None,
-) -> Any:
-    """``while cond(*loop_vars): loop_vars = body(*loop_vars)``; the last `loop_vars`."""
-    done = 0
-    while (maximum_iterations is None or done < int(maximum_iterations)) and bool(cond(*loop_vars)):
-        result = body(*loop_vars)
-        loop_vars = result if isinstance(result, (list, tuple)) else [result]
-        done += 1
-    return nest.map_structure(convert_to_tensor, loop_vars)
-
-
-def _elements(elems: Any) -> list[Any]:
-    """The structures of rows of a structure of tensors."""
-    columns = [tf.unstack(convert_to_tensor(leaf)) for leaf in nest.flatten(elems)]
-    if len({len(c) for c in columns}) > 1:
-        raise InvalidArgumentError(f"elems must agree in the first dimension, got {[len(c) for c in columns]}")
-    return [nest.pack_sequence_as(elems, row) for row in zip(*columns, strict=True)]
-
-
-def _stacked(results: Sequence[Any]) -> Any:
-    """A structure of tensors from structures of their rows."""
-    rows = [nest.flatten(r) for r in results]
-    return nest.pack_sequence_as(results[0], [tf.stack(column) for column in zip(*rows, strict=True)])
-
-
-def map_fn(fn: Callable[[Any], Any], elems: Any, *_: Any, **__: Any) -> Any:
-    """`fn` applied to each row of `elems` (a tensor or a structure of them), the results stacked."""
-    return _stacked([fn(row) for row in _elements(elems)])
-
-
-def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """`fn` applied to each row of `elems`, the results stacked."""
-    return map_fn(fn, elems)
-
-
-def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, *_: Any, **__: Any) -> Any:
-    """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
-    rows = _elements(elems)
-    total = rows.pop(0) if initializer is None else initializer
-    for row in rows:
-        total = fn(total, row)
-    return total
-
-
-def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, *_: Any, **__: Any) -> Any:
-    """`foldl` over the rows in reverse order."""
-    return foldl(fn, nest.map_structure(lambda x: tf.reverse(convert_to_tensor(x), [0]), elems), initializer)
-
-
-def scan(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Any:
-    """All intermediate results of `foldl`, stacked."""
-    rows = _elements(elems)[:: -1 if reverse else 1]
-    results = [] if initializer is not None else [rows.pop(0)]
-    total = results[0] if results else initializer
-    for row in rows:
-        total = fn(total, row)
-        results.append(total)
-    return _stacked(results[:: -1 if reverse else 1])
 
 
 @contextmanager

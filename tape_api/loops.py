@@ -1,0 +1,251 @@
+"""Loops over values, and over the rows of tensors: `while_loop`, `map_fn`, `scan`, `foldl`, `foldr`.
+
+They are Python's loops. Where something records, what a step returns becomes a value of its own (`_kept_apart`): its
+cotangent is added up by itself and then added to what it belongs to, as a graph does it, to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine import nest
+from engine.dtypes import require_declared
+from engine.eager import EagerTensor
+from engine.errors import InvalidArgumentError, ShapeError
+from engine.ops.shape import identity, stop_gradient
+from engine.tape import active, paused
+from engine.variable import Variable
+from tape_api.library import root as tf
+from tape_api.tensor import convert_to_tensor
+from tape_api.tensor_array import TensorArray
+
+
+def _kept_apart(leaves: Sequence[Any]) -> Sequence[Any]:
+    """The values, as values of their own where something records: they may be captured, or occur twice."""
+    if not active.tapes:
+        return leaves
+    return [identity(x) if isinstance(x, (EagerTensor, Variable)) and x.dtype.is_differentiable else x for x in leaves]
+
+
+def _finished(result: Any, back_prop: bool) -> Any:
+    found = nest.map_structure(lambda x: x if isinstance(x, TensorArray) else convert_to_tensor(x), result)
+    return found if back_prop else nest.map_structure(stop_gradient, found)
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Sequence[Any],
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """``while cond(*loop_vars): loop_vars = body(*loop_vars)``; the last `loop_vars`.
+
+    Parameters
+    ----------
+    cond, body : callable
+    loop_vars : list or tuple of (tensor, TensorArray, number or structure of these)
+    shape_invariants, parallel_iterations, swap_memory
+        Accepted for compatibility.
+    back_prop : bool
+        If False, the result counts as a constant in gradients.
+    maximum_iterations : int, optional
+    name : str, optional
+
+    Raises
+    ------
+    ValueError
+        If `body` does not return the structure of the loop variables.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> i, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2.0), (0, 1.0))
+    >>> y.numpy()
+    np.float32(8.0)
+    """
+    for argument, function in (("cond", cond), ("body", body)):
+        nest.require_callable("while_loop", argument, function)
+    if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
+        raise ValueError(f"while_loop: argument `loop_vars` must be a non-empty list or tuple, got {loop_vars!r}")
+    limit = None if maximum_iterations is None else int(maximum_iterations)
+    done = 0
+    state = nest.pack_sequence_as(loop_vars, _kept_apart(nest.flatten(loop_vars)))
+    while (limit is None or done < limit) and bool(cond(*state)):
+        state = nest.like_loop_vars(loop_vars, body(*state))
+        if active.tapes:
+            state = nest.pack_sequence_as(state, _kept_apart(nest.flatten(state)))
+        done += 1
+    return _finished(state, back_prop)
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _columns(name: str, elems: Any) -> list[Any]:
+    """The tensors of a structure, each to be taken apart along its first dimension."""
+    columns = [convert_to_tensor(leaf) for leaf in nest.flatten(elems)]
+    if not columns:
+        raise ValueError(f"{name}: argument `elems` must hold at least one tensor")
+    for x in columns:
+        if not x.shape.rank:
+            raise ShapeError(f"{name}: argument `elems` must have at least one dimension, got a scalar")
+    lengths = [x.shape[0] for x in columns]
+    if len(set(lengths)) > 1:
+        raise InvalidArgumentError(f"{name}: argument `elems` must agree in the first dimension, got {lengths}")
+    return columns
+
+
+def _rows(columns: Sequence[Any], elems: Any, backwards: bool = False) -> list[Any]:
+    """The structures of the rows."""
+    rows = [nest.pack_sequence_as(elems, row) for row in zip(*[tf.unstack(c) for c in columns], strict=True)]
+    return rows[::-1] if backwards else rows
+
+
+def _stacked(results: Sequence[Any]) -> Any:
+    """A structure of tensors from structures of their rows."""
+    first = results[0]
+    for other in results[1:]:
+        nest.require_like("map_fn: argument `fn`", first, other)
+    columns = zip(*[nest.flatten(r) for r in results], strict=True)
+    return nest.pack_sequence_as(first, [tf.stack(column) for column in columns])
+
+
+def _apart(structure: Any) -> Any:
+    return nest.pack_sequence_as(structure, _kept_apart(nest.flatten(structure))) if active.tapes else structure
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """`fn` applied to each row of `elems` (a tensor or a structure of them), the results stacked.
+
+    Parameters
+    ----------
+    fn : callable
+        ``fn(row)`` returns a tensor or a structure of tensors.
+    elems : tensor or structure of tensors
+        Of the same first dimension.
+    dtype, fn_output_signature : DType or structure of these, optional
+        The dtypes of the results, which must agree; known from `fn` without it.
+    parallel_iterations, swap_memory, infer_shape
+        Accepted for compatibility.
+    back_prop : bool
+        If False, the result counts as a constant in gradients.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> tf.map_fn(lambda row: row * row, tf.constant([1.0, 2.0])).numpy()
+    array([1., 4.], dtype=float32)
+    """
+    nest.require_callable("map_fn", "fn", fn)
+    columns = _columns("map_fn", elems)
+    if columns[0].shape[0]:
+        result = _stacked([_apart(fn(row)) for row in _rows(columns, elems)])
+    else:
+        # there are no rows; how the results look is seen with zeros
+        with paused():
+            row = nest.pack_sequence_as(elems, [tf.zeros(c.shape[1:], c.dtype) for c in columns])
+            result = nest.map_structure(lambda x: tf.stack([x])[:0], fn(row))
+    require_declared("map_fn", result, dtype if dtype is not None else fn_output_signature)
+    return _finished(result, back_prop)
+
+
+def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
+    """`fn` applied to each row of `elems`, the results stacked."""
+    return map_fn(fn, elems)
+
+
+def _started(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> tuple[Any, list[Any]]:
+    """What to start with (the initializer, or else the first row), and the rows to go through."""
+    nest.require_callable(name, "fn", fn)
+    columns = _columns(name, elems)
+    if initializer is not None:
+        start = nest.map_structure(convert_to_tensor, initializer)
+    else:
+        if not columns[0].shape[0]:
+            raise InvalidArgumentError(f"{name}: argument `elems` has no rows; give an `initializer`")
+        start = nest.pack_sequence_as(elems, [c[-1] if backwards else c[0] for c in columns])
+        columns = [c[:-1] if backwards else c[1:] for c in columns]
+    own = _apart(start)
+    return (start, own), _rows(columns, elems, backwards) if columns[0].shape[0] else []
+
+
+def _step(name: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Any:
+    """What `fn` returns, which must be like the state."""
+    new = fn(state, row)
+    nest.require_like(f"{name}: argument `fn`", state, new)
+    return nest.map_structure(convert_to_tensor, new)
+
+
+def _folded(
+    name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool
+) -> Any:
+    (_, state), rows = _started(name, fn, elems, initializer, backwards)
+    for row in rows:
+        state = _apart(_step(name, fn, state, row))
+    return _finished(state, back_prop)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
+    return _folded("foldl", fn, elems, initializer, back_prop, backwards=False)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`foldl` from the last row to the first."""
+    return _folded("foldr", fn, elems, initializer, back_prop, backwards=True)
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked."""
+    (start, state), rows = _started("scan", fn, elems, initializer, reverse)
+    results = [start] if initializer is None else []
+    for row in rows:
+        new = _step("scan", fn, state, row)
+        results.append(_apart(new))
+        state = _apart(new)
+    if not results:
+        return nest.map_structure(lambda x: tf.stack([x])[:0], start)
+    return _finished(_stacked(results[:: -1 if reverse else 1]), back_prop)
