@@ -57,14 +57,10 @@ def kept_apart(values: Sequence[Tensor], others: Sequence[Tensor]) -> list[Tenso
 
     So a tape adds them up: `tape_api.loops` does the same.
     """
-    met = {id(x) for x in others}
-    found = []
-    for x in values:
-        # a variable may be captured as well
-        again = id(x) in met or x.node.op is read_variable
-        found.append(shape.identity(x) if again and x.dtype.is_differentiable else x)
-        met.add(id(x))
-    return found
+    every = [id(x) for x in (*values, *others)]
+    # a variable may be captured as well
+    shared = [every.count(id(x)) > 1 or x.node.op is read_variable for x in values]
+    return [shape.identity(x) if s and x.dtype.is_differentiable else x for x, s in zip(values, shared, strict=True)]
 
 
 def where(node: Node) -> str:

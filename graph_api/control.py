@@ -273,7 +273,8 @@ def while_loop(
         _require_unchanged(own, call.tensors)
         nexts = [*[b + 1 for b in bound[: len(counter)]], *call.tensors]
         closure = Closure(graph, first, bound, [([goes_on], []), (nexts, call.effects)])
-        initial = [*counter, *kept_apart(_allocated(closure, arguments, start), closure.captured)]
+        # the reverse walk meets them in their order
+        initial = [*counter, *kept_apart(_allocated(closure, arguments, start)[::-1], closure.captured)[::-1]]
         outputs = _looped(closure, initial, None in start)[len(counter) :]
         if not back_prop:
             outputs = [shape.stop_gradient(x) for x in outputs]

@@ -56,7 +56,9 @@ def _scanned(
     states = len(closure.assigned)
     order = [*body.results[:carries], *body.results[len(body.results) - states :]]
     body = SubTrace(body.body, body.parameters, [*order, *body.results[carries : len(body.results) - states]])
-    start, rows = kept_apart(start, [*rows, *closure.captured]), kept_apart(rows, closure.captured)
+    # the reverse walk meets the carries in their order, after the rows
+    own = kept_apart(start[::-1], [*rows, *closure.captured])[::-1]
+    start, rows = own, kept_apart(rows, [*start, *closure.captured])
     operands = [*start, *closure.values(closure.assigned), *rows, *closure.captured, *closure.values(closure.read)]
     params = {"body": body, "carries": carries + states, "sequences": len(rows), "backwards": backwards}
     outputs = closure.apply(scan_op, operands, params, carries, "Scan")

@@ -14,18 +14,65 @@ from engine.dtypes import require_declared
 from engine.eager import EagerTensor
 from engine.errors import InvalidArgumentError, ShapeError
 from engine.ops.shape import identity, stop_gradient
-from engine.tape import active, paused
+from engine.tape import Tape, active, paused
 from engine.variable import Variable
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
 
+_Marks = Sequence[tuple[Tape, int]]
+"""How long the logs of the tapes that record were."""
 
-def _kept_apart(leaves: Sequence[Any]) -> Sequence[Any]:
-    """The values, as values of their own where something records: they may be captured, or occur twice."""
+_plain: set[type] = {EagerTensor, Variable, int, float}
+"""Types that are known to be no structures."""
+
+
+def _marks() -> _Marks:
+    return [(tape, len(tape.nodes.log)) for tape in active.tapes]
+
+
+def _kept_apart(leaves: Sequence[Any], marks: _Marks = ()) -> list[Any]:
+    """The values, as values of their own where something records.
+
+    What was made since `marks` is one already. What was there before may be captured; what occurs twice has two
+    cotangents, which the reverse walk meets in their order if they are recorded in the opposite one.
+    """
+    found, ids = list(leaves), list(map(id, leaves))
+    for i in range(len(found) - 1, -1, -1):
+        x = found[i]
+        if not isinstance(x, (EagerTensor, Variable)) or not x.dtype.is_differentiable:
+            continue
+        if ids.count(ids[i]) > 1 or not _was_made(x, marks):
+            found[i] = identity(x)
+    return found
+
+
+def _was_made(x: Any, marks: _Marks) -> bool:
+    """Whether a tape has recorded since `marks` how `x` was computed."""
+    for tape, mark in marks:
+        log = tape.nodes.log
+        for k in range(len(log) - 1, mark, -4):
+            if log[k] is x:
+                return True
+    return False
+
+
+def _apart(structure: Any, marks: _Marks = ()) -> Any:
+    """The same for a structure."""
     if not active.tapes:
-        return leaves
-    return [identity(x) if isinstance(x, (EagerTensor, Variable)) and x.dtype.is_differentiable else x for x in leaves]
+        return structure
+    if isinstance(structure, EagerTensor):
+        return _kept_apart([structure], marks)[0]
+    return nest.pack_sequence_as(structure, _kept_apart(nest.flatten(structure), marks))
+
+
+def _is_flat(values: Any) -> bool:
+    """Whether these are no structures, but tensors and the like."""
+    if not _plain.issuperset(map(type, values)):
+        if any(nest.is_nested(v) for v in values):
+            return False
+        _plain.update(map(type, values))
+    return True
 
 
 def _finished(result: Any, back_prop: bool) -> Any:
@@ -75,11 +122,15 @@ def while_loop(
         raise ValueError(f"while_loop: argument `loop_vars` must be a non-empty list or tuple, got {loop_vars!r}")
     limit = None if maximum_iterations is None else int(maximum_iterations)
     done = 0
-    state = nest.pack_sequence_as(loop_vars, _kept_apart(nest.flatten(loop_vars)))
+    flat, count = _is_flat(loop_vars), len(loop_vars)
+    state = _apart(loop_vars)
     while (limit is None or done < limit) and bool(cond(*state)):
-        state = nest.like_loop_vars(loop_vars, body(*state))
-        if active.tapes:
-            state = nest.pack_sequence_as(state, _kept_apart(nest.flatten(state)))
+        marks = _marks()
+        state = body(*state)
+        if not (flat and isinstance(state, (list, tuple)) and len(state) == count and _is_flat(state)):
+            state = nest.like_loop_vars(loop_vars, state)
+        if marks:
+            state = _kept_apart(state, marks) if flat else _apart(state, marks)
         done += 1
     return _finished(state, back_prop)
 
@@ -111,13 +162,10 @@ def _stacked(results: Sequence[Any]) -> Any:
     """A structure of tensors from structures of their rows."""
     first = results[0]
     for other in results[1:]:
-        nest.require_like("map_fn: argument `fn`", first, other)
+        if type(other) is not EagerTensor or type(first) is not EagerTensor:
+            nest.require_like("map_fn: argument `fn`", first, other)
     columns = zip(*[nest.flatten(r) for r in results], strict=True)
     return nest.pack_sequence_as(first, [tf.stack(column) for column in columns])
-
-
-def _apart(structure: Any) -> Any:
-    return nest.pack_sequence_as(structure, _kept_apart(nest.flatten(structure))) if active.tapes else structure
 
 
 def map_fn(
@@ -156,7 +204,11 @@ def map_fn(
     nest.require_callable("map_fn", "fn", fn)
     columns = _columns("map_fn", elems)
     if columns[0].shape[0]:
-        result = _stacked([_apart(fn(row)) for row in _rows(columns, elems)])
+        results = []
+        for row in _rows(columns, elems):
+            marks = _marks()
+            results.append(_apart(fn(row), marks))
+        result = _stacked(results)
     else:
         # there are no rows; how the results look is seen with zeros
         with paused():
@@ -189,6 +241,8 @@ def _started(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) 
 def _step(name: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Any:
     """What `fn` returns, which must be like the state."""
     new = fn(state, row)
+    if type(new) is EagerTensor is type(state):
+        return new
     nest.require_like(f"{name}: argument `fn`", state, new)
     return nest.map_structure(convert_to_tensor, new)
 
@@ -198,7 +252,8 @@ def _folded(
 ) -> Any:
     (_, state), rows = _started(name, fn, elems, initializer, backwards)
     for row in rows:
-        state = _apart(_step(name, fn, state, row))
+        marks = _marks()
+        state = _apart(_step(name, fn, state, row), marks)
     return _finished(state, back_prop)
 
 
@@ -243,8 +298,10 @@ def scan(
     (start, state), rows = _started("scan", fn, elems, initializer, reverse)
     results = [start] if initializer is None else []
     for row in rows:
+        marks = _marks()
         new = _step("scan", fn, state, row)
-        results.append(_apart(new))
+        results.append(_apart(new, marks))
+        # it is stacked as well
         state = _apart(new)
     if not results:
         return nest.map_structure(lambda x: tf.stack([x])[:0], start)

@@ -64,6 +64,21 @@ def foldr(tf: Any, x: Any, c: Any) -> Any:
     return tf.foldr(lambda total, row: total * c + row, x, initializer=c * 2.0)
 
 
+def returned_as_it_is(tf: Any, x: Any, c: Any) -> Any:
+    """A body returns what it captures, one value twice, and loop variables in another order."""
+
+    def body(i: Any, a: Any, b: Any, d: Any) -> Any:
+        new = tf.sin(a * b) + a * d
+        return i + 1, tf.cond(tf.equal(i, 1), lambda: c, lambda: new), new, b
+
+    found = tf.while_loop(lambda i, *_: i < 4, body, (tf.constant(0), c, c, x))
+    return found[1] * found[2] * found[3] + tf.map_fn(lambda row: c, x)[0] * c
+
+
+def stacked_and_carried(tf: Any, x: Any, c: Any) -> Any:
+    return tf.scan(lambda total, row: total * total * c + tf.sin(total) * row, x, initializer=x)
+
+
 def nested(tf: Any, x: Any, c: Any) -> Any:
     """A choice in a loop in a scan; each captures."""
 
@@ -97,7 +112,8 @@ def custom_gradient_in_loop(tf: Any, x: Any, c: Any) -> Any:
 
 
 PROGRAMS: tuple[Program, ...] = (
-    cond, other_branch, case, while_loop, condition, unused_carry, map_fn, scan, foldl, foldr, nested, custom_gradient,
+    cond, other_branch, case, while_loop, condition, unused_carry, map_fn, scan, foldl, foldr,
+    returned_as_it_is, stacked_and_carried, nested, custom_gradient,
     custom_gradient_in_loop,
 )  # fmt: skip
 KINDS = ("constant", "variable", "tensor", "placeholder")
@@ -190,3 +206,52 @@ def test_derivatives_by_a_captured_constant_are_right(program: Program) -> None:
         ends = [program(tape_api, tape_api.constant(X), tape_api.constant(C + s * e)).numpy() for s in (1, -1)]
         columns.append((ends[0] - ends[1]) / (2 * step))
     np.testing.assert_allclose(jacobian, np.stack(columns, -1), rtol=1e-6, atol=1e-7)
+
+
+def test_a_constant_made_in_a_body_is_known_outside() -> None:
+    made = []
+
+    def body(i: Any, v: Any) -> Any:
+        made.append(graph_api.constant(2.0))
+        return i + 1, v * made[0]
+
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        y = graph_api.while_loop(lambda i, v: i < 3, body, (0, graph_api.constant(3.0)))[1]
+        (first,) = graph_api.gradients(y, made[0])
+        (second,) = graph_api.gradients(first, made[0])
+        assert session.run([made[0], y, first, second]) == [2.0, 24.0, 36.0, 36.0]
+        assert session.run([y, first], {made[0]: 1.0}) == [3.0, 9.0]
+
+
+def test_stop_gradients_of_what_is_captured() -> None:
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x, c = graph_api.constant(3.0), graph_api.constant(2.0)
+        z = c * x + graph_api.cond(x > 0.0, lambda: c * x, lambda: x)
+        assert session.run(graph_api.gradients(z, [x, c])) == [4.0, 6.0]
+        middle = c * 1.0
+        y = graph_api.cond(x > 0.0, lambda: middle * x, lambda: x)
+        assert graph_api.gradients(y, c, stop_gradients=[middle]) == [None]
+
+
+def test_shapes_axes_and_limits_that_are_captured_are_known_and_can_be_fed() -> None:
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.placeholder("float64", [2, 3])
+        shape, axes, limit = graph_api.constant([3, 2]), graph_api.constant([1, 0]), graph_api.constant(3)
+        y = graph_api.cond(x[0, 0] > 0.0, lambda: graph_api.transpose(x, axes), lambda: graph_api.reshape(x, shape))
+        z = graph_api.map_fn(lambda row: graph_api.reshape(row, [-1, limit])[0], x)
+        assert y.shape.as_list() == [3, 2] and z.shape.as_list() == [2, 3]
+        w = graph_api.cond(x[0, 0] > 0.0, lambda: graph_api.reshape(x, shape), lambda: graph_api.reshape(x, shape))
+        assert session.run(w, {x: np.ones((2, 3)), shape: [6, 1]}).shape == (6, 1)
+        n = graph_api.while_loop(lambda i: i < limit, lambda i: i + 1, [0])
+        assert session.run(n) == 3 and session.run(n, {limit: 5}) == 5
+
+
+def test_gradients_taken_inside_a_body_with_respect_to_what_it_captures() -> None:
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x, c = graph_api.constant(3.0), graph_api.constant(2.0)
+
+        def body(i: Any, v: Any) -> Any:
+            return i + 1, graph_api.gradients(v * c * c, c)[0] + graph_api.gradients(v * v * c, v)[0]
+
+        y = graph_api.while_loop(lambda i, v: i < 2, body, (0, x))[1]
+        assert session.run([y, *graph_api.gradients(y, [x, c])]) == [192.0, 64.0, 192.0]
