@@ -13,7 +13,6 @@ from engine import custom, nest
 from engine.dtypes import DType, as_dtype
 from engine.errors import DTypeError, InvalidArgumentError
 from engine.value import as_declared
-from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 
 
