@@ -69,6 +69,9 @@ def reverse(
             _accumulate(cotangents, id(value), _plain(seed) if raw else seed)
     for node in reversed(path):
         ct = _take(cotangents, node, kept, raw)
+        if node.op is read_variable:
+            # a tape that watched the variable late has no part in what was done before
+            reads.pop(id(node.outputs[0]), None)
         if ct is None:
             continue
         op, inputs, outputs = node.op, node.inputs, node.outputs
