@@ -25,15 +25,16 @@ import types
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.errors import DetachError, DetachWarning
+from engine.nest import flatten
 from engine.tape import Tape, active
-from engine.value import address
+from engine.value import Value, address
 
 _OURS = ("engine", "graph_api", "tape_api", "optim")
 _ARRAYS = ("numpy", "scipy")
@@ -141,9 +142,7 @@ def _report(note: Detached, tape: Tape, user: FrameType) -> None:
     if tape.strict and note.kind == "array":
         raise _error(note)
     if note.kind == "array" or (tape.strict and note.kind != "int"):
-        registry = user.f_globals.setdefault("__warningregistry__", {})
-        module = user.f_globals.get("__name__", "<unknown>")
-        warnings.warn_explicit(_said(note), DetachWarning, note.file, note.line, module, registry)
+        _warn(_said(note), user)
 
 
 def _said(note: Detached) -> str:
@@ -161,6 +160,59 @@ def _said(note: Detached) -> str:
 
 def _error(note: Detached) -> DetachError:
     return DetachError(f"{note.file}, line {note.line}: {_said(note)}")
+
+
+def assigned(variable: Any, value: Any) -> None:
+    """Note that `value` was assigned to `variable` while tapes record; it is reported when the variable is read again.
+
+    No derivative passes an assignment, and a gradient with respect to a variable takes all its reads for reads of one
+    value, as TensorFlow's does. Of variables that a tape does not watch (averages, counters) only strict tapes tell.
+    """
+    if _expected.depth:
+        return
+    given = [x for x in flatten(value) if isinstance(x, Value)]
+    user: FrameType | None = None
+    for tape in active.tapes:
+        watched = address(variable) in tape.tracked or (tape.watch_accessed_variables and variable.trainable)
+        followed = (watched or tape.strict) and any(is_tracked(x, tape) for x in given)
+        if not followed and not _was_read(variable, tape):
+            tape.assigned.pop(id(variable), None)
+            continue
+        user = user or _origin(sys._getframe(2))[0]
+        where = f"{user.f_code.co_filename}, line {user.f_lineno}"
+        tape.assigned[id(variable)] = partial(_read_again, variable, where, tape, followed)
+
+
+def _was_read(variable: Any, tape: Tape) -> bool:
+    log = tape.nodes.log
+    # each node takes four places, of which the operands are the second
+    return address(variable) in tape.tracked and any(
+        len(log[i]) == 1 and log[i][0] is variable for i in range(len(log) - 3, 0, -4)
+    )
+
+
+def _read_again(variable: Any, where: str, tape: Tape, followed: bool) -> None:
+    if followed:
+        message = (
+            f"variable {variable.name!r} is read after a tensor that a gradient tape follows was assigned to it "
+            f"({where}): no derivative passes the assignment. Use the tensor in place of the variable; if none is "
+            f"meant to pass, assign tf.stop_gradient(x)"
+        )
+    else:
+        message = (
+            f"variable {variable.name!r} is read again by a gradient tape after it was assigned to ({where}): its "
+            f"gradient adds up what belongs to the old and to the new value. Open a tape for each value"
+        )
+    user, _ = _origin(sys._getframe(3))
+    if tape.strict:
+        raise DetachError(f"{user.f_code.co_filename}, line {user.f_lineno}: {message}")
+    _warn(message, user)
+
+
+def _warn(message: str, user: FrameType) -> None:
+    registry = user.f_globals.setdefault("__warningregistry__", {})
+    module = user.f_globals.get("__name__", "<unknown>")
+    warnings.warn_explicit(message, DetachWarning, user.f_code.co_filename, user.f_lineno, module, registry)
 
 
 def refusal(tape: Tape) -> DetachError | None:

@@ -19,7 +19,7 @@ from engine.indexed_slices import IndexedSlices
 from engine.jacobian.on_tape import TapeDerivatives
 from engine.ops.creation import ones_like, zeros_like
 from engine.replay import replayed
-from engine.reverse import reverse
+from engine.reverse import require_one_number, reverse
 from engine.tape import Tape, active
 from engine.unconnected import UnconnectedGradients, as_policy
 from engine.value import Value, address, as_array, dtype_of, shape_of
@@ -35,6 +35,10 @@ class GradientTape(TapeDerivatives):
         Whether derivatives may be taken more than once. A tape that is not lets go of its recording after the first.
     watch_accessed_variables : bool
         Whether trainable variables are watched when they are read inside.
+    strict : bool
+        Whether to raise where a derivative would be lost or added up without a word: when a tensor that the tape
+        follows becomes a plain array (else a `DetachWarning`, see ``docs/leaving.md``), and when the gradient is asked
+        of a target that is not one number (see `jacobian`).
 
     Examples
     --------
@@ -47,10 +51,12 @@ class GradientTape(TapeDerivatives):
     np.float32(6.0)
     """
 
-    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+    def __init__(
+        self, persistent: bool = False, watch_accessed_variables: bool = True, *, strict: bool = False
+    ) -> None:
         self._persistent = persistent
         self._watch_accessed = watch_accessed_variables
-        self._tape = Tape(watch_accessed_variables)
+        self._tape = Tape(watch_accessed_variables, strict)
         self._spent = False
 
     def __enter__(self) -> GradientTape:
@@ -154,9 +160,12 @@ class GradientTape(TapeDerivatives):
         TypeError
             If a target or source is not a tensor.
         ValueError
-            If an output gradient's shape is not its target's.
+            If an output gradient's shape is not its target's, or the tape is strict and there is more than one number
+            to differentiate.
         """
         policy = as_policy(unconnected_gradients)
+        if self._tape.strict and output_gradients is None:
+            require_one_number("gradient", nest.flatten(target), "tape.jacobian")
         with self._taking(target, sources) as (targets, flat):
             seeds = zip(targets, _seeds(nest.flatten(target), output_gradients), strict=True)
             found = self._walk([s for s in seeds if dtype_of(s[0]).is_differentiable], flat, sparse=True)

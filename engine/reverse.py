@@ -20,7 +20,7 @@ from typing import Any
 from engine.aval import compatible, format_shape
 from engine.batching import Batched
 from engine.eager import EagerTensor
-from engine.errors import RuleError
+from engine.errors import RuleError, ShapeError
 from engine.indexed_slices import IndexedSlices
 from engine.kinds import Together
 from engine.op import Node
@@ -189,6 +189,23 @@ def _accumulate(cotangents: dict[int, Any], key: int, ct: Any) -> None:
 
 def _dense(ct: Any) -> Any:
     return ct.dense() if type(ct) is IndexedSlices else ct
+
+
+def require_one_number(name: str, targets: Sequence[Any], instead: str) -> None:
+    """Raise unless there is one target of one element: else their gradients would be added up.
+
+    Raises
+    ------
+    ShapeError
+        (a ValueError) that names the targets' shapes, and what to use in place of the function `name`.
+    """
+    shapes = [shape_of(y) for y in targets]
+    if [shape is not None and all(n == 1 for n in shape) for shape in shapes] != [True]:
+        given = ", ".join(format_shape(shape) for shape in shapes)
+        raise ShapeError(
+            f"{name}: strict: the target must be one number, got shape {given}: the gradient would be that of the sum. "
+            f"Use {instead} for the derivative of each element, or differentiate tf.reduce_sum(y)"
+        )
 
 
 def _check(ct: Any, x: Any, node: Node, i: int) -> None:

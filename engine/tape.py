@@ -108,16 +108,22 @@ class Tape:
         ``id(variable) -> variable`` of the variables watched, in the order they were first read.
     detached : dict
         Where tracked values became arrays, with what is known of it (`engine.detach`).
+    assigned : dict
+        ``id(variable) -> function`` for variables that were assigned to: it is called when one is read again.
     strict : bool
-        Whether that is an error, because the tape is there for the derivative of one function.
+        Whether a tracked value that becomes an array is an error.
     """
 
-    __slots__ = ("__weakref__", "detached", "nodes", "strict", "tracked", "variables", "watch_accessed_variables")
+    __slots__ = (
+        *("__weakref__", "assigned", "detached", "nodes", "strict", "tracked", "variables"),
+        "watch_accessed_variables",
+    )
 
     def __init__(self, watch_accessed_variables: bool = True, strict: bool = False) -> None:
         self.watch_accessed_variables = watch_accessed_variables
         self.strict = strict
         self.detached: dict[Any, Any] = {}
+        self.assigned: dict[int, Callable[[], None]] = {}
         self.nodes = Recording()
         self.tracked: dict[int, Any] = {}
         self.variables: dict[int, Any] = {}
@@ -128,7 +134,8 @@ class Tape:
 
     def forget(self) -> None:
         """Let go of what was recorded. Which variables were watched is still known."""
-        self.nodes, self.tracked, self.detached = Recording(), {}, {}
+        self.nodes, self.tracked = Recording(), {}
+        self.detached, self.assigned = {}, {}
 
     def clear(self) -> None:
         """Forget everything recorded and watched."""
@@ -172,6 +179,8 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
 def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> None:
     """Record that `variable` was read, watching it first where a tape watches accessed variables."""
     for tape in active.tapes:
+        if tape.assigned and (read_again := tape.assigned.pop(id(variable), None)):
+            read_again()
         key = address(inputs[0])
         if key not in tape.tracked and tape.watch_accessed_variables and variable.trainable:
             tape.tracked[key] = inputs[0]

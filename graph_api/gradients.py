@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.errors import InvalidArgumentError
+from engine.reverse import require_one_number
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
 from engine.unconnected import UnconnectedGradients
@@ -31,6 +32,8 @@ def gradients(
     aggregation_method: int | None = None,
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
+    *,
+    strict: bool = False,
 ) -> list[Any]:
     """Derivatives of ``sum(ys)`` with respect to each of `xs`, as new tensors.
 
@@ -52,6 +55,8 @@ def gradients(
         Tensors to treat as constants: partial instead of total derivatives.
     unconnected_gradients : UnconnectedGradients or str
         ``"none"`` or ``"zero"``: what to return for an x that no y depends on.
+    strict : bool
+        Whether to raise, rather than sum, if `ys` is not one number and there are no `grad_ys`.
 
     Returns
     -------
@@ -61,7 +66,8 @@ def gradients(
     Raises
     ------
     ValueError
-        If the number or a shape of `grad_ys` does not fit, or `aggregation_method` is unknown.
+        If the number or a shape of `grad_ys` does not fit, or `aggregation_method` is unknown, or `strict` is given
+        and there is more than one number to differentiate.
     TypeError
         If something is not a tensor, or a dtype of `grad_ys` does not fit.
 
@@ -79,6 +85,8 @@ def gradients(
             f"gradients: argument `aggregation_method` must be an AggregationMethod, got {aggregation_method!r}"
         )
     check_one_graph([*as_list(ys), *as_list(xs)])
+    if strict and grad_ys is None:
+        require_one_number("gradients", as_list(ys), "tf.jacobian")
     with graph_of(ys, "ys").name_scope(name):
         return symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients)
 

@@ -205,14 +205,24 @@ def _as_declared(results: Any, dtypes: Any, convert: Callable[[Any, DType], Any]
     return [convert(r, as_dtype(d)) for r, d in zip(results, dtypes, strict=True)]
 
 
+_NOT_EAGER = (
+    "tf.{name} is not supported when eager execution is enabled. Use tf.GradientTape instead:\n"
+    "    with tf.GradientTape() as tape:\n"
+    "        tape.watch(xs)  # not needed for trainable variables\n"
+    "        ys = ...  # what is computed from xs\n"
+    "    tape.{use}\n"
+    "In graph_api, tf.{name}(ys, xs) works as it is."
+)
+
+
 def gradients(*_: Any, **__: Any) -> Any:
     """Not for eager tensors: use a `GradientTape` (or `graph_api`, which has ``gradients``)."""
-    raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+    raise RuntimeError(_NOT_EAGER.format(name="gradients", use="tape.gradient(ys, xs)"))
 
 
 def hessians(*_: Any, **__: Any) -> Any:
     """Not for eager tensors: use a `GradientTape` (or `graph_api`, which has ``hessians``)."""
-    raise RuntimeError("tf.hessians is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+    raise RuntimeError(_NOT_EAGER.format(name="hessians", use="tape.hessian(ys, xs)"))
 
 
 def group(*inputs: Any, **_: Any) -> None:

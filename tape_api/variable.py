@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.arena import is_whole
 from engine.aval import Aval, Shape, compatible, format_shape, normalize_shape
-from engine.detach import detached
+from engine.detach import assigned, detached
 from engine.dtypes import DType
 from engine.eager import EagerTensor, Reference, array_text
 from engine.errors import DTypeError, ShapeError
@@ -209,6 +209,8 @@ class Variable(AssignsRows):
             If shape or dtype do not fit; the message names the variable, which keeps its value.
         """
         exclusively(self.locks, setattr, self, "_tensor", self._fitting(value))
+        if active.tapes:
+            assigned(self, value)
         return self if read_value else None
 
     def assign_add(
@@ -225,6 +227,8 @@ class Variable(AssignsRows):
 
     def _update(self, op: Op, delta: Any, what: str, read_value: bool) -> Any:
         exclusively(self.locks, self._updated, op, self._converted(delta, what), what)
+        if active.tapes:
+            assigned(self, delta)
         return self if read_value else None
 
     def _updated(self, op: Op, change: EagerTensor, what: str) -> None:
@@ -244,6 +248,8 @@ class Variable(AssignsRows):
             If the rows do not fit; the variable keeps its value.
         """
         exclusively(self.locks, lambda: commit(self.writes(rows)))
+        if active.tapes:
+            assigned(self, rows.values)
         return self
 
     def writes(self, value: Any) -> list[tuple[Any, ...]]:

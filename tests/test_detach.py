@@ -291,3 +291,118 @@ def test_the_jacobian_of_a_sparse_product_is_as_sparse() -> None:
 def test_a_sparse_matrix_of_the_wrong_size_is_refused() -> None:
     with pytest.raises(ValueError, match=r"sparse matrix of shape \(3, 3\) .* got shape \(2,\)"):
         SPARSE @ tf.constant(X[:2])
+
+
+# ---- variables that are assigned to ----------------------------------------------------------------------------------
+
+
+def test_a_variable_read_before_and_after_an_assignment() -> None:
+    v = tf.Variable(2.0)
+
+    def run() -> Any:
+        with tf.GradientTape() as tape:
+            y = v * v
+            v.assign(5.0)
+            z = y + v * 3.0  # again
+        return tape.gradient(z, v)
+
+    message = rf"'Variable:0' is read again .* assigned to \({__file__}, line \d+\).* Open a tape for each value"
+    with pytest.warns(DetachWarning, match=message) as caught:
+        gradient = run()
+    assert "# again" in linecache.getline(caught[0].filename, caught[0].lineno)
+    assert gradient.numpy() == 2 * 2.0 + 3.0, "as TensorFlow"
+
+
+def test_a_followed_tensor_that_is_assigned() -> None:
+    v, x = tf.Variable(2.0), tf.constant(3.0)
+
+    def run(assign: Callable[[], Any]) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            assign()
+            y = v * x
+        return tape.gradient(y, v)
+
+    for assign in (lambda: v.assign(3.0 * x), lambda: v.assign_add(x), lambda: v.assign(v * 3.0)):
+        with pytest.warns(DetachWarning, match="a gradient tape follows was assigned") as caught:
+            assert run(assign) == x
+        assert len(caught) == 1
+
+
+def test_assignments_that_are_in_order() -> None:
+    v, average, x = tf.Variable(2.0), tf.Variable(0.0, trainable=False), tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        v.assign_add(1.0)
+        y = v * x  # the new value
+        v.assign(7.0)  # which nobody reads
+        for _ in range(2):
+            average.assign(0.9 * average + 0.1 * y)
+    assert tape.gradient(y, v).numpy() == 3.0
+    with tf.GradientTape() as tape:
+        loss = v * v
+        v.assign(tf.stop_gradient(loss))
+    with tf.GradientTape():
+        tf.identity(v)
+    with tf.GradientTape() as tape:
+        tape.watch(v)
+        v.assign_sub(1.0)
+        y = v * v
+    assert tape.gradient(y, v).numpy() == 2 * 48.0
+
+
+def test_a_strict_tape_refuses_it() -> None:
+    v, average, x = tf.Variable(2.0), tf.Variable(0.0, trainable=False), tf.constant(X)
+    with tf.GradientTape(strict=True):
+        y = v * v
+        average.assign(y)
+        with pytest.raises(DetachError, match="no derivative passes the assignment"):
+            tf.identity(average)
+        v.assign(5.0)
+        with pytest.raises(DetachError, match="read again"):
+            tf.identity(v)
+    with tf.GradientTape(strict=True) as tape:
+        tape.watch(x)
+        with pytest.raises(DetachError, match=r"np\.asarray"):
+            np.asarray(x)
+
+
+# ---- gradients that would be sums ------------------------------------------------------------------------------------
+
+
+def test_strict_gradients_do_not_sum() -> None:
+    x = tf.constant(X)
+
+    def recorded_strictly(f: Function) -> Any:
+        with tf.GradientTape(strict=True) as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape, y
+
+    for f in (lambda x: x * x, lambda x: [x[0], x[1]], lambda x: {"a": x[:1], "b": x[:1]}, lambda x: x[:0]):
+        tape, y = recorded_strictly(f)
+        with pytest.raises(ValueError, match=r"gradient: strict: .* Use tape.jacobian"):
+            tape.gradient(y, x)
+    for f in (lambda x: tf.reduce_sum(x * x), lambda x: tf.reduce_sum(x * x, keepdims=True), lambda x: [x[0]]):
+        tape, y = recorded_strictly(f)
+        assert tape.gradient(y, x) is not None
+    tape, y = recorded_strictly(lambda x: x * x)
+    np.testing.assert_array_equal(tape.gradient(y, x, output_gradients=X), 2 * X * X)
+    tape, y = recorded_strictly(lambda x: x * x)
+    np.testing.assert_array_equal(tape.jacobian(y, x), np.diag(2 * X))
+
+
+def test_strict_gradients_of_a_graph() -> None:
+    with tf1.Graph().as_default():
+        x, some = tf1.placeholder(tf1.float64, [3]), tf1.placeholder(tf1.float64, [None])
+        for ys, xs in ((x * x, x), ([x[0], x[1]], x), (some, some), (tf1.placeholder(tf1.float64), x)):
+            with pytest.raises(ValueError, match=r"gradients: strict: .* Use tf.jacobian"):
+                tf1.gradients(ys, xs, strict=True)
+        assert tf1.gradients(tf1.reduce_sum(x), x, strict=True)[0] is not None
+        assert tf1.gradients(x * x, x, X, strict=True)[0] is not None
+
+
+def test_gradients_on_tapes_says_what_to_write() -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)tape.watch\(xs\).*tape.gradient\(ys, xs\)"):
+        tf.gradients(1.0, 2.0)
+    with pytest.raises(RuntimeError, match=r"tape.hessian\(ys, xs\)"):
+        tf.hessians(1.0, 2.0)
