@@ -70,8 +70,8 @@ class Detached(NamedTuple):
     Attributes
     ----------
     kind : str
-        What asked for it: ``"numpy"``, ``"float"``, ``"int"``, ``"complex"`` (the user), ``"array"`` (NumPy, SciPy,
-        `math`).
+        What asked for it: ``"numpy"``, ``"float"``, ``"int"`` (also ``math.floor``), ``"complex"`` (the user);
+        ``"array"`` (NumPy, SciPy, `math`).
     by : str
         The function that was called, as far as it is known: ``"np.array"``, ``"scipy.linalg.solve"``; else empty.
     file, line
@@ -128,7 +128,9 @@ def detached(value: Any, kind: str) -> None:
     if kind == "numpy" and _package(caller) in _OURS:
         return  # ours read it to compare or to show it
     user, by = _origin(caller)
-    if kind in ("float", "complex") and not _is_asked_by_the_user(caller):
+    if by in _STEPS:
+        kind = "int"
+    elif kind in ("float", "complex") and not _is_asked_by_the_user(caller):
         kind = "array"
     key = user.f_code, user.f_lasti, kind
     note = Detached(kind, by, user.f_code.co_filename, user.f_lineno, value)
@@ -276,6 +278,8 @@ def _called(frame: FrameType) -> tuple[str, str] | None:
 
 
 _ASSIGNMENT = ("[]=",)
+_STEPS = {f"math.{name}" for name in ("floor", "ceil", "trunc", "isclose", "isnan", "isinf", "isfinite")}
+"""Functions whose derivative is zero, as that of ``int``."""
 
 
 @lru_cache(1024)

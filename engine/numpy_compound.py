@@ -7,16 +7,28 @@ Each is written with NumPy's own simpler functions. Its tensors are values, on w
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from engine.dtypes import as_dtype
 from engine.eager import EagerTensor
+from engine.numpy_fourier import TRANSFORMS
 from engine.numpy_functions import NotTaken, Row, at_least, dims_of, flat, inexact, rank_of
 from engine.operands import operands
-from engine.ops import compare, extrema, fft, gather, linalg, rearrange, reduce, segment, slicing, sorting, stats
+from engine.ops import (
+    compare,
+    diagonal,
+    extrema,
+    gather,
+    linalg,
+    rearrange,
+    reduce,
+    segment,
+    slicing,
+    sorting,
+    stats,
+)
 from engine.ops import shape as shapes
 from engine.value import Value, dtype_of
 
@@ -344,6 +356,11 @@ def _diagonal(a: Any, offset: int = 0) -> Any:
     return np.diag(a, offset)
 
 
+@operands("x")
+def _last_diagonal(x: Any, *, offset: int = 0) -> Any:
+    return diagonal.matrix_diag_part(x, offset)
+
+
 @operands("arr")
 def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     arr, axis = (flat(arr), 0) if axis is None else (arr, axis)
@@ -396,45 +413,25 @@ def _matrix_power(a: Any, n: int) -> Any:
     return out
 
 
+@operands("x")
+def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    if axis is None:
+        if keepdims:
+            raise NotTaken
+        x, axis = flat(x), 0
+    if not isinstance(axis, int):
+        raise NotTaken
+    return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+
+
 @operands("x1", "x2")
 def vecdot(x1: Any, x2: Any) -> Any:
     """The sum of products along the last axis, of the conjugate of the first."""
     return np.sum(np.conj(x1) * x2, axis=-1)
 
 
-# ---- Fourier transforms ----------------------------------------------------------------------------------------------
-
-
-def _transform(function: Callable[..., Any]) -> Callable[..., Any]:
-    @operands("a")
-    def apply(a: Any) -> Any:
-        a = inexact(a)
-        if not dtype_of(a).is_complex:
-            a = compare.cast(a, as_dtype(np.result_type(dtype_of(a).numpy, np.complex64)))
-        return function(a)
-
-    return apply
-
-
-def _real_transform(function: Callable[..., Any]) -> Callable[..., Any]:
-    @operands("a")
-    def apply(a: Any, s: Sequence[int] | None = None) -> Any:
-        return function(a, s)
-
-    return apply
-
-
-def _shifted(sign: int) -> Callable[..., Any]:
-    @operands("x")
-    def apply(x: Any, axes: Any = None) -> Any:
-        along = list(range(rank_of(x))) if axes is None else np.ravel(axes).tolist()
-        lengths = [_length(x, a) for a in along]
-        return np.roll(x, [n // 2 if sign > 0 else -(n // 2) for n in lengths], axis=along)
-
-    return apply
-
-
 COMPOUND: dict[Any, Row] = {
+    **TRANSFORMS,
     np.std: (_spread(stats.reduce_std, 0.5), "tf.math.reduce_std"),
     np.var: (_spread(stats.reduce_variance, 1.0), "tf.math.reduce_variance"),
     np.average: (_average, "tf.reduce_mean"),
@@ -481,13 +478,15 @@ COMPOUND: dict[Any, Row] = {
     np.linalg.multi_dot: (_multi_dot, "tf.matmul"),
     np.linalg.matrix_power: (_matrix_power, "tf.matmul"),
     np.linalg.vecdot: (vecdot, "tf.reduce_sum"),
-    np.fft.fft: (_transform(fft.fft), "tf.signal.fft"),
-    np.fft.ifft: (_transform(fft.ifft), "tf.signal.ifft"),
-    np.fft.fft2: (_transform(fft.fft2d), "tf.signal.fft2d"),
-    np.fft.ifft2: (_transform(fft.ifft2d), "tf.signal.ifft2d"),
-    np.fft.rfft2: (_real_transform(fft.rfft2d), "tf.signal.rfft2d"),
-    np.fft.irfft2: (_real_transform(fft.irfft2d), "tf.signal.irfft2d"),
-    np.fft.fftshift: (_shifted(1), "tf.roll"),
-    np.fft.ifftshift: (_shifted(-1), "tf.roll"),
+    np.linalg.outer: (operands("x1", "x2")(lambda x1, x2: np.outer(x1, x2)), "tf.multiply after tf.reshape"),
+    np.linalg.cross: (linalg.cross, "tf.linalg.cross"),
+    np.linalg.trace: (linalg.trace, "tf.linalg.trace"),
+    np.linalg.diagonal: (
+        operands("x")(lambda x, *, offset=0: diagonal.matrix_diag_part(x, offset)),
+        "tf.linalg.diag_part",
+    ),
+    np.linalg.matrix_transpose: (shapes.matrix_transpose, "tf.linalg.matrix_transpose"),
+    np.linalg.svdvals: (operands("x")(lambda x: np.linalg.svd(x, compute_uv=False)), "tf.linalg.svd"),
+    np.linalg.vector_norm: (_vector_norm, "tf.norm"),
 }
 """As `engine.numpy_functions.RECORDED`."""

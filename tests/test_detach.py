@@ -174,6 +174,8 @@ ASKED: dict[str, tuple[Function, str | None]] = {
     "float": (lambda x: float(x[0]), "float"),
     "percent": (lambda x: f"{x[0]:.2f} %f" % x[1], "float"),
     "int": (lambda x: int(x[0]), "int"),
+    "math.floor": (lambda x: math.floor(x[0]), "int"),
+    "math.isfinite": (lambda x: math.isfinite(x[0]), "int"),
     "format": (lambda x: f"{x[0]:.2f} {x}", None),
     "repr": (repr, None),
     "bool": (lambda x: 1 if x[0] > 0.5 else 2, None),

@@ -53,6 +53,7 @@ ORDER = (
     "engine.version1_images",
     "engine.version1",
     "engine.numpy_functions",
+    "engine.numpy_fourier",
     "engine.numpy_compound",
     "engine.numpy_protocol",
     "engine.operators",
