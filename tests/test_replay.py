@@ -281,6 +281,7 @@ ONE_STRUCTURE = [
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:variable .* is read again:engine.errors.DetachWarning")
 @pytest.mark.parametrize("make", ONE_STRUCTURE)
 def test_a_recurring_structure_is_replayed(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
     assert_as_walked(make, monkeypatch)
