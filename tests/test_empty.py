@@ -9,6 +9,7 @@ import pytest
 
 from engine.batching import elementwise_rule
 from engine.eager import EagerTensor
+from engine.ops import fft
 from engine.transform import jvp
 from tests.op_table import CASES, case_id
 from tests.row import Row
@@ -46,3 +47,12 @@ def test_no_elements(row: Row, dtype: str) -> None:
             assert not array(got).any()
     tangents = [a if i in wrt else None for i, a in enumerate(inputs)]
     assert array(jvp(row.apply, inputs, tangents)[1]).shape == array(out).shape
+
+
+def test_the_inverse_transform_of_an_empty_spectrum_is_zeros() -> None:
+    # NumPy hands out whatever the memory held before
+    for shape, lengths in (((2, 0), (7,)), ((2, 0), (2, 4))):
+        held = [np.full((2, 7), 5.0, np.float32) for _ in range(8)]
+        del held
+        out = array(fft.irfft_op(EagerTensor(np.zeros(shape, np.complex64)), rank=len(lengths), lengths=lengths))
+        assert out.shape == (shape[: 2 - len(lengths)] + lengths) and not out.any()

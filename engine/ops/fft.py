@@ -160,6 +160,9 @@ rfft_back = linear(
 
 
 def _irfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> Any:
+    if x.shape[-1] == 0 and lengths:
+        # NumPy leaves the result as it finds it in memory; a spectrum is padded with zeros
+        x = np.zeros((*x.shape[:-1], 1), x.dtype)
     return np.fft.irfftn(x, s=lengths, axes=_axes(x, rank))
 
 
