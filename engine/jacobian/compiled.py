@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.eager import EagerTensor
 from engine.jacobian.evaluate import evaluate
 from engine.jacobian.path import Path
 from engine.jacobian.plan import Options, Plan, plan_for
@@ -74,6 +75,10 @@ class Mirror:
     def __init__(self, path: Path) -> None:
         self.trace = Trace()
         symbols = {id(x): _symbol(self.trace, x) for x in path.values}
+        for x in path.values:
+            if type(x) is EagerTensor:
+                # the rule of a custom gradient may use it
+                self.trace.capture_as(x, symbols[id(x)])
         nodes = [
             Node(n.op, tuple([symbols[id(x)] for x in n.inputs]), n.params, tuple([symbols[id(o)] for o in n.outputs]))
             for n in path.nodes

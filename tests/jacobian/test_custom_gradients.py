@@ -108,3 +108,24 @@ def test_a_plan_of_what_does_not_depend_on_the_source() -> None:
         x = tf.placeholder(tf.float64, [4])
         plan = tf.jacobian_plan(tf.constant([1.0, 2.0]), x)
     np.testing.assert_array_equal(plan(X), np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize("method", ["hessian", "hvp", "hessian_diag"])
+def test_second_order_of_a_rule_that_uses_values_of_the_recording(method: str) -> None:
+    """A nested tape has always seen that the rule depends on its argument; what one tape computes must, too."""
+
+    @tape_api.custom_gradient
+    def f(a: Any) -> Any:
+        return a * 1.0, lambda upstream: upstream * a * a
+
+    x = tape_api.constant([3.0, 0.5])
+    with tape_api.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with tape_api.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = tape_api.reduce_sum(f(tape_api.sin(x)))
+        first = tape.gradient(y, x)
+    expected = outer.gradient(first, x).numpy()
+    ones = [tape_api.ones_like(x)] if method == "hvp" else []
+    found = getattr(tape, method)(y, x, *ones).numpy()
+    np.testing.assert_allclose(found.sum(-1) if found.ndim > 1 else found, expected, rtol=1e-6)
