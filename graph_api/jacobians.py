@@ -24,6 +24,7 @@ from engine.jacobian.path import Path, is_connected
 from engine.jacobian.plan import Options, plan_for
 from engine.jacobian.results import (
     SparseJacobian,
+    block_size,
     options_for,
     pattern_given,
     require_differentiable,
@@ -381,6 +382,10 @@ def _finished(
     if is_known(path):
         plan = plan_for(path, options, pattern)
         found = evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
+        found = [
+            [v if block_size(path.values[y], path.values[x]) else None for v, x in zip(row, path.sources, strict=True)]
+            for y, row in zip(path.targets, found, strict=True)
+        ]
         blocks = [
             [
                 _block(values, block, path.values[y], path.values[x], format, zeros(values, y, x))

@@ -22,7 +22,14 @@ from engine.jacobian.parallel import check_executor
 from engine.jacobian.path import Path, is_connected
 from engine.jacobian.plan import Options, Plan, plan_for
 from engine.jacobian.recorded import blocks_of, compiled_for, gives_arrays
-from engine.jacobian.results import options_for, pattern_given, require_differentiable, sparse_block, vectors_of
+from engine.jacobian.results import (
+    block_size,
+    options_for,
+    pattern_given,
+    require_differentiable,
+    sparse_block,
+    vectors_of,
+)
 from engine.jacobian.second import (
     UnknownShapesError,
     compiled_hessian,
@@ -377,6 +384,8 @@ class TapeDerivatives:
 
         def finished(i: int, j: int) -> Any:
             values, block = parts.get((i, j), (None, None))
+            if not block_size(targets[i], wanted[j]):
+                values = None
             # zeros by structure are zeros: only what no path leads to is None, as for `gradient`
             zeros = values is None and (i, j) in parts and is_connected(self._tape.nodes, wanted[j], targets[i])
             return _finished(values, block, targets[i], flat[j], format, UnconnectedGradients.ZERO if zeros else policy)

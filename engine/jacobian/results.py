@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from engine.errors import InvalidArgumentError
 from engine.jacobian.layout import Scattered
 from engine.jacobian.plan import MODES, Options
 from engine.ops.selection import pick_op, place_op
-from engine.value import dtype_of, shape_of
+from engine.value import dtype_of, known_shape, shape_of
 
 FORMATS = ("dense", "csr", "csc", "coo", "operator")
 
@@ -103,6 +104,11 @@ def _is_integer(x: Any) -> bool:
     if isinstance(x, (float, np.floating)):
         return float(x).is_integer()
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+
+
+def block_size(target: Any, source: Any) -> int:
+    """How many entries the block of a target and a source has. One of none does not tell whether they are connected."""
+    return math.prod(known_shape(target, "jacobian")) * math.prod(known_shape(source, "jacobian"))
 
 
 def vectors_of(given: Any, ends: Sequence[Any]) -> list[Any]:

@@ -292,3 +292,14 @@ def test_variables_of_a_graph() -> None:
         np.testing.assert_array_equal(product, 2 * values**2)
     np.testing.assert_array_equal(sparse.toarray(), jacobian)
     np.testing.assert_array_equal(plan(values), jacobian)
+
+
+def test_a_source_without_elements_that_no_path_leads_from_has_no_jacobian() -> None:
+    def apart(tf: Any, x: Any, empty: Any) -> Any:
+        return x * 2.0
+
+    for run in (on_tape, in_graph):
+        first, second = run(apart, np.array(1.0), np.zeros(0))
+        assert first is not None and second is None
+        (joined, other) = run(lambda tf, x, empty: tf.concat([x, empty], 0), np.ones(2), np.zeros(0))
+        assert joined.shape == (2, 2) and other.shape == (2, 0)
