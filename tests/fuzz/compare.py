@@ -125,7 +125,9 @@ REFUSED = {
 to know a custom gradient elsewhere."""
 CHUNKS = re.compile("`max_bytes` must be at least")
 """The least memory of a Jacobian of unknown shape is known when it runs."""
-UNKNOWN = re.compile("cannot be vectorised over an operand of unknown rank|`mode` must be auto or reverse")
+UNKNOWN = re.compile(
+    "it is not known|cannot be vectorised over an operand of unknown rank|`mode` must be auto or reverse"
+)
 """Two branches may give results of different ranks; what a tape sees to be unconnected may be complex."""
 
 
@@ -236,5 +238,18 @@ def _excepted(d: Difference, choices: bool, recipes: Sequence[str], reference: R
 
 SWEPT = {"jacobian", "csr", "forward", "reverse", "chunks", "batch_jacobian", "hessian", "hvp", "hessian_diag"}
 """What sweeps with many seeds at once."""
-OTHER_RULES = ("qr", "einsum", "matmul", "@", "lstsq", "pinv")
+OTHER_RULES = (
+    "qr",
+    "einsum",
+    "matmul",
+    "matvec",
+    "@",
+    "lstsq",
+    "pinv",
+    "eigh",
+    "svd",
+    "solve",
+    "cholesky",
+    "tensordot",
+)
 """Ops whose gradients go by another rule where shapes are not known."""
