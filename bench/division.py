@@ -1,8 +1,8 @@
 """How much of a later call goes into sweeps, and how much into putting their numbers in place.
 
 A call runs one program that does both. Here each half is lowered alone, from the same plan and by the same functions of
-the engine (`engine.jacobian.evaluate`), and timed. What is left of a call is running the function itself and handling
-the call and its result: on a tape, recording it.
+the engine (`engine.jacobian.execution.evaluate`), and timed. What is left of a call is running the function itself and
+handling the call and its result: on a tape, recording it.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from bench.jacobians import Runner, recorded
 from bench.measure import interleaved
 from bench.problems import Problem, Values
 from bench.problems.problem import Kind
-from engine.aval import Aval
-from engine.jacobian.compiled import Mirror
-from engine.jacobian.evaluate import joined, parts, placed
-from engine.jacobian.path import Path
-from engine.jacobian.plan import Options, plan_for
+from engine.core.aval import Aval
+from engine.core.tape import paused
+from engine.core.value import aval_of
+from engine.jacobian.execution.compiled import Mirror
+from engine.jacobian.execution.evaluate import joined, parts, placed
+from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.second import _gradient, rowwise
+from engine.jacobian.structure.path import Path
 from engine.ops.linalg import matmul_op
 from engine.program import Program
-from engine.program.blocks import blocks
 from engine.program.kernels import scaled_product, vector_product
+from engine.program.passes.loop_fusion import blocks
 from engine.replay import array_of
-from engine.tape import paused
-from engine.value import aval_of
 
 SCALED = ("identity_product", "diagonal_product")
 """What lowering makes of a product with a matrix that has one number in each row."""

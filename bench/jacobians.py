@@ -16,9 +16,9 @@ import tape_api
 from bench.namespaces import ArrayNamespace
 from bench.problems import Problem, Values
 from engine import replay
-from engine.jacobian import plan as planning
-from engine.jacobian import recorded as recordings
-from engine.jacobian.path import Path
+from engine.jacobian import plan_cache as recordings
+from engine.jacobian.planning import plan as planning
+from engine.jacobian.structure.path import Path
 
 Runner = Callable[[], Any]
 MODES = ("graph", "tape")

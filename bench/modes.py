@@ -24,9 +24,9 @@ from bench.measure import Measurement, as_json, interleaved, peak_bytes
 from bench.page import table
 from bench.plots import Dot, dots, styles
 from bench.text import DASH, amount, as_text, duration, times
-from engine import nest
-from engine.jacobian.plan import Options
-from engine.value import Value, address
+from engine.core import nest
+from engine.core.value import Value, address
+from engine.jacobian.planning.plan import Options
 
 HEAD = ("", "graph", "tape", "tape / graph")
 MODES = ("graph", "tape")

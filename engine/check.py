@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.eager import EagerTensor
-from engine.nest import flatten, pack_sequence_as
+from engine.core.aval import Aval
+from engine.core.eager import EagerTensor
+from engine.core.nest import flatten, pack_sequence_as
+from engine.core.value import aval_of, dtype_of
 from engine.transform import as_value, jvp, vjp
-from engine.value import aval_of, dtype_of
 
 _TOLERANCE = {2: 0.1, 4: 1e-2, 8: 1e-6}
 """Relative and absolute tolerance of a comparison with finite differences, by the bytes of a real number."""

@@ -17,18 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from engine import nest
-from engine.aval import Aval, compatible, format_shape
-from engine.batching import materialize
-from engine.detach import detaching
-from engine.eager import EagerTensor
-from engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.kinds import FROM_VJP, PerOperand, Together, general
-from engine.op import Op
+from engine.core import nest
+from engine.core.aval import Aval, compatible, format_shape
+from engine.core.batching import materialize
+from engine.core.detach import detaching
+from engine.core.eager import EagerTensor
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.core.kinds import FROM_VJP, PerOperand, Together, general
+from engine.core.op import Op
+from engine.core.tape import Tape
+from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
+from engine.core.variable import Variable
 from engine.ops.arithmetic import add
-from engine.tape import Tape
-from engine.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
-from engine.variable import Variable
 
 
 def _passed_through(*operands: Any, count: int, rule: Any) -> tuple[Any, ...]:

@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from engine.aval import compatible, format_shape
-from engine.eager import EagerTensor
-from engine.errors import RuleError
-from engine.kinds import PushedTogether
-from engine.op import FROM_VJP, Node
+from engine.core.aval import compatible, format_shape
+from engine.core.eager import EagerTensor
+from engine.core.errors import RuleError
+from engine.core.kinds import PushedTogether
+from engine.core.op import FROM_VJP, Node
+from engine.core.tape import Tape
+from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.ops.arithmetic import add
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import reverse
-from engine.tape import Tape
-from engine.value import Value, Zero, dtype_of, shape_of
 
 
 def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Sequence[Any]) -> list[Any]:

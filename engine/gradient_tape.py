@@ -11,19 +11,19 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from engine import nest
-from engine.aval import format_shape
-from engine.eager import EagerTensor
-from engine.errors import DTypeError, ShapeError
-from engine.indexed_slices import IndexedSlices
+from engine.core import nest
+from engine.core.aval import format_shape
+from engine.core.eager import EagerTensor
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.tape import Tape, active
+from engine.core.unconnected import UnconnectedGradients, as_policy
+from engine.core.value import Value, address, as_array, dtype_of, shape_of
+from engine.core.variable import Variable, tracked_value
 from engine.jacobian.on_tape import TapeDerivatives
 from engine.ops.creation import ones_like, zeros_like
 from engine.replay import replayed
 from engine.reverse import require_one_number, reverse
-from engine.tape import Tape, active
-from engine.unconnected import UnconnectedGradients, as_policy
-from engine.value import Value, address, as_array, dtype_of, shape_of
-from engine.variable import Variable, tracked_value
 
 
 class GradientTape(TapeDerivatives):
@@ -74,7 +74,7 @@ class GradientTape(TapeDerivatives):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        # twice: an interrupt may come within `finally` (`engine.state`)
+        # twice: an interrupt may come within `finally` (`engine.runtime.state`)
         try:
             self._tape.stop()
         finally:

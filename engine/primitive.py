@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import as_operand
-from engine.aval import Aval, broadcast_shapes, compatible, format_shape
-from engine.dtypes import DType, as_dtype
-from engine.eager import EagerTensor
-from engine.errors import DTypeError, ShapeError, UnimplementedError
-from engine.kinds import FROM_VJP, PushedTogether, Together, general
-from engine.op import Op
+from engine.core.aval import Aval, broadcast_shapes, compatible, format_shape
+from engine.core.dtypes import DType, as_dtype
+from engine.core.eager import EagerTensor
+from engine.core.errors import DTypeError, ShapeError, UnimplementedError
+from engine.core.kinds import FROM_VJP, PushedTogether, Together, general
+from engine.core.op import Op
+from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
+from engine.frontend.api import as_operand
 from engine.ops.arithmetic import add
 from engine.ops.creation import zeros_like
 from engine.ops.joining import stack
 from engine.ops.slicing import getitem
-from engine.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
 
 
 def primitive(

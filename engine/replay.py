@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.batching import Batched
-from engine.eager import EagerTensor
-from engine.indexed_slices import IndexedSlices, stand_in
-from engine.op import Node, distinct
+from engine.core.batching import Batched
+from engine.core.eager import EagerTensor
+from engine.core.indexed_slices import IndexedSlices, stand_in
+from engine.core.op import Node, distinct
+from engine.core.tape import Recording, logged, paused
+from engine.core.trace import Trace, placeholder
+from engine.core.value import address, as_array, aval_of
+from engine.core.variable import Variable
 from engine.program import Program, lower
 from engine.program.layout import order_of_value, orders_of
-from engine.program.lower import needed_nodes
+from engine.program.lowering import needed_nodes
 from engine.reverse import reverse
-from engine.state import remember
-from engine.tape import Recording, logged, paused
-from engine.trace import Trace, placeholder
-from engine.value import address, as_array, aval_of
-from engine.variable import Variable
+from engine.runtime.state import remember
 
 COMPILE_AFTER = 2
 """How often a structure must have been walked before it is worth compiling."""

@@ -17,18 +17,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from engine.aval import compatible, format_shape
-from engine.batching import Batched
-from engine.eager import EagerTensor
-from engine.errors import RuleError, ShapeError
-from engine.indexed_slices import IndexedSlices
-from engine.kinds import Together
-from engine.op import Node
+from engine.core.aval import compatible, format_shape
+from engine.core.batching import Batched
+from engine.core.eager import EagerTensor
+from engine.core.errors import RuleError, ShapeError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.kinds import Together
+from engine.core.op import Node
+from engine.core.tape import active
+from engine.core.value import Value, Zero, dtype_of, shape_of
+from engine.core.variable import read_variable
 from engine.ops.arithmetic import add
 from engine.ops.creation import zeros_like
-from engine.tape import active
-from engine.value import Value, Zero, dtype_of, shape_of
-from engine.variable import read_variable
 
 
 def reverse(

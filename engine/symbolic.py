@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.aval import compatible, format_shape
-from engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.indexed_slices import IndexedSlices
-from engine.op import Node
+from engine.core.aval import compatible, format_shape
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.op import Node
+from engine.core.trace import Symbol
+from engine.core.unconnected import UnconnectedGradients, as_policy
+from engine.core.value import Value, as_array, dtype_of, shape_of
+from engine.core.variable import Variable, tracked_value
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import reverse
-from engine.trace import Symbol
-from engine.unconnected import UnconnectedGradients, as_policy
-from engine.value import Value, as_array, dtype_of, shape_of
-from engine.variable import Variable, tracked_value
 
 
 def as_list(x: Any) -> list[Any]:

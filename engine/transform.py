@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import engine.operators  # noqa: F401  (rules use Python's operators on values)
-from engine.eager import EagerTensor
+import engine.frontend.operators  # noqa: F401  (rules use Python's operators on values)
+from engine.core.eager import EagerTensor
+from engine.core.nest import flatten, pack_sequence_as
+from engine.core.op import Node
+from engine.core.tape import Tape
+from engine.core.value import Value, as_array, dtype_of
 from engine.forward import forward
-from engine.nest import flatten, pack_sequence_as
-from engine.op import Node
 from engine.ops.creation import zeros_like
 from engine.reverse import reverse
-from engine.tape import Tape
-from engine.value import Value, as_array, dtype_of
 
 
 def recorded(fn: Callable[..., Any], *args: Any) -> tuple[Sequence[Node], tuple[Any, ...], Any]:

@@ -7,9 +7,9 @@ from typing import Any as _Any
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
-import engine.operators as _operators
-from engine import errors, nest
-from engine.dtypes import (
+import engine.frontend.operators as _operators
+from engine.core import errors, nest
+from engine.core.dtypes import (
     DType,
     as_dtype,
     complex64,
@@ -26,17 +26,17 @@ from engine.dtypes import (
     uint32,
     uint64,
 )  # fmt: skip
-from engine.dtypes import (
+from engine.core.dtypes import (
     bool_ as bool,
 )
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.tensor_shape import Dimension
+from engine.core.unconnected import UnconnectedGradients
+from engine.frontend.namespace import listing as _listing
+from engine.frontend.namespace import missing as _missing
 from engine.gradient_tape import GradientTape
-from engine.indexed_slices import IndexedSlices
-from engine.namespace import listing as _listing
-from engine.namespace import missing as _missing
 from engine.ops.shape import broadcast_static_shape
 from engine.primitive import primitive
-from engine.tensor_shape import Dimension
-from engine.unconnected import UnconnectedGradients
 from graph_api.convert import (
     constant,
     convert_to_tensor,

@@ -5,29 +5,29 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from engine import errors as _engine_errors
-from engine import nest as _engine_nest
-from engine.dtypes import DType as DType
-from engine.dtypes import DType as _DType
-from engine.dtypes import as_dtype as as_dtype
+from engine.core import errors as _engine_core_errors
+from engine.core import nest as _engine_core_nest
+from engine.core.dtypes import DType as DType
+from engine.core.dtypes import DType as _DType
+from engine.core.dtypes import as_dtype as as_dtype
+from engine.core.indexed_slices import IndexedSlices as IndexedSlices
+from engine.core.row_assignment import scatter_add as scatter_add
+from engine.core.row_assignment import scatter_div as scatter_div
+from engine.core.row_assignment import scatter_max as scatter_max
+from engine.core.row_assignment import scatter_min as scatter_min
+from engine.core.row_assignment import scatter_mul as scatter_mul
+from engine.core.row_assignment import scatter_nd_add as scatter_nd_add
+from engine.core.row_assignment import scatter_nd_sub as scatter_nd_sub
+from engine.core.row_assignment import scatter_nd_update as scatter_nd_update
+from engine.core.row_assignment import scatter_sub as scatter_sub
+from engine.core.row_assignment import scatter_update as scatter_update
+from engine.core.tensor_shape import Dimension as Dimension
+from engine.core.tensor_shape import TensorShape as _TensorShape
+from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
+from engine.core.value import Value as _Value
+from engine.frontend.initializers import Initializer as _engine_frontend_initializers_Initializer
 from engine.gradient_tape import GradientTape as GradientTape
-from engine.indexed_slices import IndexedSlices as IndexedSlices
-from engine.initializers import Initializer as _engine_initializers_Initializer
 from engine.primitive import primitive as primitive
-from engine.row_assignment import scatter_add as scatter_add
-from engine.row_assignment import scatter_div as scatter_div
-from engine.row_assignment import scatter_max as scatter_max
-from engine.row_assignment import scatter_min as scatter_min
-from engine.row_assignment import scatter_mul as scatter_mul
-from engine.row_assignment import scatter_nd_add as scatter_nd_add
-from engine.row_assignment import scatter_nd_sub as scatter_nd_sub
-from engine.row_assignment import scatter_nd_update as scatter_nd_update
-from engine.row_assignment import scatter_sub as scatter_sub
-from engine.row_assignment import scatter_update as scatter_update
-from engine.tensor_shape import Dimension as Dimension
-from engine.tensor_shape import TensorShape as _TensorShape
-from engine.unconnected import UnconnectedGradients as UnconnectedGradients
-from engine.value import Value as _Value
 from graph_api import loss_functions as _graph_api_loss_functions
 from graph_api import testing as _graph_api_testing
 from graph_api import training as _graph_api_training
@@ -235,7 +235,7 @@ def einsum(equation: Any, *inputs: TensorLike, name: str | None = ...) -> Tensor
 def equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def erf(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def erfc(x: TensorLike, name: str | None = ...) -> Tensor: ...
-errors = _engine_errors
+errors = _engine_core_errors
 def exp(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def expand_dims(input: TensorLike, axis: Any = ..., name: str | None = ..., dim: Any = ...) -> Tensor: ...
 def expm1(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -271,7 +271,7 @@ class image:
 initialize_all_variables = _graph_api_variable_global_variables_initializer
 initialize_variables = _graph_api_variable_variables_initializer
 class initializers:
-    Initializer = _engine_initializers_Initializer
+    Initializer = _engine_frontend_initializers_Initializer
     constant = _graph_api_initial_values_constant_initializer
     global_variables = staticmethod(_graph_api_variable_global_variables_initializer)
     glorot_normal = _graph_api_initial_values_glorot_normal_initializer
@@ -670,7 +670,7 @@ def mul(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def multiply(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def neg(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def negative(x: TensorLike, name: str | None = ...) -> Tensor: ...
-nest = _engine_nest
+nest = _engine_core_nest
 newaxis: None
 class nn:
     @staticmethod

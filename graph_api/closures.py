@@ -1,11 +1,11 @@
 """From Python functions that add operations to a graph to closed sub-traces: what all control flow rests on.
 
 The user's functions run once, while the graph is built, and add their operations to it as any code does. The operations
-that their results need are then copied into a closed sub-trace (`engine.region.Region`), which one control-flow
-operation runs as often as it turns out; those in the graph are never run. What a function takes from the graph around
-it becomes an operand. So do the variables it reads; one that it assigns to becomes a result too, and is assigned after
-the control-flow operation, on which the results wait. Random operations, whose counters are variables, need nothing
-more.
+that their results need are then copied into a closed sub-trace (`engine.subtraces.capture.Region`), which one
+control-flow operation runs as often as it turns out; those in the graph are never run. What a function takes from the
+graph around it becomes an operand. So do the variables it reads; one that it assigns to becomes a result too, and is
+assigned after the control-flow operation, on which the results wait. Random operations, whose counters are variables,
+need nothing more.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine import nest
-from engine.op import Node, Op
+from engine.core import nest
+from engine.core.op import Node, Op
+from engine.core.variable import assign_variable, read_variable
 from engine.ops import shape
-from engine.region import Region
-from engine.subtrace import SubTrace
-from engine.variable import assign_variable, read_variable
+from engine.subtraces.capture import Region
+from engine.subtraces.subtrace import SubTrace
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import Graph
 from graph_api.tensor import Operation, Tensor

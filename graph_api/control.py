@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from engine import nest
-from engine.aval import Aval, compatible, format_shape, normalize_shape
-from engine.dtypes import int32
-from engine.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from engine.core import nest
+from engine.core.aval import Aval, compatible, format_shape, normalize_shape
+from engine.core.dtypes import int32
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from engine.core.value import Value
 from engine.ops import compare, joining, shape
 from engine.ops.control import check_predicate, cond_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.while_loop import while_op
-from engine.region import Region
-from engine.subtrace import build
-from engine.value import Value
+from engine.subtraces.capture import Region
+from engine.subtraces.subtrace import build
 from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, where
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import assertion

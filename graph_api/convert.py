@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from engine import nest
-from engine.api import as_operand, own_array
-from engine.aval import Aval, compatible, format_shape, normalize_shape
-from engine.batching import elementwise_rule
+from engine.core import nest
+from engine.core.aval import Aval, compatible, format_shape, normalize_shape
+from engine.core.batching import elementwise_rule
+from engine.core.dtypes import as_dtype
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.kinds import linear
+from engine.core.trace import Symbol
+from engine.core.value import Value
+from engine.core.variable import Variable
 from engine.custom import custom_gradient as with_custom_gradient
-from engine.dtypes import as_dtype
-from engine.errors import DTypeError, ShapeError
-from engine.kinds import linear
+from engine.frontend.api import as_operand, own_array
 from engine.ops.shape import broadcast_to, reshape
-from engine.trace import Symbol
-from engine.value import Value
-from engine.variable import Variable
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Operation, Tensor
 
@@ -38,7 +38,7 @@ default_input = linear(
 def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: Any) -> Any:
     """Run a function that adds nodes; give its result the user's name; make constants of plain arrays.
 
-    This is what `engine.api.lift` does with a call in graph mode.
+    This is what `engine.frontend.api.lift` does with a call in graph mode.
     """
     graph = get_default_graph()
     if name is None:

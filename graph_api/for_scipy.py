@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from engine import nest
-from engine.aval import Aval
-from engine.dtypes import as_dtype
-from engine.errors import InvalidArgumentError
-from engine.jacobian.compiled import Compiled
-from engine.jacobian.deferred import PathCopy, is_known
-from engine.jacobian.for_scipy import Derived, Evaluations, SciPyFunction, SciPyODE
-from engine.jacobian.path import Path
-from engine.jacobian.plan import Options
+from engine.core import nest
+from engine.core.aval import Aval
+from engine.core.dtypes import as_dtype
+from engine.core.errors import InvalidArgumentError
+from engine.core.trace import constant_value
+from engine.core.value import dtype_of
+from engine.core.variable import tracked_value
+from engine.jacobian.execution.compiled import Compiled
+from engine.jacobian.late_specialisation import PathCopy, is_known
+from engine.jacobian.planning.plan import Options
+from engine.jacobian.structure.path import Path
+from engine.jacobian.views.for_scipy import Derived, Evaluations, SciPyFunction, SciPyODE
 from engine.ops.reduce import reduce_sum
 from engine.symbolic import ancestors
-from engine.trace import constant_value
-from engine.value import dtype_of
-from engine.variable import tracked_value
 from graph_api.convert import placeholder
 from graph_api.defaults import session_for
 from graph_api.gradients import graph_of

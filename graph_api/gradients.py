@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.errors import InvalidArgumentError
+from engine.core.errors import InvalidArgumentError
+from engine.core.unconnected import UnconnectedGradients
 from engine.reverse import require_one_number
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
-from engine.unconnected import UnconnectedGradients
 from graph_api.graph import Graph
 
 

@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from engine.aval import Aval
-from engine.eager import EagerTensor
-from engine.errors import InvalidArgumentError
-from engine.kinds import nondifferentiable
-from engine.op import Node, Op
-from engine.trace import Symbol, Trace, computed_from, placeholder
-from engine.value import Value
+from engine.core.aval import Aval
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError
+from engine.core.kinds import nondifferentiable
+from engine.core.op import Node, Op
+from engine.core.trace import Symbol, Trace, computed_from, placeholder
+from engine.core.value import Value
 from graph_api.defaults import stacks
 from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor

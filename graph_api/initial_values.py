@@ -1,11 +1,11 @@
-"""Initializers under TensorFlow 1's names; what each computes is in `engine.initializers`."""
+"""Initializers under TensorFlow 1's names; what each computes is in `engine.frontend.initializers`."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from engine import initializers
-from engine.initializers import Initializer
+from engine.frontend import initializers
+from engine.frontend.initializers import Initializer
 from graph_api import sampling
 
 

@@ -9,20 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from engine import nest
-from engine.aval import compatible
-from engine.errors import InvalidArgumentError
+from engine.core import nest
+from engine.core.aval import compatible
+from engine.core.errors import InvalidArgumentError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.unconnected import UnconnectedGradients, as_policy
+from engine.core.value import Value, as_array, aval_of, dtype_of, known_shape, shape_of
+from engine.core.variable import tracked_value
 from engine.forward import forward
-from engine.indexed_slices import IndexedSlices
-from engine.jacobian.bound import bound
-from engine.jacobian.deferred import batch_jacobian as batch_jacobian_of
-from engine.jacobian.deferred import deferred_blocks, deferred_diagonal, deferred_rows, is_known
-from engine.jacobian.evaluate import evaluate
-from engine.jacobian.operator import symbolic_operator
-from engine.jacobian.parallel import check_executor, spread_blocks
-from engine.jacobian.path import Path, is_connected
-from engine.jacobian.plan import Options, plan_for
-from engine.jacobian.results import (
+from engine.jacobian.callable_plan import bound
+from engine.jacobian.execution.evaluate import evaluate
+from engine.jacobian.execution.parallel import check_executor, spread_blocks
+from engine.jacobian.late_specialisation import batch_jacobian as batch_jacobian_of
+from engine.jacobian.late_specialisation import deferred_blocks, deferred_diagonal, deferred_rows, is_known
+from engine.jacobian.planning.plan import Options, plan_for
+from engine.jacobian.structure.path import Path, is_connected
+from engine.jacobian.views.operator import symbolic_operator
+from engine.jacobian.views.results import (
     SparseJacobian,
     block_size,
     options_for,
@@ -35,9 +38,6 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.symbolic import ancestors, as_list
 from engine.symbolic import gradients as symbolic_gradients
-from engine.unconnected import UnconnectedGradients, as_policy
-from engine.value import Value, as_array, aval_of, dtype_of, known_shape, shape_of
-from engine.variable import tracked_value
 from graph_api.gradients import check_one_graph, gradients, graph_of
 from graph_api.variable import Variable
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from engine import row_assignment
-from engine.legacy import lift_row
-from engine.namespace import build, place
+from engine.core import row_assignment
+from engine.frontend.legacy import lift_row
+from engine.frontend.namespace import build, place
 from graph_api import (
     control,
     initial_values,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import lift
+from engine.frontend.api import lift
 from engine.ops import losses
 from engine.ops.reduce import add_n
 from graph_api.convert import finish

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from engine.core.op import Op
 from engine.custom import custom_gradient
-from engine.op import Op
 
 Gradient = Callable[..., Any]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.dtypes import float32, int64
+from engine.core.aval import Aval
+from engine.core.dtypes import float32, int64
+from engine.core.variable import assign_variable, read_variable, variable_handle
 from engine.ops import random
-from engine.variable import assign_variable, read_variable, variable_handle
 from graph_api.convert import convert_to_tensor, finish
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Tensor

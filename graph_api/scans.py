@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine import nest
-from engine.aval import Aval, compatible
-from engine.dtypes import require_declared
-from engine.errors import InvalidArgumentError, ShapeError
+from engine.core import nest
+from engine.core.aval import Aval, compatible
+from engine.core.dtypes import require_declared
+from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.ops import joining, shape
 from engine.ops.scan_loop import scan_op
-from engine.subtrace import SubTrace
+from engine.subtraces.subtrace import SubTrace
 from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed
 from graph_api.graph import get_default_graph
 from graph_api.tensor import Tensor

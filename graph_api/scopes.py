@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from engine.aval import compatible, normalize_shape
-from engine.dtypes import DType, as_dtype, float32
-from engine.value import Value
+from engine.core.aval import compatible, normalize_shape
+from engine.core.dtypes import DType, as_dtype, float32
+from engine.core.value import Value
 from graph_api import initial_values
 from graph_api.graph import Graph, GraphKeys, get_default_graph
 from graph_api.variable import Variable

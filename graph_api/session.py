@@ -5,9 +5,9 @@ A session keeps the variables' values and a cache of executables. A call of `run
 pure; the session hands it the state it reads and stores the state it assigned, in one step, only after the whole
 program has succeeded. So a run that fails or is interrupted leaves every variable as it was.
 
-Threads may share a session. A run holds the locks of the variables that it assigns to (`engine.state`), so no other
-changes them between its reading and its writing; a run that only reads waits for nobody, and what it reads stays as it
-is until it has finished.
+Threads may share a session. A run holds the locks of the variables that it assigns to (`engine.runtime.state`), so no
+other changes them between its reading and its writing; a run that only reads waits for nobody, and what it reads stays
+as it is until it has finished.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import Any
 
 import numpy as np
 
-from engine import nest
-from engine.aval import Aval, aval_of_array, compatible, format_shape
-from engine.composite import Composite
-from engine.dtypes import bool_
-from engine.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
-from engine.op import Node
+from engine.core import nest
+from engine.core.aval import Aval, aval_of_array, compatible, format_shape
+from engine.core.composite import Composite
+from engine.core.dtypes import bool_
+from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
+from engine.core.op import Node
+from engine.core.trace import placeholder
+from engine.core.value import Value, as_array
+from engine.core.variable import Variable, read_variable, variable_handle, variable_is_initialized
 from engine.program import Program, lower
-from engine.program.assignments import Assignment
-from engine.program.lower import needed_nodes
-from engine.sharing import Shared
-from engine.state import exclusively, in_order, remember
-from engine.trace import placeholder
-from engine.value import Value, as_array
-from engine.variable import Variable, read_variable, variable_handle, variable_is_initialized
+from engine.program.lowering import needed_nodes
+from engine.program.state import Assignment
+from engine.runtime.ownership import Shared
+from engine.runtime.state import exclusively, in_order, remember
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
 from graph_api.state import State

@@ -1,6 +1,6 @@
 """What the variables of a graph hold in a session.
 
-Threads share it, and interrupts do not split it: see `engine.state` for how.
+Threads share it, and interrupts do not split it: see `engine.runtime.state` for how.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import compatible, format_shape
-from engine.errors import ShapeError
+from engine.core.aval import compatible, format_shape
+from engine.core.errors import ShapeError
 from engine.ops.scatter import check_entries, entries_at
-from engine.program.assignments import Assignment
-from engine.sharing import Shared
-from engine.state import ALONE, Lock, commit, exclusively, holders
+from engine.program.state import Assignment
+from engine.runtime.ownership import Shared
+from engine.runtime.state import ALONE, Lock, commit, exclusively, holders
 from graph_api.tensor import Tensor
 
 

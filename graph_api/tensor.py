@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine.aval import Aval, compatible, format_shape, merge_shapes, normalize_shape
-from engine.errors import ShapeError
-from engine.op import Node, Op
-from engine.tensor_shape import TensorShape
-from engine.trace import Symbol
+from engine.core.aval import Aval, compatible, format_shape, merge_shapes, normalize_shape
+from engine.core.errors import ShapeError
+from engine.core.op import Node, Op
+from engine.core.tensor_shape import TensorShape
+from engine.core.trace import Symbol
 from graph_api.defaults import session_for
 
 _HOUSE = tuple(

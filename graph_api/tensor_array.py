@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.aval import normalize_shape
-from engine.dtypes import as_dtype, int32
-from engine.errors import DTypeError, InvalidArgumentError, UnimplementedError
+from engine.core.aval import normalize_shape
+from engine.core.dtypes import as_dtype, int32
+from engine.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
+from engine.core.trace import constant_value
 from engine.ops import compare, filling, gather, joining, scatter, shape
-from engine.trace import constant_value
 from graph_api.convert import convert_to_tensor
 from graph_api.tensor import Tensor
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.value import Value
+from engine.core.value import Value
 from graph_api.defaults import get_default_session
 from graph_api.graph import get_default_graph, reset_default_graph
 from graph_api.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.dtypes import int64
+from engine.core.dtypes import int64
 from graph_api.graph import Graph, GraphKeys, get_default_graph
 from graph_api.initial_values import zeros_initializer
 from graph_api.scopes import get_variable

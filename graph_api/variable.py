@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, merge_shapes, normalize_shape
-from engine.composite import Composite
-from engine.dtypes import DType, as_dtype
-from engine.errors import DTypeError, SymbolicArrayError
-from engine.indexed_slices import IndexedSlices
-from engine.row_assignment import AssignsRows, replaced
-from engine.tape import record_read
-from engine.value import Value, as_array, not_an_array
-from engine.variable import Variable as EngineVariable
-from engine.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.core.aval import Aval, merge_shapes, normalize_shape
+from engine.core.composite import Composite
+from engine.core.dtypes import DType, as_dtype
+from engine.core.errors import DTypeError, SymbolicArrayError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.row_assignment import AssignsRows, replaced
+from engine.core.tape import record_read
+from engine.core.value import Value, as_array, not_an_array
+from engine.core.variable import Variable as EngineVariable
+from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from graph_api.graph import Graph, GraphKeys, get_default_graph
 from graph_api.tensor import GraphShape, Operation, Tensor
 

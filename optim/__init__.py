@@ -3,7 +3,7 @@
 TensorFlow 1's classes are here under their names; `keras` holds Keras's.
 """
 
-import engine.operators  # noqa: F401  (values get their operators)
+import engine.frontend.operators  # noqa: F401  (values get their operators)
 from optim import keras, schedules
 from optim.adadelta import AdadeltaOptimizer
 from optim.adagrad import AdagradOptimizer

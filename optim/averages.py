@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.dtypes import FLOATING, float32
+from engine.core.dtypes import FLOATING, float32
+from engine.core.tape import unrecorded
+from engine.core.variable import Variable
 from engine.ops.arithmetic import minimum
 from engine.ops.compare import cast
-from engine.state import exclusively
-from engine.tape import unrecorded
-from engine.variable import Variable
+from engine.runtime.state import exclusively
 from optim.schedules import as_tensor
 from optim.state import Slots, assign_all, graph_of, locks_of
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.eager import EagerTensor
-from engine.indexed_slices import IndexedSlices
+from engine.core.eager import EagerTensor
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.trace import Symbol
+from engine.core.value import Value, dtype_of
+from engine.core.variable import Variable
 from engine.ops.compare import cast
-from engine.trace import Symbol
-from engine.value import Value, dtype_of
-from engine.variable import Variable
 from optim import schedules
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from optim.optimizer import Optimizer, Pair, evaluated, require_gradient

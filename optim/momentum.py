@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from engine.dtypes import INEXACT
+from engine.core.dtypes import INEXACT
 from optim.gradient_descent import gradient_descent
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer

@@ -1,4 +1,4 @@
-"""TensorFlow's names for clipping: the same in both of its versions (see `engine.names`), and TensorFlow 1's."""
+"""TensorFlow's names for clipping: the same in both of its versions (`engine.frontend.names`), and its first."""
 
 from __future__ import annotations
 

@@ -22,23 +22,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine import nest
-from engine.aval import compatible, format_shape
-from engine.dtypes import FLOATING, DType
-from engine.eager import EagerTensor
-from engine.errors import DTypeError, ShapeError
+from engine.core import nest
+from engine.core.aval import compatible, format_shape
+from engine.core.dtypes import FLOATING, DType
+from engine.core.eager import EagerTensor
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.row_assignment import replaced
+from engine.core.tape import unrecorded
+from engine.core.trace import Symbol
+from engine.core.value import Value, as_array, dtype_of, shape_of
+from engine.core.variable import Variable, tracked_value
 from engine.gradient_tape import GradientTape
-from engine.indexed_slices import IndexedSlices
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like
 from engine.ops.gather import gather
-from engine.row_assignment import replaced
-from engine.state import exclusively
+from engine.runtime.state import exclusively
 from engine.symbolic import gradients
-from engine.tape import unrecorded
-from engine.trace import Symbol
-from engine.value import Value, as_array, dtype_of, shape_of
-from engine.variable import Variable, tracked_value
 from optim.schedules import LearningRateSchedule
 from optim.state import MAKING, Slots, assign_all, graph_of, locks_of
 

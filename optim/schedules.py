@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from engine.dtypes import float64
-from engine.eager import EagerTensor
+from engine.core.dtypes import float64
+from engine.core.eager import EagerTensor
+from engine.core.trace import Symbol
+from engine.core.value import Value, as_array
+from engine.core.variable import Variable, tracked_value
 from engine.ops.arithmetic import ceil, floor, minimum
 from engine.ops.compare import cast, cast_like, equal, less, less_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, pow
 from engine.ops.trig import cos
-from engine.trace import Symbol
-from engine.value import Value, as_array
-from engine.variable import Variable, tracked_value
 
 
 def as_tensor(x: Any, name: str = "value") -> Any:

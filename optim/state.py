@@ -1,7 +1,7 @@
 """What optimizers and averages keep between steps, and how their results take effect.
 
 An update is computed as a whole before anything is assigned. On eager variables the assignments then happen, in one
-step (`engine.state`); in a graph they become operations, joined into one.
+step (`engine.runtime.state`); in a graph they become operations, joined into one.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from engine.errors import InvalidArgumentError
-from engine.indexed_slices import IndexedSlices
-from engine.state import Lock, commit, exclusively, in_order
-from engine.tape import unrecorded
-from engine.trace import Symbol, Trace
-from engine.variable import Variable
+from engine.core.errors import InvalidArgumentError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.tape import unrecorded
+from engine.core.trace import Symbol, Trace
+from engine.core.variable import Variable
+from engine.runtime.state import Lock, commit, exclusively, in_order
 
 
 def graph_of(variables: Iterable[Variable]) -> Trace | None:
@@ -49,7 +49,7 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Any:
 
 
 def locks_of(variables: Iterable[Variable]) -> tuple[Any, ...]:
-    """What an update of some variables holds (`engine.state`): nothing in a graph."""
+    """What an update of some variables holds (`engine.runtime.state`): nothing in a graph."""
     return in_order(lock for variable in variables for lock in variable.locks)
 
 

@@ -11,10 +11,10 @@ from typing import Any as _Any
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
-import engine.operators as _operators  # importing it gives values their operators
-from engine import errors, nest
-from engine.dtypes import ALL as _ALL_DTYPES
-from engine.dtypes import (
+import engine.frontend.operators as _operators  # importing it gives values their operators
+from engine.core import errors, nest
+from engine.core.dtypes import ALL as _ALL_DTYPES
+from engine.core.dtypes import (
     DType,
     as_dtype,
     complex64,
@@ -31,19 +31,19 @@ from engine.dtypes import (
     uint32,
     uint64,
 )
-from engine.dtypes import bool_ as bool
-from engine.dtypes import float16 as half
-from engine.dtypes import float64 as double
-from engine.eager import EagerTensor as Tensor
+from engine.core.dtypes import bool_ as bool
+from engine.core.dtypes import float16 as half
+from engine.core.dtypes import float64 as double
+from engine.core.eager import EagerTensor as Tensor
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.tensor_shape import TensorShape
+from engine.core.unconnected import UnconnectedGradients
+from engine.frontend.namespace import defined as _defined
+from engine.frontend.namespace import listing as _listing
+from engine.frontend.namespace import missing as _missing
+from engine.frontend.namespace import namespace as _namespace
 from engine.gradient_tape import GradientTape
-from engine.indexed_slices import IndexedSlices
-from engine.namespace import defined as _defined
-from engine.namespace import listing as _listing
-from engine.namespace import missing as _missing
-from engine.namespace import namespace as _namespace
 from engine.primitive import primitive
-from engine.tensor_shape import TensorShape
-from engine.unconnected import UnconnectedGradients
 from tape_api import debugging, keras, random, test, train, version1
 from tape_api import library as _library
 from tape_api.debugging import ensure_shape

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from engine import errors as _engine_errors
-from engine import nest as _engine_nest
-from engine.dtypes import DType as DType
-from engine.dtypes import DType as _DType
-from engine.dtypes import DType as _engine_dtypes_DType
-from engine.dtypes import as_dtype as _engine_dtypes_as_dtype
-from engine.dtypes import as_dtype as as_dtype
-from engine.eager import EagerTensor as _engine_eager_EagerTensor
+from engine.core import errors as _engine_core_errors
+from engine.core import nest as _engine_core_nest
+from engine.core.dtypes import DType as DType
+from engine.core.dtypes import DType as _DType
+from engine.core.dtypes import DType as _engine_core_dtypes_DType
+from engine.core.dtypes import as_dtype as _engine_core_dtypes_as_dtype
+from engine.core.dtypes import as_dtype as as_dtype
+from engine.core.eager import EagerTensor as _engine_core_eager_EagerTensor
+from engine.core.indexed_slices import IndexedSlices as IndexedSlices
+from engine.core.tensor_shape import TensorShape as TensorShape
+from engine.core.tensor_shape import TensorShape as _TensorShape
+from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
+from engine.core.value import Value as _Value
 from engine.gradient_tape import GradientTape as GradientTape
-from engine.indexed_slices import IndexedSlices as IndexedSlices
 from engine.primitive import primitive as primitive
-from engine.tensor_shape import TensorShape as TensorShape
-from engine.tensor_shape import TensorShape as _TensorShape
-from engine.unconnected import UnconnectedGradients as UnconnectedGradients
-from engine.value import Value as _Value
 from tape_api import debugging as _tape_api_debugging
 from tape_api import keras as _tape_api_keras
 from tape_api import random as _tape_api_random
@@ -111,7 +111,7 @@ from tape_api.version1 import multinomial as multinomial
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
 
-Tensor = _engine_eager_EagerTensor
+Tensor = _engine_core_eager_EagerTensor
 def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def acos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def acosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -157,8 +157,8 @@ debugging = _tape_api_debugging
 def divide(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 double: _DType
 class dtypes:
-    DType = _engine_dtypes_DType
-    as_dtype = staticmethod(_engine_dtypes_as_dtype)
+    DType = _engine_core_dtypes_DType
+    as_dtype = staticmethod(_engine_core_dtypes_as_dtype)
     bool: _DType
     @staticmethod
     def cast(x: TensorLike, dtype: Any, name: str | None = ...) -> Tensor: ...
@@ -183,7 +183,7 @@ def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: 
 def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = ...) -> Tensor: ...
 def einsum(equation: Any, *inputs: TensorLike, name: str | None = ...) -> Tensor: ...
 def equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
-errors = _engine_errors
+errors = _engine_core_errors
 def exp(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def expand_dims(input: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
 def eye(num_rows: Any, num_columns: Any = ..., batch_shape: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -612,7 +612,7 @@ metrics = _tape_api_keras_metrics
 def minimum(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def multiply(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def negative(x: TensorLike, name: str | None = ...) -> Tensor: ...
-nest = _engine_nest
+nest = _engine_core_nest
 newaxis: None
 class nn:
     @staticmethod

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import NUMERIC
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.value import Value
+from engine.core.dtypes import NUMERIC
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.value import Value
 from tape_api.library import root as tf
 from tape_api.printing import tensor_text
 from tape_api.tensor import convert_to_tensor

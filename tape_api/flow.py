@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from engine import custom, nest
-from engine.dtypes import DType, as_dtype
-from engine.errors import DTypeError, InvalidArgumentError
-from engine.value import as_declared
+from engine import custom
+from engine.core import nest
+from engine.core.dtypes import DType, as_dtype
+from engine.core.errors import DTypeError, InvalidArgumentError
+from engine.core.value import as_declared
 from tape_api.tensor import convert_to_tensor
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.jacobian.for_scipy import Recorded, SciPyFunction, SciPyODE, example_arrays, structure_of
+from engine.jacobian.views.for_scipy import Recorded, SciPyFunction, SciPyODE, example_arrays, structure_of
 
 
 def for_scipy(

@@ -11,12 +11,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from engine import version1 as engine_version1
-from engine.eager import EagerTensor
-from engine.legacy import lift_row
-from engine.namespace import build
-from engine.op import Op
-from engine.value import Value, as_array
+from engine.core.eager import EagerTensor
+from engine.core.op import Op
+from engine.core.value import Value, as_array
+from engine.frontend import version1 as engine_version1
+from engine.frontend.legacy import lift_row
+from engine.frontend.namespace import build
 from optim.names import CLIPPING_VERSION1
 from tape_api.names import TABLE
 from tape_api.tensor import finish

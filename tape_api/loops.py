@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine import nest
-from engine.dtypes import require_declared
-from engine.eager import EagerTensor
-from engine.errors import InvalidArgumentError, ShapeError
+from engine.core import nest
+from engine.core.dtypes import require_declared
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.tape import Tape, active, paused
+from engine.core.variable import Variable
 from engine.ops.shape import identity, stop_gradient
-from engine.tape import Tape, active, paused
-from engine.variable import Variable
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from engine.variable import Variable
+from engine.core.variable import Variable
 
 
 def held_by(values: Iterable[Any]) -> Iterator[Any]:

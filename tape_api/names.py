@@ -1,4 +1,4 @@
-"""TensorFlow 2's names, and which function each stands for: those of `engine.names`, and those that are its own.
+"""TensorFlow 2's names, and which function each stands for: those of `engine.frontend.names`, and its own.
 
 Where TensorFlow 1 has the same name, it has other arguments there, or another meaning. `tape_api.library` makes the
 public functions.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine import names
-from engine.legacy import Old
+from engine.frontend import names
+from engine.frontend.legacy import Old
 from engine.ops import (
     blocks,
     compare,
     conv,
+    cross_entropy,
     extrema,
     filling,
     gather,
@@ -70,10 +71,10 @@ TABLE: tuple[tuple[Any, str], ...] = (
     # ---- neural networks
     (nn.softmax, "nn.softmax math.softmax"),
     (nn.log_softmax, "nn.log_softmax math.log_softmax"),
-    (losses.softmax_cross_entropy_with_logits, "nn.softmax_cross_entropy_with_logits"),
-    (losses.sparse_softmax_cross_entropy_with_logits, "nn.sparse_softmax_cross_entropy_with_logits"),
-    (losses.sigmoid_cross_entropy_with_logits, "nn.sigmoid_cross_entropy_with_logits"),
-    (losses.weighted_cross_entropy_with_logits, "nn.weighted_cross_entropy_with_logits"),
+    (cross_entropy.softmax_cross_entropy_with_logits, "nn.softmax_cross_entropy_with_logits"),
+    (cross_entropy.sparse_softmax_cross_entropy_with_logits, "nn.sparse_softmax_cross_entropy_with_logits"),
+    (cross_entropy.sigmoid_cross_entropy_with_logits, "nn.sigmoid_cross_entropy_with_logits"),
+    (cross_entropy.weighted_cross_entropy_with_logits, "nn.weighted_cross_entropy_with_logits"),
     (Old(losses.mean_squared_error, ignored=_COLLECTED), "compat.v1.losses.mean_squared_error"),
     (Old(losses.absolute_difference, ignored=_COLLECTED), "compat.v1.losses.absolute_difference"),
     (Old(losses.huber_loss, ignored=_COLLECTED), "compat.v1.losses.huber_loss"),

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.eager import EagerTensor
-from engine.variable import Variable
+from engine.core.eager import EagerTensor
+from engine.core.variable import Variable
 
 
 def tensor_text(array: Any, summarize: int = 3, indent: int = 1) -> str:

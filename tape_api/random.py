@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import float32, int64
-from engine.eager import EagerTensor
+from engine.core.dtypes import float32, int64
+from engine.core.eager import EagerTensor
 from engine.ops import random as sampling
 from engine.ops.random import Draw
-from engine.state import Lock, exclusively
+from engine.runtime.state import Lock, exclusively
 from tape_api.library import public
 from tape_api.tensor import wrapped
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import as_operand
-from engine.aval import format_shape, normalize_shape
-from engine.dtypes import DType, as_dtype, float32
-from engine.eager import EagerTensor
-from engine.errors import DTypeError, ShapeError
+from engine.core.aval import format_shape, normalize_shape
+from engine.core.dtypes import DType, as_dtype, float32
+from engine.core.eager import EagerTensor
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.tensor_shape import TensorShape
+from engine.core.value import Value
+from engine.core.variable import Variable
+from engine.frontend.api import as_operand
 from engine.ops.shape import broadcast_to, reshape
-from engine.tensor_shape import TensorShape
-from engine.value import Value
-from engine.variable import Variable
 
 
 def wrapped(x: Any) -> Any:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import DType, as_dtype
-from engine.eager import EagerTensor
-from engine.errors import InvalidArgumentError, OutOfRangeError, ShapeError
-from engine.tensor_shape import TensorShape
+from engine.core.dtypes import DType, as_dtype
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError, OutOfRangeError, ShapeError
+from engine.core.tensor_shape import TensorShape
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine import check
+from engine.core.unconnected import UnconnectedGradients
 from engine.gradient_tape import GradientTape
-from engine.unconnected import UnconnectedGradients
 from tape_api.tensor import convert_to_tensor
 
 

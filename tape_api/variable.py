@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.arena import is_whole
-from engine.aval import Aval, Shape, compatible, format_shape, normalize_shape
-from engine.detach import assigned, detached
-from engine.dtypes import DType
-from engine.eager import EagerTensor, Reference, array_text
-from engine.errors import DTypeError, ShapeError
-from engine.indexed_slices import IndexedSlices
-from engine.op import Op
+from engine.core.aval import Aval, Shape, compatible, format_shape, normalize_shape
+from engine.core.detach import assigned, detached
+from engine.core.dtypes import DType
+from engine.core.eager import EagerTensor, Reference, array_text
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.op import Op
+from engine.core.row_assignment import AssignsRows
+from engine.core.tape import active, record_read, unrecorded
+from engine.core.value import not_an_array
+from engine.core.variable import read_variable
 from engine.ops.arithmetic import add, subtract
 from engine.ops.scatter import check_entries
-from engine.row_assignment import AssignsRows
-from engine.state import Lock, commit, exclusively
-from engine.tape import active, record_read, unrecorded
-from engine.value import not_an_array
-from engine.variable import read_variable
+from engine.runtime.buffer_pool import is_whole
+from engine.runtime.state import Lock, commit, exclusively
 from tape_api.tensor import convert_to_tensor
 
 _serials = itertools.count()
@@ -253,7 +253,7 @@ class Variable(AssignsRows):
         return self
 
     def writes(self, value: Any) -> list[tuple[Any, ...]]:
-        """What sets the variable to a tensor, or its rows to an `IndexedSlices` (`engine.state`). It holds the lock."""
+        """The write that sets the variable to a tensor, or its rows to an `IndexedSlices`. It holds the lock."""
         if not isinstance(value, IndexedSlices):
             return [(setattr, self, "_tensor", self._fitting(value))]
         what = f"assigning to rows of variable {self.name!r}"

@@ -1,6 +1,7 @@
 """``tf.compat.v1``: what programs of the time of TensorFlow 1's eager mode call.
 
-Functions take TensorFlow 1's arguments here (`engine.version1`); what it has not, or has the same, is TensorFlow 2's.
+Functions take TensorFlow 1's arguments here (`engine.frontend.version1`); what it has not, or has the same, is
+TensorFlow 2's.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from engine.namespace import defined
-from engine.row_assignment import (
+from engine.core.row_assignment import (
     scatter_add,
     scatter_div,
     scatter_max,
@@ -22,6 +22,7 @@ from engine.row_assignment import (
     scatter_sub,
     scatter_update,
 )
+from engine.frontend.namespace import defined
 from tape_api import random
 from tape_api.flow import numpy_function
 from tape_api.variable import Variable

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import engine
-import engine.operators
-from engine.op import FROM_VJP, Op
+import engine.frontend.operators
+from engine.core.op import FROM_VJP, Op
 from tests import rows
 from tests.row import Row
 

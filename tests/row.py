@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.op import Op
+from engine.core.op import Op
 
 Generator = Callable[[np.random.Generator, np.dtype], np.ndarray]
 

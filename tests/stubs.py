@@ -19,12 +19,12 @@ import graph_api
 import graph_api.names
 import tape_api
 import tape_api.names
-from engine.dtypes import DType
-from engine.legacy import Old
-from engine.op import Op
+from engine.core.dtypes import DType
+from engine.core.op import Op
+from engine.frontend.legacy import Old
 
 HOME = Path(__file__).resolve().parent.parent
-TENSORS = {"graph_api": "graph_api.tensor.Tensor", "tape_api": "engine.eager.EagerTensor"}
+TENSORS = {"graph_api": "graph_api.tensor.Tensor", "tape_api": "engine.core.eager.EagerTensor"}
 FRONT_ENDS: dict[str, tuple[ModuleType, Any]] = {
     "graph_api": (graph_api, graph_api.names.TABLE),
     "tape_api": (tape_api, tape_api.names.TABLE),
@@ -192,10 +192,10 @@ class Stub:
         module, _, tensor = TENSORS[self.front_end].rpartition(".")
         if tensor == "Tensor":
             self.imports.add(f"from {module} import Tensor as Tensor")
-        self.imports.add("from engine.dtypes import DType as _DType")
-        self.imports.add("from engine.indexed_slices import IndexedSlices as IndexedSlices")
-        self.imports.add("from engine.tensor_shape import TensorShape as _TensorShape")
-        self.imports.add("from engine.value import Value as _Value")
+        self.imports.add("from engine.core.dtypes import DType as _DType")
+        self.imports.add("from engine.core.indexed_slices import IndexedSlices as IndexedSlices")
+        self.imports.add("from engine.core.tensor_shape import TensorShape as _TensorShape")
+        self.imports.add("from engine.core.value import Value as _Value")
         kinds = (
             "_Value",
             "IndexedSlices",

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, aval_of_array, compatible
-from engine.eager import EagerTensor
-from engine.nest import flatten
-from engine.op import Op
+from engine.core.aval import Aval, aval_of_array, compatible
+from engine.core.eager import EagerTensor
+from engine.core.nest import flatten
+from engine.core.op import Op
+from engine.core.trace import Symbol, Trace, placeholder
+from engine.core.value import Value, aval_of, dtype_of
 from engine.reverse import reverse
-from engine.trace import Symbol, Trace, placeholder
 from engine.transform import recorded
-from engine.value import Value, aval_of, dtype_of
 
 TOLERANCE = {np.dtype(d): t for d, t in [("f2", 1e-2), ("f4", 2e-5), ("f8", 1e-11), ("c8", 2e-5), ("c16", 1e-11)]}
 """Relative and absolute, for two ways to compute the same thing."""

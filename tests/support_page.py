@@ -14,8 +14,8 @@ import graph_api
 import graph_api.names
 import tape_api
 import tape_api.names
-from engine.namespace import defined
-from engine.op import FROM_VJP, Op
+from engine.core.op import FROM_VJP, Op
+from engine.frontend.namespace import defined
 from tests.op_table import OPS, ROWS, UNTESTED_RULES, Coverage, carriers, coverage
 from tests.row import Row
 from tests.test_house import PACKAGES
@@ -30,7 +30,7 @@ stale.
 
 - **graph_api**, **tape_api**: TensorFlow's names that stand for the function, below `tf.`. Those in `graph_api`, which
   are TensorFlow 1's, are also in `tape_api`, below `tf.compat.v1.`.
-- **kind**: how its derivatives are made (`engine/kinds.py`). *made of ops*: a function without an op of its own;
+- **kind**: how its derivatives are made (`engine/core/kinds.py`). *made of ops*: a function without an op of its own;
   derivatives and batching are those of the ops it calls.
 - **reverse**, **forward**: the operands that carry a derivative. *from reverse*: the forward rule is the transpose of
   the reverse rule. A dash: nondifferentiable.

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from engine.check import check_grads, compute_gradient, max_error, numeric_jvp
-from engine.dtypes import INEXACT, float32
-from engine.eager import EagerTensor
-from engine.kinds import FROM_VJP, elementwise, elementwise_abstract, elementwise_rule, general
-from engine.op import Op
+from engine.core.dtypes import INEXACT, float32
+from engine.core.eager import EagerTensor
+from engine.core.kinds import FROM_VJP, elementwise, elementwise_abstract, elementwise_rule, general
+from engine.core.op import Op
 from engine.ops.arithmetic import add, floor, multiply, square
 from engine.ops.compare import cast
 from engine.ops.complexes import abs as absolute

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.op import Op
+from engine.core.op import Op
 from tests.op_table import FIRST_ORDER, OPS, ROWS, UNTESTED_RULES, WITHOUT_ROW, Coverage, coverage
 
 every_op = pytest.mark.parametrize(("where", "op"), OPS.items(), ids=OPS)

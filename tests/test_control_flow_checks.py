@@ -10,7 +10,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.errors import DTypeError, InvalidArgumentError
+from engine.core.errors import DTypeError, InvalidArgumentError
 
 MODES = ("graph", "tape")
 

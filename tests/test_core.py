@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.aval import Aval
-from engine.batching import Batched, batch_level, unbatch
-from engine.dtypes import INEXACT, float32, float64, int32
-from engine.eager import EagerTensor
-from engine.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, RuleError
+from engine.core.aval import Aval
+from engine.core.batching import Batched, batch_level, unbatch
+from engine.core.dtypes import INEXACT, float32, float64, int32
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, RuleError
+from engine.core.kinds import elementwise_abstract, elementwise_rule, general
+from engine.core.op import Op
+from engine.core.tape import Tape, active, paused
+from engine.core.trace import Symbol, Trace, constant_value
+from engine.core.value import Zero
 from engine.forward import forward
-from engine.kinds import elementwise_abstract, elementwise_rule, general
-from engine.op import Op
 from engine.ops.arithmetic import add, floor, multiply, sign
 from engine.ops.compare import cast
 from engine.ops.shape import identity
 from engine.ops.trig import cos, sin
 from engine.reverse import reverse
-from engine.tape import Tape, active, paused
-from engine.trace import Symbol, Trace, constant_value
-from engine.value import Zero
 from tests.support import array, assert_same_bits, interpret
 
 F64 = EagerTensor(np.array([1.0, 2.0]))

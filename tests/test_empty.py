@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.batching import elementwise_rule
-from engine.eager import EagerTensor
+from engine.core.batching import elementwise_rule
+from engine.core.eager import EagerTensor
 from engine.ops import fft
 from engine.transform import jvp
 from tests.op_table import CASES, case_id

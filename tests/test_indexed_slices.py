@@ -9,7 +9,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.indexed_slices import IndexedSlices, IndexedSlicesValue
+from engine.core.indexed_slices import IndexedSlices, IndexedSlicesValue
 from engine.replay import COMPILE_AFTER, counters
 
 E = np.arange(6.0).reshape(3, 2)

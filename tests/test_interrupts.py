@@ -16,7 +16,7 @@ import pytest
 
 import graph_api as g
 import tape_api as t
-from engine.tape import active
+from engine.core.tape import active
 from tests.interrupts import everywhere, length
 
 

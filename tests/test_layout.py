@@ -11,17 +11,17 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.aval import aval_of_array
-from engine.eager import EagerTensor
-from engine.errors import OpError
+from engine.core.aval import aval_of_array
+from engine.core.eager import EagerTensor
+from engine.core.errors import OpError
+from engine.core.tape import Tape
+from engine.core.trace import Trace
+from engine.core.value import Value
 from engine.ops import joining, rearrange, reduce, shape
 from engine.program.layout import Order, order_of, packed, same_layout, unpacked
-from engine.program.lower import ALL_PASSES, lower, needed_nodes
+from engine.program.lowering import ALL_PASSES, lower, needed_nodes
 from engine.program.program import Program
 from engine.reverse import reverse
-from engine.tape import Tape
-from engine.trace import Trace
-from engine.value import Value
 from tests.op_table import ROWS
 from tests.row import Row
 from tests.support import assert_same_bits

@@ -11,10 +11,11 @@ import scipy.special
 
 import graph_api as tf1
 import tape_api as tf
-from engine import detach, numpy_compound, numpy_functions, numpy_protocol
-from engine.batching import Batched, batch_level, unbatch
-from engine.errors import DTypeError, SymbolicArrayError
-from engine.value import Value
+from engine.core import detach
+from engine.core.batching import Batched, batch_level, unbatch
+from engine.core.errors import DTypeError, SymbolicArrayError
+from engine.core.value import Value
+from engine.frontend import numpy_compound, numpy_functions, numpy_protocol
 from tests.numpy_rows import ROWS, Function, W, X
 
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.aval import aval_of_array
-from engine.batching import Batched, batch_level, unbatch
 from engine.check import check_grads, inner
-from engine.eager import EagerTensor
-from engine.errors import InvalidArgumentError, ShapeError
+from engine.core.aval import aval_of_array
+from engine.core.batching import Batched, batch_level, unbatch
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.nest import flatten
+from engine.core.tape import Tape
+from engine.core.trace import Symbol, Trace
+from engine.core.value import aval_of
 from engine.forward import forward
-from engine.nest import flatten
 from engine.reverse import reverse
-from engine.tape import Tape
-from engine.trace import Symbol, Trace
 from engine.transform import jvp, recorded, vjp
-from engine.value import aval_of
 from tests.op_table import CASES, ROWS, case_id
 from tests.row import Row
 from tests.support import (

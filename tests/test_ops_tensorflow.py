@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.nest import flatten
-from engine.value import aval_of
+from engine.core.nest import flatten
+from engine.core.value import aval_of
 from tests.op_table import CASES, case_id
 from tests.row import Row
 from tests.support import array, differentiable, gradient, random_like

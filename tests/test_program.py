@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.aval import Aval
-from engine.dtypes import float32
-from engine.errors import IndexOutOfRangeError
-from engine.nest import flatten
+from engine.core.aval import Aval
+from engine.core.dtypes import float32
+from engine.core.errors import IndexOutOfRangeError
+from engine.core.nest import flatten
+from engine.core.trace import Trace
+from engine.core.variable import read_variable
 from engine.ops import (
     arithmetic,
     compare,
@@ -37,9 +39,7 @@ from engine.ops.nn import leaky_relu
 from engine.ops.trig import sin
 from engine.program import Program, lower
 from engine.program.layout import Order
-from engine.program.lower import ALL_PASSES, needed_nodes
-from engine.trace import Trace
-from engine.variable import read_variable
+from engine.program.lowering import ALL_PASSES, needed_nodes
 from tests.op_table import CASES, case_id
 from tests.row import Row
 from tests.support import assert_same_bits, interpret, placeholders
@@ -392,8 +392,8 @@ def test_names_of_values_that_are_not_needed_any_more_are_used_again() -> None:
     x = numbers(3)
     program = lowered(chain, [x])
     assert_same_bits(program(x), lowered(chain, [x], ())(x))
-    assert program._function is not None
-    assert len(program.instructions) == 1200 and program._function.__code__.co_nlocals < 5
+    assert program._compiled is not None
+    assert len(program.instructions) == 1200 and program._compiled[0].__code__.co_nlocals < 5
 
 
 def test_an_error_names_operands_whose_variables_were_used_before() -> None:

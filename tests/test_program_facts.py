@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.axes import repeat_leading, seed_rows
+from engine.core.axes import repeat_leading, seed_rows
+from engine.core.structural import scale
 from engine.ops import arithmetic, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like
-from engine.program.facts import Diagonal, Fill, Identity, of_array
-from engine.program.lower import FOLD_LIMIT, FOLD_TOTAL
+from engine.program.lowering import FOLD_LIMIT, FOLD_TOTAL
+from engine.program.passes.algebraic import Diagonal, Fill, Identity, of_array
 from engine.reverse import reverse
-from engine.structural import scale
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names, numbers
 from tests.test_program_passes import ALWAYS, eye

@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.batching import Batched, batch_level, unbatch
-from engine.dtypes import float32
-from engine.eager import EagerTensor
-from engine.errors import ShapeError
+from engine.core.batching import Batched, batch_level, unbatch
+from engine.core.dtypes import float32
+from engine.core.eager import EagerTensor
+from engine.core.errors import ShapeError
+from engine.core.nest import flatten
+from engine.core.structural import reshape_to, scale
+from engine.core.tape import Tape
 from engine.forward import forward
-from engine.nest import flatten
 from engine.ops import arithmetic, explog, linalg, shape, trig
 from engine.ops.compare import where
 from engine.ops.creation import identity_like
 from engine.program import program
-from engine.program.finite import check
-from engine.program.lower import ALL_PASSES
+from engine.program.lowering import ALL_PASSES
+from engine.program.passes.nan_checks import check
 from engine.reverse import reverse
-from engine.structural import reshape_to, scale
-from engine.tape import Tape
 from graph_api.flow import python_call
 from tests.support import assert_same_bits
 from tests.test_program import SUBSETS, lowered, names, numbers

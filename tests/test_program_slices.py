@@ -11,7 +11,7 @@ import pytest
 from engine.ops import shape
 from engine.ops.joining import concat
 from engine.ops.selection import add_at_op, pick_op
-from engine.program import slices
+from engine.program.passes import slice_concat as slices
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.check import inner, numeric_jvp
-from engine.eager import EagerTensor
+from engine.core.eager import EagerTensor
+from engine.core.tape import Tape
+from engine.core.trace import Trace
 from engine.ops.arithmetic import divide, multiply
 from engine.ops.explog import exp, log1p, sqrt
 from engine.ops.linalg import matmul
@@ -17,8 +19,6 @@ from engine.ops.reduce import reduce_mean
 from engine.ops.shape import transpose
 from engine.ops.trig import atan, cos, sin, tanh
 from engine.reverse import reverse
-from engine.tape import Tape
-from engine.trace import Trace
 from engine.transform import jvp, recorded
 from tests.support import array, assert_same_bits, interpret, placeholders
 

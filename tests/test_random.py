@@ -10,11 +10,11 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from engine import dtypes
-from engine.eager import EagerTensor
-from engine.errors import InvalidArgumentError, ShapeError
+from engine.core import dtypes
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.trace import Trace
 from engine.ops import random
-from engine.trace import Trace
 from tests.support import interpret
 
 COUNT = 20_000

@@ -10,13 +10,13 @@ import pytest
 
 import tape_api as tf
 from engine import gradient_tape, replay
-from engine.batching import Batched, batch_level
-from engine.eager import EagerTensor
-from engine.nest import flatten
-from engine.op import distinct
+from engine.core.batching import Batched, batch_level
+from engine.core.eager import EagerTensor
+from engine.core.nest import flatten
+from engine.core.op import distinct
+from engine.core.tape import Tape
 from engine.replay import COMPILE_AFTER, counters, replayed
 from engine.reverse import reverse
-from engine.tape import Tape
 from tests.op_table import CASES, case_id
 from tests.row import Row
 from tests.support import assert_same_bits, bits, differentiable, random_like
@@ -281,7 +281,7 @@ ONE_STRUCTURE = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:variable .* is read again:engine.errors.DetachWarning")
+@pytest.mark.filterwarnings("ignore:variable .* is read again:engine.core.errors.DetachWarning")
 @pytest.mark.parametrize("make", ONE_STRUCTURE)
 def test_a_recurring_structure_is_replayed(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
     assert_as_walked(make, monkeypatch)

@@ -10,9 +10,9 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.errors import IndexOutOfRangeError
+from engine.core.errors import IndexOutOfRangeError
 from engine.program import lower
-from engine.program.lower import ALL_PASSES, needed_nodes
+from engine.program.lowering import ALL_PASSES, needed_nodes
 from tests.support import assert_same_bits
 
 V = np.array([[1.0, -2.0], [0.5, 0.25], [-0.75, 1.5]])

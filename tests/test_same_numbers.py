@@ -10,13 +10,13 @@ import pytest
 
 import graph_api
 import tape_api
-from engine import operators  # noqa: F401  (functions here use Python's operators on values)
+from engine.core.structural import scale
+from engine.core.trace import Trace
+from engine.frontend import operators  # noqa: F401  (functions here use Python's operators on values)
 from engine.ops import arithmetic, explog, joining, linalg, reduce, shape, trig
 from engine.ops.creation import ones_like
-from engine.program.lower import ALL_PASSES, lower, needed_nodes
+from engine.program.lowering import ALL_PASSES, lower, needed_nodes
 from engine.reverse import reverse
-from engine.structural import scale
-from engine.trace import Trace
 from engine.transform import recorded
 from tests.support import array, arrays, placeholders
 

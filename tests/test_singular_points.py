@@ -11,7 +11,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.op import Op
+from engine.core.op import Op
 from engine.ops.compare import where
 from engine.ops.creation import zeros_like
 from tests.op_table import OPS

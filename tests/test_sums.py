@@ -12,7 +12,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.sums import add_over
+from engine.core.sums import add_over
 
 SHAPES = [(40, 30), (3, 200, 4), (7, 8, 9, 10), (1, 2000, 2), (2000, 2, 1), (2, 1, 600), (0, 5), (5, 0, 3)]
 

@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
-import engine.operators  # noqa: F401  (values get their operators)
-from engine.nest import flatten
+import engine.frontend.operators  # noqa: F401  (values get their operators)
+from engine.core.nest import flatten
 from engine.ops import (
     conv,
+    cross_entropy,
     decompose,
     einsum,
     extrema,
     gather,
     joining,
     linalg,
-    losses,
     matrix_functions,
     nn,
     pool,
@@ -134,7 +134,7 @@ def reductions() -> Iterator[Problem]:
     for function in same_shape:
         yield Problem(f"{function.__name__}, rows", partial(function, axis=-1), [x])
     labels = np.asarray(rng.dirichlet(np.ones(400), 250))
-    yield Problem("softmax_cross_entropy", losses.softmax_cross_entropy_with_logits, [labels, x])
+    yield Problem("softmax_cross_entropy", cross_entropy.softmax_cross_entropy_with_logits, [labels, x])
 
 
 def linear_algebra() -> Iterator[Problem]:

@@ -8,28 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from engine import nest
-from engine.aval import format_shape
-from engine.eager import EagerTensor
-from engine.errors import InvalidArgumentError, ShapeError
+from engine.core import nest
+from engine.core.aval import format_shape
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.op import Node
+from engine.core.structural import reshape_to
+from engine.core.tape import Tape
+from engine.core.trace import Symbol
+from engine.core.unconnected import UnconnectedGradients, as_policy
+from engine.core.value import Value, address, dtype_of, known_shape
+from engine.core.variable import tracked_value
 from engine.forward import forward
-from engine.jacobian.bound import bound
-from engine.jacobian.compiled import Compiled
-from engine.jacobian.deferred import batch_jacobian as checked_rowwise
-from engine.jacobian.evaluate import evaluate
-from engine.jacobian.operator import JacobianOperator, end_of, symbolic_operator, zero_operator
-from engine.jacobian.parallel import check_executor
-from engine.jacobian.path import Path, is_connected
-from engine.jacobian.plan import Options, Plan, plan_for
-from engine.jacobian.recorded import blocks_of, compiled_for, gives_arrays
-from engine.jacobian.results import (
-    block_size,
-    options_for,
-    pattern_given,
-    require_differentiable,
-    sparse_block,
-    vectors_of,
-)
+from engine.jacobian.callable_plan import bound
+from engine.jacobian.execution.compiled import Compiled
+from engine.jacobian.execution.evaluate import evaluate
+from engine.jacobian.execution.parallel import check_executor
+from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
+from engine.jacobian.late_specialisation import batch_jacobian as checked_rowwise
+from engine.jacobian.plan_cache import blocks_of, compiled_for, gives_arrays
+from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.second import (
     UnknownShapesError,
     compiled_hessian,
@@ -39,19 +37,21 @@ from engine.jacobian.second import (
     compiled_rowwise,
     rowwise,
 )
+from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.taking import Taking
-from engine.op import Node
+from engine.jacobian.views.operator import JacobianOperator, end_of, symbolic_operator, zero_operator
+from engine.jacobian.views.results import (
+    block_size,
+    options_for,
+    pattern_given,
+    require_differentiable,
+    sparse_block,
+    vectors_of,
+)
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.replay import array_of
 from engine.reverse import reverse
-from engine.rows import check_rows_by_numbers, check_rows_independent
-from engine.structural import reshape_to
-from engine.tape import Tape
-from engine.trace import Symbol
-from engine.unconnected import UnconnectedGradients, as_policy
-from engine.value import Value, address, dtype_of, known_shape
-from engine.variable import tracked_value
 
 
 class TapeDerivatives:

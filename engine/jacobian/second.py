@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from engine.axes import seed_rows
-from engine.batching import Batched, batch_level, unbatch
-from engine.errors import ShapeError
+from engine.core.axes import seed_rows
+from engine.core.batching import Batched, batch_level, unbatch
+from engine.core.errors import ShapeError
+from engine.core.tape import paused
+from engine.core.trace import placeholder
+from engine.core.value import aval_of, dtype_of, known_shape
 from engine.forward import forward
-from engine.jacobian.compiled import Compiled, Mirror, numbered
-from engine.jacobian.cost import sweep_time
-from engine.jacobian.evaluate import constant_beside, evaluate, walk_from
-from engine.jacobian.path import Path
-from engine.jacobian.plan import Options, Plan, plan_for
-from engine.jacobian.rows import coupling
+from engine.jacobian.execution.compiled import Compiled, Mirror, numbered
+from engine.jacobian.execution.evaluate import constant_beside, evaluate, walk_from
+from engine.jacobian.planning.cost import sweep_time
+from engine.jacobian.planning.plan import Options, Plan, plan_for
+from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.row_independence import coupling
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
-from engine.tape import paused
-from engine.trace import placeholder
-from engine.value import aval_of, dtype_of, known_shape
 
 
 class UnknownShapesError(ShapeError):

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import FLOATING, NUMERIC, REAL, float32, float64
-from engine.errors import InvalidArgumentError
-from engine.kinds import elementwise, nondifferentiable
-from engine.operands import operands
+from engine.core.dtypes import FLOATING, NUMERIC, REAL, float32, float64
+from engine.core.errors import InvalidArgumentError
+from engine.core.kinds import elementwise, nondifferentiable
+from engine.core.operands import operands
+from engine.core.structural import conj, scale
+from engine.core.value import Value, dtype_of
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
 from engine.ops.creation import ones_like, zeros_like
-from engine.structural import conj, scale
-from engine.value import Value, dtype_of
 
 add = elementwise("add", np.add, (1, 1), type="AddV2", accepts=NUMERIC, doc="``x + y``.")
 subtract = elementwise("subtract", np.subtract, (1, -1), type="Sub", accepts=NUMERIC, doc="``x - y``.")

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Shape, as_int, as_ints, normalize_axes, normalize_axis
-from engine.errors import InvalidArgumentError
-from engine.trace import constant_value
-from engine.value import Value, shape_of
+from engine.core.aval import Shape, as_int, as_ints, normalize_axes, normalize_axis
+from engine.core.errors import InvalidArgumentError
+from engine.core.trace import constant_value
+from engine.core.value import Value, shape_of
 
 Axes = tuple[int, ...] | None
 """Axes as ops take them, counted from the end where the rank is known; None for all of a tensor of unknown rank."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.batching import NotBatched, leading
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import linear
-from engine.op import Op
-from engine.sparsity import MOVES
+from engine.core.aval import Aval
+from engine.core.batching import NotBatched, leading
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import linear
+from engine.core.op import Op
+from engine.core.sparsity import MOVES
 
 ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 

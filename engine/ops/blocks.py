@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import as_ints
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.operands import operands
+from engine.core.aval import as_ints
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.operands import operands
+from engine.core.trace import constant_value
+from engine.core.value import shape_of
 from engine.ops.arithmetic import floordiv, multiply
 from engine.ops.axis_args import static_int
 from engine.ops.rearrange import pad
 from engine.ops.shape import reshape, shape, transpose
 from engine.ops.slicing import getitem
 from engine.ops.windows import is_channels_first
-from engine.trace import constant_value
-from engine.value import shape_of
 
 
 def _dims(name: str, x: Any) -> list[Any]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.aval import Aval
-from engine.batching import NotBatched, materialize
-from engine.kinds import linear
-from engine.op import Layout, Op
-from engine.sparsity import IN_ORDER
+from engine.core.aval import Aval
+from engine.core.batching import NotBatched, materialize
+from engine.core.kinds import linear
+from engine.core.op import Layout, Op
+from engine.core.sparsity import IN_ORDER
 
 
 def _kernel(x: Any, *witnesses: Any, check: Callable[..., None], lead: int = 0) -> Any:

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, broadcast_shapes
-from engine.batching import elementwise_rule
-from engine.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, broadcast_shapes
+from engine.core.batching import elementwise_rule
+from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import ELEMENTWISE
+from engine.core.structural import sum_to_like
+from engine.core.value import dtype_of
 from engine.ops.creation import zeros_like
-from engine.sparsity import ELEMENTWISE
-from engine.structural import sum_to_like
-from engine.value import dtype_of
 
 
 def _comparison(doc: str, accepts: Any = REAL) -> dict[str, Any]:

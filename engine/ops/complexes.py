@@ -1,8 +1,8 @@
 """Complex numbers: parts, modulus, angle, conjugate.
 
 Gradients follow TensorFlow: the gradient of a real function is the conjugate of its derivative, so that descent goes
-against it (see `engine.kinds`). In other words every reverse rule here is the adjoint of its forward rule for the real
-inner product ``Re(conj(a) * b)``.
+against it (see `engine.core.kinds`). In other words every reverse rule here is the adjoint of its forward rule for the
+real inner product ``Re(conj(a) * b)``.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, broadcast_shapes
-from engine.batching import elementwise_rule
-from engine.dtypes import COMPLEX, complex64, complex128, float32, float64
-from engine.kinds import check_dtype, elementwise_abstract, general, linear, same_dtype
-from engine.op import Layout
-from engine.operands import operands
+from engine.core.aval import Aval, broadcast_shapes
+from engine.core.batching import elementwise_rule
+from engine.core.dtypes import COMPLEX, complex64, complex128, float32, float64
+from engine.core.kinds import check_dtype, elementwise_abstract, general, linear, same_dtype
+from engine.core.op import Layout
+from engine.core.operands import operands
+from engine.core.sparsity import ELEMENTWISE
+from engine.core.structural import conj as _conj
+from engine.core.structural import scale, sum_to_like
+from engine.core.value import dtype_of
 from engine.ops import arithmetic
 from engine.ops.arithmetic import divide_no_nan, real_abs
 from engine.ops.compare import less, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.sparsity import ELEMENTWISE
-from engine.structural import conj as _conj
-from engine.structural import scale, sum_to_like
-from engine.value import dtype_of
 
 # ---- complex from parts, and parts from complex ----------------------------------------------------------------------
 

@@ -1,12 +1,13 @@
 """A choice between two sub-traces (`cond_op`). For loops see `engine.ops.scan_loop` and `engine.ops.while_loop`.
 
-The branches are closed sub-traces (`engine.subtrace`), parameters of the op; what they take from the graph around
-them are its operands. Only the branch chosen runs. The reverse walk of a choice is the choice between the two branches'
-reverse walks, which compute the forward values they need anew; the forward walk likewise. So derivatives are choices
-too, and can be differentiated again.
+The branches are closed sub-traces (`engine.subtraces.subtrace`), parameters of the op; what they take from the graph
+around them are its operands. Only the branch chosen runs. The reverse walk of a choice is the choice between the two
+branches' reverse walks, which compute the forward values they need anew; the forward walk likewise. So derivatives are
+choices too, and can be differentiated again.
 
-Sums go on where they stood: the walk tells the rule what it knows of a cotangent already (`engine.kinds.Together`), and
-the branch adds to it term by term, in the order in which a tape would. So graph and tape agree to the bit.
+Sums go on where they stood: the walk tells the rule what it knows of a cotangent already
+(`engine.core.kinds.Together`), and the branch adds to it term by term, in the order in which a tape would. So graph and
+tape agree to the bit.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.aval import Aval, format_shape
-from engine.batching import Batched, NotBatched, batch_level, unbatch
-from engine.dtypes import bool_
-from engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.kinds import PushedTogether, Together, general
-from engine.op import Op
+from engine.core.aval import Aval, format_shape
+from engine.core.batching import Batched, NotBatched, batch_level, unbatch
+from engine.core.dtypes import bool_
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.core.kinds import PushedTogether, Together, general
+from engine.core.op import Op
+from engine.core.value import Zero, aval_of, dtype_of
 from engine.ops.compare import select
-from engine.subtrace import SubTrace, with_fixed
-from engine.value import Zero, aval_of, dtype_of
+from engine.subtraces.subtrace import SubTrace, with_fixed
 
 
 def check_predicate(name: str, argument: str, aval: Aval) -> None:

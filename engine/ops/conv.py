@@ -25,11 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.axes import expand_dims
-from engine.errors import ShapeError
-from engine.kinds import general
-from engine.op import Op
-from engine.operands import operands
+from engine.core.axes import expand_dims
+from engine.core.errors import ShapeError
+from engine.core.kinds import general
+from engine.core.op import Op
+from engine.core.operands import operands
+from engine.core.sparsity import Rule
+from engine.core.structural import sum_to_like
+from engine.core.value import shape_of
 from engine.ops.conv_kernels import (
     conv_data_kernel,
     conv_filters_kernel,
@@ -43,9 +46,6 @@ from engine.ops.gather import gather
 from engine.ops.shape import shape, shape_operand, transpose
 from engine.ops.window_sparsity import data_rule, filters_rule, forward_rule
 from engine.ops.windows import Windows, is_channels_first, make_windows
-from engine.sparsity import Rule
-from engine.structural import sum_to_like
-from engine.value import shape_of
 
 # ---- the ops ---------------------------------------------------------------------------------------------------------
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.aval import Aval, Shape, broadcast_shapes, compatible, format_shape
-from engine.dtypes import FLOATING, INTEGER
-from engine.errors import ShapeError
-from engine.kinds import check_dtype, same_dtype
+from engine.core.aval import Aval, Shape, broadcast_shapes, compatible, format_shape
+from engine.core.dtypes import FLOATING, INTEGER
+from engine.core.errors import ShapeError
+from engine.core.kinds import check_dtype, same_dtype
 from engine.ops.shape import known_dims
 from engine.ops.windows import Windows, counts
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.batching import NotBatched
-from engine.dtypes import ANY, DType
-from engine.kinds import nondifferentiable
-from engine.op import Layout, Op
+from engine.core.aval import Aval
+from engine.core.batching import NotBatched
+from engine.core.dtypes import ANY, DType
+from engine.core.kinds import nondifferentiable
+from engine.core.op import Layout, Op
 
 
 def _like_abstract(x: Aval, *, dtype: DType | None = None) -> Aval:

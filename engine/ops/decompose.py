@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.axes import expand_dims
-from engine.batching import leading
-from engine.errors import UnimplementedError
-from engine.kinds import FROM_VJP, general, linear
-from engine.op import Layout
-from engine.operands import operands
+from engine.core.aval import Aval
+from engine.core.axes import expand_dims
+from engine.core.batching import leading
+from engine.core.errors import UnimplementedError
+from engine.core.kinds import FROM_VJP, general, linear
+from engine.core.op import Layout
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES, rowwise
+from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan, square
 from engine.ops.compare import cast_like
 from engine.ops.complexes import complex_op, imag, real
@@ -32,8 +34,6 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.solve import check_matrix, square_abstract, triangle, triangular_solve_op
-from engine.sparsity import MOVES, rowwise
-from engine.value import dtype_of, shape_of
 
 
 def _half_lower(x: Any) -> Any:

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.aval import Aval
-from engine.kinds import PushedTogether, Together, general
-from engine.op import Op
+from engine.core.aval import Aval
+from engine.core.kinds import PushedTogether, Together, general
+from engine.core.op import Op
+from engine.core.value import Zero, aval_of
 from engine.ops.control import differentiable, plus
-from engine.state import remember
-from engine.subtrace import SubTrace
-from engine.value import Zero, aval_of
+from engine.runtime.state import remember
+from engine.subtraces.subtrace import SubTrace
 
 _CAPACITY = 64
 """Sub-traces (one for each combination of shapes) that a recipe keeps; the oldest gives way."""

@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, compatible, format_shape
-from engine.batching import NotBatched, elementwise_rule, leading, materialize
-from engine.dtypes import bool_, int32
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import general, linear, same_dtype
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, compatible, format_shape
+from engine.core.batching import NotBatched, elementwise_rule, leading, materialize
+from engine.core.dtypes import bool_, int32
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import general, linear, same_dtype
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES
+from engine.core.trace import constant_value
+from engine.core.value import as_array, aval_of, dtype_of, shape_of
 from engine.ops.axis_args import static_int
 from engine.ops.bands import ALIGNMENTS, longest, put_band, take_band
 from engine.ops.compare import select
@@ -27,9 +30,6 @@ from engine.ops.joining import concat
 from engine.ops.reduce import reduce_prod
 from engine.ops.shape import reshape, shape_op
 from engine.ops.slicing import getitem
-from engine.sparsity import MOVES
-from engine.trace import constant_value
-from engine.value import as_array, aval_of, dtype_of, shape_of
 
 
 def _check_matrix(name: str, x: Aval) -> None:

@@ -19,19 +19,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.aval import Aval, as_int, as_ints, broadcast_shapes, normalize_axis
-from engine.dtypes import NUMERIC
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, multilinear, same_dtype
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, as_int, as_ints, broadcast_shapes, normalize_axis
+from engine.core.dtypes import NUMERIC
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, multilinear, same_dtype
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import Site, paired
+from engine.core.structural import sum_to_like
+from engine.core.sums import add_over
+from engine.core.value import shape_of
 from engine.ops.diagonal import diagonal
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
-from engine.sparsity import Site, paired
-from engine.structural import sum_to_like
-from engine.sums import add_over
-from engine.value import shape_of
 
 _GUESS = 16
 """What a dimension counts for when it is not known yet and an order of multiplication must be chosen."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import NUMERIC
-from engine.kinds import elementwise
+from engine.core.dtypes import NUMERIC
+from engine.core.kinds import elementwise
+from engine.core.structural import scale
+from engine.core.value import dtype_of
 from engine.ops.arithmetic import reciprocal
 from engine.ops.compare import greater, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.structural import scale
-from engine.value import dtype_of
 
 exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")
 expm1 = elementwise("expm1", np.expm1, (lambda out, x: out + 1,), doc="``exp(x) - 1``, accurate near 0.")

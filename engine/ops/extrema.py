@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, normalize_axis
-from engine.batching import axis_param
-from engine.dtypes import BOOL, REAL, DType, as_dtype
-from engine.errors import ShapeError
-from engine.kinds import check_dtype, nondifferentiable
-from engine.operands import operands
+from engine.core.aval import Aval, normalize_axis
+from engine.core.batching import axis_param
+from engine.core.dtypes import BOOL, REAL, DType, as_dtype
+from engine.core.errors import ShapeError
+from engine.core.kinds import check_dtype, nondifferentiable
+from engine.core.operands import operands
 from engine.ops.axis_args import Axes, reduced_shape, single_axis
 from engine.ops.compare import cast_like, equal
 from engine.ops.reduce import nothing_reduced, reduce_sum_op, reduce_with, reduction

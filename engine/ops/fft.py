@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, as_ints
-from engine.batching import NotBatched, logical_rank
-from engine.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
-from engine.errors import ShapeError
-from engine.kinds import check_dtype, linear
-from engine.op import Op
-from engine.operands import operands
+from engine.core.aval import Aval, as_ints
+from engine.core.batching import NotBatched, logical_rank
+from engine.core.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
+from engine.core.errors import ShapeError
+from engine.core.kinds import check_dtype, linear
+from engine.core.op import Op
+from engine.core.operands import operands
+from engine.core.sparsity import Site, rowwise
 from engine.ops.axis_args import static_axis
-from engine.sparsity import Site, rowwise
 
 REAL = frozenset([float32, float64])
 Lengths = tuple[int, ...] | None

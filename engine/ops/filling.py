@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, normalize_axis
-from engine.axes import expand_dims
-from engine.dtypes import INTEGER, DType, as_dtype, float32, float64, int32, int64
-from engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, nondifferentiable, same_dtype
-from engine.operands import operands
+from engine.core.aval import Aval, normalize_axis
+from engine.core.axes import expand_dims
+from engine.core.dtypes import INTEGER, DType, as_dtype, float32, float64, int32, int64
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
+from engine.core.operands import operands
+from engine.core.structural import broadcast_like
+from engine.core.trace import constant_value
+from engine.core.value import Value, as_array, aval_of, dtype_of, shape_of
 from engine.ops import creation
 from engine.ops.arithmetic import add, divide, multiply, subtract
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal, where
 from engine.ops.joining import concat
 from engine.ops.shape import as_dims, broadcast_to, reshape, same_for_all, shape_operand
-from engine.structural import broadcast_like
-from engine.trace import constant_value
-from engine.value import Value, as_array, aval_of, dtype_of, shape_of
 
 
 def _filled(name: str, shape: Any, value: Any) -> Any:

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array
 
-from engine.aval import Aval, format_shape, normalize_axis
-from engine.batching import NotBatched, materialize, shift_axes
-from engine.dtypes import INTEGER
-from engine.errors import IndexOutOfRangeError, ShapeError
-from engine.kinds import check_dtype, linear
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, format_shape, normalize_axis
+from engine.core.batching import NotBatched, materialize, shift_axes
+from engine.core.dtypes import INTEGER
+from engine.core.errors import IndexOutOfRangeError, ShapeError
+from engine.core.kinds import check_dtype, linear
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES, collected
+from engine.core.value import shape_of
 from engine.ops.axis_args import single_axis, static_int
-from engine.sparsity import MOVES, collected
-from engine.value import shape_of
 
 _FEW = 2000
 """Up to so many numbers, adding them up one by one is faster than setting up a sparse matrix."""

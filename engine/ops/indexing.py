@@ -21,17 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Known, Shape, compatible, format_shape
-from engine.axes import expand_dims
-from engine.batching import NotBatched
-from engine.dtypes import INTEGER
-from engine.errors import IndexOutOfRangeError, ShapeError
-from engine.kinds import check_dtype, linear, nondifferentiable
-from engine.op import Layout, Op
+from engine.core.aval import Aval, Known, Shape, compatible, format_shape
+from engine.core.axes import expand_dims
+from engine.core.batching import NotBatched
+from engine.core.dtypes import INTEGER
+from engine.core.errors import IndexOutOfRangeError, ShapeError
+from engine.core.kinds import check_dtype, linear, nondifferentiable
+from engine.core.op import Layout, Op
+from engine.core.sparsity import MOVES
+from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import add
 from engine.ops.gather import gather_back_op, gather_op
-from engine.sparsity import MOVES
-from engine.value import dtype_of, shape_of
 
 OPERAND = "operand"
 _FULL = (None, None, None)

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Known, Shape, as_int, as_ints, format_shape, merge_shapes, normalize_axis, sum_dims
-from engine.batching import NotBatched, axis_param, materialize
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import PerOperand, PushedTogether, general, linear, same_dtype
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, Known, Shape, as_int, as_ints, format_shape, merge_shapes, normalize_axis, sum_dims
+from engine.core.batching import NotBatched, axis_param, materialize
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import PerOperand, PushedTogether, general, linear, same_dtype
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES
+from engine.core.trace import constant_value
+from engine.core.value import Value, shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.ops.creation import zeros_like
 from engine.ops.indexing import getitem_op
 from engine.ops.slicing import getitem
-from engine.sparsity import MOVES
-from engine.trace import constant_value
-from engine.value import Value, shape_of
 
 _FULL = (None, None, None)
 

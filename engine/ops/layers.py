@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, compatible, format_shape
-from engine.axes import expand_dims
-from engine.batching import materialize
-from engine.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32
-from engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
-from engine.kinds import check_dtype, nondifferentiable
-from engine.op import Op
-from engine.operands import operands
+from engine.core.aval import Aval, compatible, format_shape
+from engine.core.axes import expand_dims
+from engine.core.batching import materialize
+from engine.core.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32
+from engine.core.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from engine.core.kinds import check_dtype, nondifferentiable
+from engine.core.op import Op
+from engine.core.operands import operands
+from engine.core.value import as_array, dtype_of, shape_of
 from engine.ops.arithmetic import add, maximum, square
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal
@@ -22,7 +23,6 @@ from engine.ops.explog import rsqrt, sqrt
 from engine.ops.gather import gather
 from engine.ops.reduce import reduce_mean, reduce_sum
 from engine.ops.stats import reduce_variance
-from engine.value import as_array, dtype_of, shape_of
 
 
 @operands("t")

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, broadcast_shapes
-from engine.axes import expand_dims, squeeze
-from engine.batching import leading
-from engine.dtypes import NUMERIC, as_dtype, int8, int32, uint8
-from engine.errors import DTypeError, ShapeError
-from engine.kinds import check_dtype, multilinear, same_dtype
-from engine.op import Layout
-from engine.operands import operands
+from engine.core.aval import Aval, broadcast_shapes
+from engine.core.axes import expand_dims, squeeze
+from engine.core.batching import leading
+from engine.core.dtypes import NUMERIC, as_dtype, int8, int32, uint8
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.kinds import check_dtype, multilinear, same_dtype
+from engine.core.op import Layout
+from engine.core.operands import operands
+from engine.core.sparsity import Site, rowwise
+from engine.core.structural import conj, reshape_to, sum_to_like
+from engine.core.value import dtype_of, known_shape, shape_of
 from engine.ops.compare import cast
 from engine.ops.diagonal import diagonal
 from engine.ops.einsum import einsum_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose, matrix_transpose_op
-from engine.sparsity import Site, rowwise
-from engine.structural import conj, reshape_to, sum_to_like
-from engine.value import dtype_of, known_shape, shape_of
 
 
 @operands("matrix")

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from engine.aval import Aval
-from engine.batching import leading
-from engine.errors import ShapeError
-from engine.kinds import general, linear
-from engine.op import Layout
-from engine.operands import operands
+from engine.core.aval import Aval
+from engine.core.batching import leading
+from engine.core.errors import ShapeError
+from engine.core.kinds import general, linear
+from engine.core.op import Layout
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES, rowwise
+from engine.core.value import shape_of
 from engine.ops.complexes import real
 from engine.ops.creation import ones_like
 from engine.ops.decompose import cholesky_op
@@ -27,8 +29,6 @@ from engine.ops.explog import log
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.reduce import reduce_sum
 from engine.ops.solve import check_matrix, cholesky_solve, square_abstract
-from engine.sparsity import MOVES, rowwise
-from engine.value import shape_of
 
 # ---- pseudo-inverse, least squares -----------------------------------------------------------------------------------
 

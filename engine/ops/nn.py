@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, normalize_axis
-from engine.batching import axis_param
-from engine.dtypes import FLOATING, REAL
-from engine.errors import ShapeError
-from engine.kinds import check_dtype, elementwise, general
-from engine.operands import operands
+from engine.core.aval import Aval, normalize_axis
+from engine.core.batching import axis_param
+from engine.core.dtypes import FLOATING, REAL
+from engine.core.errors import ShapeError
+from engine.core.kinds import check_dtype, elementwise, general
+from engine.core.operands import operands
+from engine.core.sparsity import along
 from engine.ops.arithmetic import reciprocal, square
 from engine.ops.axis_args import single_axis
 from engine.ops.compare import cast_like, where
@@ -26,7 +27,6 @@ from engine.ops.joining import concat
 from engine.ops.reduce import reduce_sum_op
 from engine.ops.special import ndtr
 from engine.ops.trig import tanh
-from engine.sparsity import along
 
 # ---- rectifiers ------------------------------------------------------------------------------------------------------
 

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, compatible, format_shape, normalize_axis
-from engine.batching import materialize
-from engine.dtypes import INTEGER, as_dtype, bool_, int32, int64
-from engine.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, linear, nondifferentiable
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, compatible, format_shape, normalize_axis
+from engine.core.batching import materialize
+from engine.core.dtypes import INTEGER, as_dtype, bool_, int32, int64
+from engine.core.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, linear, nondifferentiable
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES
+from engine.core.value import dtype_of, shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.ops.compare import cast, less
 from engine.ops.filling import range as range_of
@@ -21,8 +23,6 @@ from engine.ops.joining import concat
 from engine.ops.scatter import tensor_scatter_nd_update
 from engine.ops.shape import expand_dims, reshape, shape_op
 from engine.ops.slicing import boolean_mask_op, getitem
-from engine.sparsity import MOVES
-from engine.value import dtype_of, shape_of
 
 
 def _no_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.batching import materialize
-from engine.dtypes import FLOATING, REAL, DType, as_dtype
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, general, linear, nondifferentiable
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval
+from engine.core.batching import materialize
+from engine.core.dtypes import FLOATING, REAL, DType, as_dtype
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, general, linear, nondifferentiable
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.value import shape_of
 from engine.ops import pool_kernels as kernels
 from engine.ops.shape import shape, transpose
 from engine.ops.window_sparsity import pooled, spread_over_windows
@@ -34,7 +35,6 @@ from engine.ops.windows import (
     resized,
     spatial,
 )
-from engine.value import shape_of
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.dtypes import DType, int32, uint8
+from engine.core.dtypes import DType, int32, uint8
 from engine.ops.shape import as_dims
 from engine.ops.windows import (
     LINE,

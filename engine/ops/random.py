@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from engine.api import as_operand
-from engine.aval import Aval, broadcast_shapes
-from engine.batching import NotBatched, insert_axes, lead_param, materialize
-from engine.dtypes import FLOATING, INTEGER, REAL, DType, as_dtype, float32, int32, int64
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
-from engine.op import Op
+from engine.core.aval import Aval, broadcast_shapes
+from engine.core.batching import NotBatched, insert_axes, lead_param, materialize
+from engine.core.dtypes import FLOATING, INTEGER, REAL, DType, as_dtype, float32, int32, int64
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.core.op import Op
+from engine.core.sparsity import ELEMENTWISE, along_first, every
+from engine.core.structural import sum_to_like
+from engine.core.value import dtype_of, shape_of
+from engine.frontend.api import as_operand
 from engine.ops.arithmetic import maximum
 from engine.ops.compare import greater_equal, where
 from engine.ops.creation import zeros_like
 from engine.ops.shape import as_dims, broadcast_to, known_dims, shape_operand
 from engine.ops.shape import shape as shape_of_value
-from engine.sparsity import ELEMENTWISE, along_first, every
-from engine.structural import sum_to_like
-from engine.value import dtype_of, shape_of
 
 Draw = tuple[Any, Any]
 """A seed (integer vector of two) and a counter (integer scalar)."""

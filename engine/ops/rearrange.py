@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, as_ints, format_shape, normalize_axis, sum_dims
-from engine.axes import expand_dims
-from engine.batching import NotBatched, axis_param, lead_param, shift_axes
-from engine.dtypes import INTEGER, int64
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, general, linear, nondifferentiable
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, as_ints, format_shape, normalize_axis, sum_dims
+from engine.core.axes import expand_dims
+from engine.core.batching import NotBatched, axis_param, lead_param, shift_axes
+from engine.core.dtypes import INTEGER, int64
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, general, linear, nondifferentiable
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES, Moves, collected
+from engine.core.sums import add_over
+from engine.core.trace import constant_value
+from engine.core.value import as_array, dtype_of
 from engine.ops.arithmetic import negative
 from engine.ops.axis_args import reduction_axes, single_axis, static_axis
 from engine.ops.gather import gather
 from engine.ops.indexing import placed_shape, placing_rule
 from engine.ops.joining import stack
 from engine.ops.shape import as_dims, broadcast_to, known_dims, reshape, shape_operand, size, unchanged
-from engine.sparsity import MOVES, Moves, collected
-from engine.sums import add_over
-from engine.trace import constant_value
-from engine.value import as_array, dtype_of
 
 # ---- tile ------------------------------------------------------------------------------------------------------------
 

@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Shape, compatible, format_shape, merge_shapes
-from engine.batching import NotBatched, all_batched, axis_param, logical_rank
-from engine.dtypes import BOOL, FLOATING, NUMERIC, DType
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import PerOperand, check_dtype, general, linear, nondifferentiable, same_dtype
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes
+from engine.core.batching import NotBatched, all_batched, axis_param, logical_rank
+from engine.core.dtypes import BOOL, FLOATING, NUMERIC, DType
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import PerOperand, check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import ELEMENTWISE, along, scaled
+from engine.core.structural import conj, reshape_like, scale
+from engine.core.sums import add_over
 from engine.ops.axis_args import (
     Axes,
     count_reduced,
@@ -32,9 +35,6 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp
 from engine.ops.scan import cumprod_op
 from engine.ops.shape import reshape
-from engine.sparsity import ELEMENTWISE, along, scaled
-from engine.structural import conj, reshape_like, scale
-from engine.sums import add_over
 
 
 def reduction_abstract(name: str, accepts: Iterable[DType]) -> Callable[..., Aval]:

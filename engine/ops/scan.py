@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, merge_shapes, normalize_axis
-from engine.batching import axis_param
-from engine.dtypes import FLOATING, INEXACT, NUMERIC, DType
-from engine.errors import InvalidArgumentError
-from engine.kinds import check_dtype, general, linear, same_dtype
-from engine.op import Layout
-from engine.operands import operands
+from engine.core.aval import Aval, merge_shapes, normalize_axis
+from engine.core.batching import axis_param
+from engine.core.dtypes import FLOATING, INEXACT, NUMERIC, DType
+from engine.core.errors import InvalidArgumentError
+from engine.core.kinds import check_dtype, general, linear, same_dtype
+from engine.core.op import Layout
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES, along
+from engine.core.structural import conj, scale
 from engine.ops.arithmetic import minimum
 from engine.ops.axis_args import single_axis
 from engine.ops.compare import equal, where
 from engine.ops.creation import zeros_like
 from engine.ops.explog import exp
-from engine.sparsity import MOVES, along
-from engine.structural import conj, scale
 
 
 def _abstract(name: str, accepts: Iterable[DType]) -> Callable[..., Aval]:

@@ -21,16 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, format_shape
-from engine.batching import NotBatched, logical_rank, materialize
-from engine.errors import ShapeError, UnimplementedError
-from engine.kinds import PushedTogether, Together, general
-from engine.op import Op
+from engine.core.aval import Aval, format_shape
+from engine.core.batching import NotBatched, logical_rank, materialize
+from engine.core.errors import ShapeError, UnimplementedError
+from engine.core.kinds import PushedTogether, Together, general
+from engine.core.op import Op
+from engine.core.value import Zero, aval_of
 from engine.ops.control import differentiable, joined, plus
 from engine.ops.creation import zeros_like
 from engine.ops.shape import transpose
-from engine.subtrace import SubTrace, build, with_fixed
-from engine.value import Zero, aval_of
+from engine.subtraces.subtrace import SubTrace, build, with_fixed
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 

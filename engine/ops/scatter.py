@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Shape, compatible, format_shape
-from engine.batching import materialize
-from engine.dtypes import INTEGER, int32
-from engine.errors import ShapeError
-from engine.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
-from engine.op import Op
-from engine.operands import operands
+from engine.core.aval import Aval, Shape, compatible, format_shape
+from engine.core.batching import materialize
+from engine.core.dtypes import INTEGER, int32
+from engine.core.errors import ShapeError
+from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
+from engine.core.op import Op
+from engine.core.operands import operands
+from engine.core.sparsity import ELEMENTWISE, MOVES, collected
+from engine.core.structural import scale
 from engine.ops.arithmetic import add, divide, negative
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast_like, equal
 from engine.ops.creation import zeros_like
 from engine.ops.gather import add_at, check_range
 from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand
-from engine.sparsity import ELEMENTWISE, MOVES, collected
-from engine.structural import scale
 
 
 def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> Any:

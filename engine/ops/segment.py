@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, compatible, format_shape
-from engine.batching import materialize
-from engine.dtypes import INTEGER, NUMERIC, REAL, int32
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, general, linear
-from engine.op import Op, Rule
-from engine.operands import operands
+from engine.core.aval import Aval, compatible, format_shape
+from engine.core.batching import materialize
+from engine.core.dtypes import INTEGER, NUMERIC, REAL, int32
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, general, linear
+from engine.core.op import Op, Rule
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES, collected
+from engine.core.structural import conj, scale
+from engine.core.value import Value
 from engine.ops.arithmetic import divide_no_nan, maximum
 from engine.ops.compare import cast_like, equal, where
 from engine.ops.creation import ones_like, zeros_like
@@ -27,9 +30,6 @@ from engine.ops.explog import sqrt
 from engine.ops.gather import add_at
 from engine.ops.shape import shape_op
 from engine.ops.slicing import getitem
-from engine.sparsity import MOVES, collected
-from engine.structural import conj, scale
-from engine.value import Value
 
 # ---- what all ops share ----------------------------------------------------------------------------------------------
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.batching import materialize
-from engine.kinds import general, linear
-from engine.op import Op
+from engine.core.aval import Aval
+from engine.core.batching import materialize
+from engine.core.kinds import general, linear
+from engine.core.op import Op
+from engine.core.sparsity import ELEMENTWISE, MOVES, collected
 from engine.ops.gather import add_at
 from engine.ops.shape import reshape
-from engine.sparsity import ELEMENTWISE, MOVES, collected
 
 
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from engine import axes
-from engine.aval import Aval, Shape, as_int, as_ints, broadcast_shapes, format_shape
-from engine.batching import NotBatched, elementwise_rule, lead_param, leading
-from engine.dtypes import INTEGER, DType, as_dtype, int32
-from engine.errors import DTypeError, ShapeError
-from engine.kinds import check_dtype, linear, nondifferentiable, same_dtype
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core import axes
+from engine.core.aval import Aval, Shape, as_int, as_ints, broadcast_shapes, format_shape
+from engine.core.batching import NotBatched, elementwise_rule, lead_param, leading
+from engine.core.dtypes import INTEGER, DType, as_dtype, int32
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.kinds import check_dtype, linear, nondifferentiable, same_dtype
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import IN_ORDER, MOVES
+from engine.core.structural import broadcast_array_to, conj, reshape_like, sum_to_like
+from engine.core.tensor_shape import TensorShape
+from engine.core.value import Value, aval_of, shape_of
 from engine.ops.axis_args import reduction_axes, static_axis, static_int
 from engine.ops.joining import stack
-from engine.sparsity import IN_ORDER, MOVES
-from engine.structural import broadcast_array_to, conj, reshape_like, sum_to_like
-from engine.tensor_shape import TensorShape
-from engine.value import Value, aval_of, shape_of
 
 # ---- what a shape is -------------------------------------------------------------------------------------------------
 

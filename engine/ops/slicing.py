@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, Shape, as_int, as_ints, compatible, format_shape, normalize_axis
-from engine.dtypes import BOOL
-from engine.errors import DTypeError, ShapeError
-from engine.kinds import check_dtype, linear
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, Shape, as_int, as_ints, compatible, format_shape, normalize_axis
+from engine.core.dtypes import BOOL
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.kinds import check_dtype, linear
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES
+from engine.core.trace import constant_value
+from engine.core.value import Value, aval_of, dtype_of, shape_of
 from engine.ops.axis_args import static_int
 from engine.ops.indexing import OPERAND, getitem_op, placed_shape, placing_rule
-from engine.sparsity import MOVES
-from engine.trace import constant_value
-from engine.value import Value, aval_of, dtype_of, shape_of
 
 # ---- boolean masks ---------------------------------------------------------------------------------------------------
 

@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from engine.aval import Aval, broadcast_shapes, format_shape
-from engine.axes import expand_dims
-from engine.batching import leading
-from engine.dtypes import complex64, complex128, float32, float64
-from engine.errors import ShapeError
-from engine.kinds import check_dtype, general, linear, same_dtype
-from engine.op import Layout
-from engine.operands import operands
+from engine.core.aval import Aval, broadcast_shapes, format_shape
+from engine.core.axes import expand_dims
+from engine.core.batching import leading
+from engine.core.dtypes import complex64, complex128, float32, float64
+from engine.core.errors import ShapeError
+from engine.core.kinds import check_dtype, general, linear, same_dtype
+from engine.core.op import Layout
+from engine.core.operands import operands
+from engine.core.sparsity import rowwise, scaled
+from engine.core.structural import conj, sum_to_like
+from engine.core.value import dtype_of
 from engine.ops import linalg
 from engine.ops.complexes import complex_op, imag, real
 from engine.ops.linalg import matmul, trace
 from engine.ops.reduce import reduce_sum
-from engine.sparsity import rowwise, scaled
-from engine.structural import conj, sum_to_like
-from engine.value import dtype_of
 
 LAPACK = frozenset([float32, float64, complex64, complex128])
 """The dtypes for which there are decompositions."""

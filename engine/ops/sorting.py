@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval, broadcast_shapes, normalize_axis
-from engine.batching import axis_param, leading
-from engine.dtypes import REAL, DType, as_dtype, int16, int32, int64
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, nondifferentiable, same_dtype
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, broadcast_shapes, normalize_axis
+from engine.core.batching import axis_param, leading
+from engine.core.dtypes import REAL, DType, as_dtype, int16, int32, int64
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.value import shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.ops.compare import cast
 from engine.ops.gather import gather_op
 from engine.ops.shape import transpose
-from engine.value import shape_of
 
 # ---- argsort, sort ---------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Products of a constant sparse matrix of `scipy.sparse` with tensors: ``A @ x``, ``x @ A``.
 
 In ``A @ x`` the sparse matrix is asked first, and asks the tensor for an array. It takes an array of rank 0 that holds
-an object as "not an array", and leaves the product to the tensor (`engine.value.not_an_array`).
+an object as "not an array", and leaves the product to the tensor (`engine.core.value.not_an_array`).
 
 The product is a composition of ops, so the Jacobian has the matrix's pattern, and all modes follow.
 """
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from engine.aval import format_shape
-from engine.errors import ShapeError
+from engine.core.aval import format_shape
+from engine.core.errors import ShapeError
+from engine.core.value import as_array, dtype_of, shape_of
 from engine.ops.gather import gather
 from engine.ops.segment import unsorted_segment_sum
 from engine.ops.shape import identity, matrix_transpose
-from engine.value import as_array, dtype_of, shape_of
 
 
 def sparse_matmul(matrix: Any, x: Any) -> Any:

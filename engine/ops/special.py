@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from engine.dtypes import FLOATING
-from engine.errors import UnimplementedError
-from engine.kinds import elementwise
-from engine.operands import operands
+from engine.core.dtypes import FLOATING
+from engine.core.errors import UnimplementedError
+from engine.core.kinds import elementwise
+from engine.core.operands import operands
+from engine.core.structural import scale
 from engine.ops.arithmetic import sign, square
 from engine.ops.compare import cast_like, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log
 from engine.ops.reduce import reduce_sum
-from engine.structural import scale
 
 
 def _typed(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.axes import squeeze
-from engine.batching import axis_param
-from engine.dtypes import INEXACT
-from engine.errors import InvalidArgumentError, UnimplementedError
-from engine.kinds import check_dtype, linear
-from engine.operands import operands
+from engine.core.aval import Aval
+from engine.core.axes import squeeze
+from engine.core.batching import axis_param
+from engine.core.dtypes import INEXACT
+from engine.core.errors import InvalidArgumentError, UnimplementedError
+from engine.core.kinds import check_dtype, linear
+from engine.core.operands import operands
+from engine.core.sparsity import along
+from engine.core.structural import conj
+from engine.core.sums import add_over
+from engine.core.value import dtype_of
 from engine.ops.arithmetic import divide_no_nan
 from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
@@ -21,10 +25,6 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import pow, sqrt
 from engine.ops.extrema import reduce_max_op
 from engine.ops.reduce import mean_kernel, reduce_mean, reduce_sum_op, reduce_with, reduction
-from engine.sparsity import along
-from engine.structural import conj
-from engine.sums import add_over
-from engine.value import dtype_of
 
 
 def _center_kernel(x: Any, *, axis: Axes) -> Any:

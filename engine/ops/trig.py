@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import FLOATING
-from engine.kinds import elementwise
+from engine.core.dtypes import FLOATING
+from engine.core.kinds import elementwise
 from engine.ops.arithmetic import reciprocal, square
 from engine.ops.explog import rsqrt
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.batching import Batched, NotBatched, batch_level, unbatch
-from engine.dtypes import int64
-from engine.errors import ShapeError
-from engine.kinds import PushedTogether, Together, general
-from engine.op import Op
+from engine.core.aval import Aval
+from engine.core.batching import Batched, NotBatched, batch_level, unbatch
+from engine.core.dtypes import int64
+from engine.core.errors import ShapeError
+from engine.core.kinds import PushedTogether, Together, general
+from engine.core.op import Op
+from engine.core.value import Zero, aval_of
 from engine.ops.compare import select
 from engine.ops.control import check_predicate
 from engine.ops.reduce import reduce_any
@@ -33,8 +34,7 @@ from engine.ops.scan_loop import (
     steady,
     swapped,
 )
-from engine.subtrace import SubTrace, build, with_fixed
-from engine.value import Zero, aval_of
+from engine.subtraces.subtrace import SubTrace, build, with_fixed
 
 
 def _iterations(operands: Sequence[Any], cond: SubTrace, body: SubTrace, count: int) -> Iterator[Sequence[Any]]:

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
+from engine.core.sparsity import Link, Links, Rule, Site, every, paired
 from engine.ops.windows import Windows, tap_numbers
-from engine.sparsity import Link, Links, Rule, Site, every, paired
 
 Shape = tuple[int, ...]
 

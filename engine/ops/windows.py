@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.aval import Aval, as_ints
-from engine.dtypes import INTEGER
-from engine.errors import InvalidArgumentError, ShapeError
-from engine.kinds import check_dtype, linear
-from engine.op import Layout, Op
-from engine.operands import operands
+from engine.core.aval import Aval, as_ints
+from engine.core.dtypes import INTEGER
+from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.kinds import check_dtype, linear
+from engine.core.op import Layout, Op
+from engine.core.operands import operands
+from engine.core.sparsity import MOVES, collected
 from engine.ops.shape import as_dims, known_dims, shape
-from engine.sparsity import MOVES, collected
 
 Dims = tuple[int | None, ...]
 

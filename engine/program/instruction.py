@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.op import Op
+from engine.core.op import Op
 
 
 @dataclass(frozen=True, slots=True)

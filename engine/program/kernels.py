@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.arena import empty
-from engine.aval import Aval
-from engine.op import Layout, Op
-from engine.structural import has_nan, scale
+from engine.core.aval import Aval
+from engine.core.op import Layout, Op
+from engine.core.structural import has_nan, scale
+from engine.runtime.buffer_pool import empty
 
 
 def _no_batch(op: Op, *_: Any) -> Any:

@@ -3,7 +3,7 @@
 Rounding depends on it: a sum goes through an array in the order of its memory, and BLAS looks at strides. So what a
 pass puts in place of a value must lie as the value of the eager op would have lain. What comes from outside is in C
 order (feeds, constants, variables), and most ops keep it; so it is enough to know where it was lost. Where that is not
-known, a pass leaves the value alone, or asks for its copy in C order (`engine.structural.contiguous`).
+known, a pass leaves the value alone, or asks for its copy in C order (`engine.core.structural.contiguous`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
-from engine.dtypes import int64
-from engine.eager import EagerTensor
-from engine.op import Layout, Node, Op, distinct
+from engine.core.aval import Aval
+from engine.core.dtypes import int64
+from engine.core.eager import EagerTensor
+from engine.core.op import Layout, Node, Op, distinct
+from engine.core.structural import scale
+from engine.core.value import Value, aval_of
+from engine.core.variable import Variable
 from engine.ops.compare import select
-from engine.structural import scale
-from engine.value import Value, aval_of
-from engine.variable import Variable
 
 
 class Order(IntEnum):

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from engine import arena
-from engine.aval import Aval
-from engine.eager import accept, explained
+from engine.core.aval import Aval
+from engine.core.eager import accept, explained
 from engine.ops.joining import concat_op, stack_op
 from engine.ops.linalg import matmul_op
-from engine.program.blocks import blocks
-from engine.program.finite import NotFinite, Plain, check
 from engine.program.instruction import Instruction
 from engine.program.layout import Order, packed, unpacked
-from engine.program.workspace import Workspace, into
-from engine.sharing import owners_of
+from engine.program.passes.buffer_assignment import Workspace, into
+from engine.program.passes.loop_fusion import blocks
+from engine.program.passes.nan_checks import NotFinite, Plain, check
+from engine.runtime import buffer_pool as arena
+from engine.runtime.ownership import owners_of
 
 _RETRIES = 8
 """After so many runs that met a NaN, a program no longer hopes for runs without."""
@@ -120,7 +120,7 @@ class Program:
 
     @property
     def owners(self) -> set[int]:
-        """Who owns the memory of the constants, which results may share (`engine.sharing`)."""
+        """Who owns the memory of the constants, which results may share (`engine.runtime.ownership`)."""
         if self._owners is None:
             self._owners = owners_of(self.constants.values())
         return self._owners

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from engine.dtypes import FLOATING, as_dtype
+from engine.core.dtypes import FLOATING, as_dtype
 
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7}
 _names: Counter[str] = Counter()

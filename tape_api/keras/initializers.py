@@ -1,7 +1,7 @@
 """Initial values of weights: ``tf.keras.initializers``.
 
 An initializer is called with a shape. One with a seed gives the same numbers each time; one without draws new ones,
-which `tape_api.random.set_seed` makes reproducible. What each computes is in `engine.initializers`.
+which `tape_api.random.set_seed` makes reproducible. What each computes is in `engine.frontend.initializers`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from engine import initializers
-from engine.dtypes import as_dtype
+from engine.core.dtypes import as_dtype
+from engine.frontend import initializers
 from tape_api import random
 from tape_api.keras.backend import floatx
 from tape_api.keras.lookup import by_name

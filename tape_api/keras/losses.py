@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.errors import ShapeError
-from engine.value import dtype_of, shape_of
+from engine.core.errors import ShapeError
+from engine.core.value import dtype_of, shape_of
 from tape_api.keras.backend import epsilon
 from tape_api.keras.lookup import by_name
 from tape_api.keras.matching import matched, predictions, reduced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.value import dtype_of, shape_of
+from engine.core.value import dtype_of, shape_of
 from tape_api.keras.backend import floatx
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor

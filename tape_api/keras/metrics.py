@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import as_dtype
-from engine.value import dtype_of, shape_of
+from engine.core.dtypes import as_dtype
+from engine.core.value import dtype_of, shape_of
 from optim.state import step
 from tape_api.keras import losses
 from tape_api.keras.backend import floatx

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine import nest
-from engine.aval import Aval
-from engine.tape import paused
-from engine.tensor_shape import TensorShape
-from engine.trace import Trace
+from engine.core import nest
+from engine.core.aval import Aval
+from engine.core.tape import paused
+from engine.core.tensor_shape import TensorShape
+from engine.core.trace import Trace
 from tape_api.keras.backend import unique_name
 from tape_api.keras.layers import InputLayer, Layer
 from tape_api.keras.symbolic import KerasTensor, evaluate, layers_of, ordered

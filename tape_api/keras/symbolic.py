@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from engine import nest
-from engine.aval import Aval
-from engine.eager import EagerTensor
-from engine.errors import InvalidArgumentError
-from engine.op import Node
+from engine.core import nest
+from engine.core.aval import Aval
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError
+from engine.core.op import Node
+from engine.core.tape import paused
+from engine.core.trace import Symbol, Trace, constant
 from engine.ops.shape import identity
-from engine.tape import paused
-from engine.trace import Symbol, Trace, constant
 
 
 class Call:

@@ -13,8 +13,8 @@ from bench import jacobians, peer_jacobians
 from bench.division import halves
 from bench.jacobians import MODES, NotHere
 from bench.problems import PROBLEMS, Problem
-from engine.jacobian import plan as planning
-from engine.jacobian import recorded
+from engine.jacobian import plan_cache as recorded
+from engine.jacobian.planning import plan as planning
 from tests.bench.test_problems import EACH, SMALL
 
 

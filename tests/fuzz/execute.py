@@ -20,10 +20,10 @@ import numpy as np
 import graph_api
 import tape_api
 from engine import gradient_tape, replay
-from engine.nest import flatten
+from engine.core.nest import flatten
+from engine.core.value import Value, dtype_of
 from engine.program import lower
 from engine.reverse import reverse
-from engine.value import Value, dtype_of
 from tests.fuzz.programs import LAYOUTS, Leaf, Program, compiled
 
 Results = dict[str, Any]

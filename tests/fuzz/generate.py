@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 import tape_api
-from engine.eager import EagerTensor
-from engine.nest import flatten
-from engine.value import as_array
-from engine.variable import Variable
+from engine.core.eager import EagerTensor
+from engine.core.nest import flatten
+from engine.core.value import as_array
+from engine.core.variable import Variable
 from tests.fuzz.programs import LAYOUTS, NAMESPACE, Body, Instruction, Leaf, Program, _lines
 from tests.fuzz.recipes import CONTROL, FROM_IDIOMS, FROM_ROWS, RECIPES, SIMPLE, UPDATE, Recipe
 

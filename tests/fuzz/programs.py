@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.nest import flatten
+from engine.core.nest import flatten
 from tests.op_table import OPS, ROWS
 
 BY_ID = {row.id: row for row in ROWS}

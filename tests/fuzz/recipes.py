@@ -15,8 +15,8 @@ import numpy as np
 
 import graph_api
 import tape_api
-from engine.names import TABLE
-from engine.op import Op
+from engine.core.op import Op
+from engine.frontend.names import TABLE
 from engine.ops.while_loop import while_op, while_saving_op
 from tests.fuzz.programs import MODULES
 from tests.op_table import ROWS

@@ -11,8 +11,8 @@ import pytest
 
 import graph_api as tf
 import tape_api as tape
-from engine.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
-from engine.nest import flatten
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from engine.core.nest import flatten
 
 Program = Callable[..., Any]
 

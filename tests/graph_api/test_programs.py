@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine import nest
+from engine.core import nest
 from tests.graph_api.programs import PROGRAMS, adam
 
 by_name = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)

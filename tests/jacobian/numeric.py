@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.batching import Batched, batch_level, unbatch
-from engine.jacobian.follow import patterns
-from engine.jacobian.pattern import Pattern
-from engine.op import Node
+from engine.core.batching import Batched, batch_level, unbatch
+from engine.core.op import Node
+from engine.core.sparsity import Sites
+from engine.core.trace import constant_value
+from engine.jacobian.structure.pattern import Pattern
+from engine.jacobian.structure.propagation import patterns
 from engine.reverse import reverse
-from engine.sparsity import Sites
-from engine.trace import constant_value
 from engine.transform import recorded
 from tests.support import array, differentiable
 

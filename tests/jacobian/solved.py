@@ -10,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import graph_api
 import tape_api as tf
-from engine.jacobian.for_scipy import SciPyFunction
+from engine.jacobian.views.for_scipy import SciPyFunction
 
 POINTS = 60
 

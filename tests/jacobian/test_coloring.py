@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import csr_array
 
-from engine.errors import InvalidArgumentError
-from engine.jacobian import coloring as module
-from engine.jacobian.coloring import (
+from engine.core.errors import InvalidArgumentError
+from engine.jacobian.coloring.compression import (
     Coloring,
     color_columns,
     color_mixed,
@@ -26,8 +25,9 @@ from engine.jacobian.coloring import (
     recover_rows,
     recover_symmetric,
 )
-from engine.jacobian.greedy import improve, sequential, star
-from engine.jacobian.lattice import conflicts, lattice
+from engine.jacobian.coloring.compression import compression as module
+from engine.jacobian.coloring.greedy import improve, sequential, star
+from engine.jacobian.coloring.lattice import conflicts, lattice
 
 
 def pattern_of(rows: Any, columns: Any, shape: tuple[int, int]) -> csr_array:

@@ -10,7 +10,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.jacobian.pattern import Pattern, too_full
+from engine.jacobian.structure.pattern import Pattern, too_full
 
 FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
     "padding": (lambda tf, x: tf.pad(tf.reduce_sum(x, keepdims=True), [[2, 0]])[0], True),

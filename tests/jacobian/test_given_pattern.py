@@ -12,7 +12,8 @@ from scipy import sparse
 
 import graph_api
 import tape_api
-from engine.jacobian import plan, recorded
+from engine.jacobian import plan_cache as recorded
+from engine.jacobian.planning import plan
 from tests.jacobian.both import in_graph, on_tape
 
 POINT = np.random.default_rng(0).uniform(0.5, 1.5, 9)

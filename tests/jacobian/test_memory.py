@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import graph_api as g
-from engine import arena
-from engine.errors import InvalidArgumentError
+from engine.core.errors import InvalidArgumentError
+from engine.runtime import buffer_pool as arena
 from tests.jacobian.both import Function, least_memory, on_tape
 
 N = 400

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.jacobian.follow import move_map, patterns
-from engine.jacobian.pattern import Pattern
-from engine.sparsity import Sites
-from engine.trace import constant_value
+from engine.core.sparsity import Sites
+from engine.core.trace import constant_value
+from engine.jacobian.structure.pattern import Pattern
+from engine.jacobian.structure.propagation import move_map, patterns
 from engine.transform import recorded
 from tests.jacobian.numeric import entries, nonzeros
 from tests.op_table import OPS, ROWS

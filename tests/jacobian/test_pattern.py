@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-import engine.operators  # noqa: F401
-from engine.aval import Aval
-from engine.dtypes import float64
-from engine.errors import ShapeError
-from engine.jacobian.follow import move_map, patterns
-from engine.jacobian.pattern import FULLEST, SMALL, Pattern, stacked
-from engine.jacobian.rows import coupling
-from engine.kinds import linear
+import engine.frontend.operators  # noqa: F401
+from engine.core.aval import Aval
+from engine.core.dtypes import float64
+from engine.core.errors import ShapeError
+from engine.core.kinds import linear
+from engine.core.sparsity import Sites
+from engine.core.trace import Trace, constant_value
+from engine.jacobian.structure.pattern import FULLEST, SMALL, Pattern, stacked
+from engine.jacobian.structure.propagation import move_map, patterns
+from engine.jacobian.structure.row_independence import coupling
 from engine.ops.arithmetic import square
 from engine.ops.conv import conv2d
 from engine.ops.einsum import einsum
@@ -31,8 +33,6 @@ from engine.ops.segment import unsorted_segment_sum
 from engine.ops.shape import reshape, stop_gradient, transpose
 from engine.ops.slicing import boolean_mask
 from engine.ops.trig import sin, tanh
-from engine.sparsity import Sites
-from engine.trace import Trace, constant_value
 from engine.transform import recorded
 from tests.jacobian.numeric import entries, nonzeros_of, pattern_of
 

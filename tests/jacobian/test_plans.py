@@ -11,13 +11,13 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.jacobian import plan as planning
-from engine.jacobian.chain import Product, Step, Sweep, plan_chain
-from engine.jacobian.cost import product_time, sweep_time
-from engine.jacobian.ends import peel_sources, peel_targets, whole_ends
-from engine.jacobian.path import Path
-from engine.jacobian.plan import Plan
-from engine.sparsity import Sites
+from engine.core.sparsity import Sites
+from engine.jacobian.planning import plan as planning
+from engine.jacobian.planning.cost import product_time, sweep_time
+from engine.jacobian.planning.elimination import Product, Step, Sweep, plan_chain
+from engine.jacobian.planning.plan import Plan
+from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.peeling import peel_sources, peel_targets, whole_ends
 from engine.transform import recorded
 from tests.jacobian.both import Function, on_tape, points
 

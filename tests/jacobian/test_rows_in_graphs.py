@@ -11,8 +11,8 @@ import pytest
 
 import graph_api as tf
 import tape_api
+from engine.jacobian.independence import RowsCheck
 from engine.ops.checked import checked_op
-from engine.rows import RowsCheck
 
 X = np.random.default_rng(0).uniform(0.5, 1.5, (6, 3))
 Function = Callable[[Any, Any], Any]

@@ -12,8 +12,8 @@ from scipy import sparse
 
 import graph_api
 import tape_api
-from engine.jacobian.layout import Result, Scattered
-from engine.jacobian.symmetric import symmetrised
+from engine.jacobian.coloring.symmetric import symmetrised
+from engine.jacobian.execution.decompression import Result, Scattered
 from tests.jacobian.both import Function, in_graph, on_tape
 from tests.jacobian.both import points as some
 from tests.test_random_programs import NAMES, Instruction, points, programs, run

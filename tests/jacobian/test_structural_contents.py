@@ -10,7 +10,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.trace import known_value
+from engine.core.trace import known_value
 
 N = 200
 NEXT = (np.arange(N) + 1) % N

@@ -11,10 +11,10 @@ import pytest
 
 import graph_api as tf
 import tape_api
-from engine.jacobian import plan
-from engine.jacobian.deferred import LateSparseJacobian
+from engine.jacobian.late_specialisation import LateSparseJacobian
+from engine.jacobian.planning import plan
 from engine.ops.deferred import deferred_op
-from engine.program.lower import lower, needed_nodes
+from engine.program.lowering import lower, needed_nodes
 
 WEIGHTS = np.random.default_rng(0).normal(size=(3, 4))
 POINTS = [np.random.default_rng(b).uniform(0.5, 1.5, (b, 3)) for b in (2, 5, 1, 2)]

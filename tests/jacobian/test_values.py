@@ -9,7 +9,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.errors import InvalidArgumentError
+from engine.core.errors import InvalidArgumentError
 from tests.jacobian.both import Function, in_graph, matrix, on_tape, points, row_by_row
 
 MODES = ("auto", "forward", "reverse")

@@ -1,10 +1,10 @@
-"""Rows of `engine.axes`."""
+"""Rows of `engine.core.axes`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine import axes
+from engine.core import axes
 from tests.row import Row, real
 
 ALL = ("float32", "float64", "complex128")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine import dtypes
-from engine.op import Op
+from engine.core import dtypes
+from engine.core.op import Op
 from engine.ops import compare
 from tests.row import Row, booleans, fixed, integers, real
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
+from engine.core.aval import Aval
+from engine.core.value import aval_of
 from engine.ops.compare import less
 from engine.ops.control import cond_op
 from engine.ops.explog import exp
@@ -15,8 +16,7 @@ from engine.ops.scan_loop import scan_op
 from engine.ops.shape import identity
 from engine.ops.trig import cos, sin
 from engine.ops.while_loop import while_op, while_saving_op
-from engine.subtrace import SubTrace, build
-from engine.value import aval_of
+from engine.subtraces.subtrace import SubTrace, build
 from tests.row import Row, fixed, integers, real, unit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import int32
+from engine.core.dtypes import int32
 from engine.ops import creation
 from tests.row import Row, real
 

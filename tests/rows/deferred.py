@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.aval import Aval
+from engine.core.aval import Aval
 from engine.ops.deferred import Recipe, deferred_op
 from engine.ops.shape import reshape
 from engine.ops.trig import sin
-from engine.subtrace import SubTrace, build
+from engine.subtraces.subtrace import SubTrace, build
 from tests.row import Row, real
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import int32, int64
+from engine.core.dtypes import int32, int64
 from engine.ops import extrema
 from tests.row import Row, distinct, real
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.op import Op
+from engine.core.op import Op
 from engine.ops import fft
 from tests.row import Row, real
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.special as sp
 
-from engine.ops import arithmetic, losses
+from engine.ops import arithmetic, cross_entropy, losses
 from tests.row import Row, distinct, fixed, positive, real
 
 LABELS = fixed([1, 3, 0])
@@ -18,7 +18,7 @@ def _one_hot_less(p: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 ROWS = (
     Row(
-        losses.softmax_cross_entropy_op,
+        cross_entropy.softmax_cross_entropy_op,
         (positive(3, 4), real(3, 4)),
         {"axis": -1},
         dtypes=("float16", "float32", "float64"),
@@ -26,46 +26,46 @@ ROWS = (
         tol=4,
     ),
     Row(
-        losses.softmax_cross_entropy_op,
+        cross_entropy.softmax_cross_entropy_op,
         (fixed([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5]], np.float64), real(2, 3)),
         dtypes=("float64",),
-        call=losses.softmax_cross_entropy_with_logits,
+        call=cross_entropy.softmax_cross_entropy_with_logits,
         wrt=(1,),
         oracle=lambda z, x: -(z * sp.log_softmax(x, -1)).sum(-1),
         tf=lambda tf, z, x: tf.nn.softmax_cross_entropy_with_logits(z, x),
         label="probabilities",
     ),
     Row(
-        losses.softmax_cross_entropy_op,
+        cross_entropy.softmax_cross_entropy_op,
         (positive(2, 3, 4), real(2, 3, 4)),
-        call=lambda z, x: losses.softmax_cross_entropy_with_logits(z, x, axis=1),
+        call=lambda z, x: cross_entropy.softmax_cross_entropy_with_logits(z, x, axis=1),
         oracle=lambda z, x: -(z * sp.log_softmax(x, 1)).sum(1),
         label="axis",
     ),
     Row(
-        losses.softmax_cross_entropy_op,
+        cross_entropy.softmax_cross_entropy_op,
         (positive(4), real(3, 4)),
         {"axis": -1},
         oracle=lambda z, x: -(z * sp.log_softmax(x, -1)).sum(-1),
         label="broadcast",
     ),
     Row(
-        losses.sparse_softmax_cross_entropy_op,
+        cross_entropy.sparse_softmax_cross_entropy_op,
         (LABELS, real(3, 4)),
         oracle=lambda i, x: -sp.log_softmax(x, -1)[[0, 1, 2], i],
         tf=lambda tf, i, x: tf.nn.sparse_softmax_cross_entropy_with_logits(i, x),
     ),
     Row(
-        losses.sparse_softmax_cross_entropy_op,
+        cross_entropy.sparse_softmax_cross_entropy_op,
         (fixed(2), real(4)),
-        call=losses.sparse_softmax_cross_entropy_with_logits,
+        call=cross_entropy.sparse_softmax_cross_entropy_with_logits,
         oracle=lambda i, x: -sp.log_softmax(x)[i],
         tf=lambda tf, i, x: tf.nn.sparse_softmax_cross_entropy_with_logits(i, x),
         label="one",
     ),
-    Row(losses.less_one_hot, (real(3, 4), LABELS), oracle=_one_hot_less),
+    Row(cross_entropy.less_one_hot, (real(3, 4), LABELS), oracle=_one_hot_less),
     Row(
-        losses.sigmoid_cross_entropy_op,
+        cross_entropy.sigmoid_cross_entropy_op,
         (positive(3, 4), real(3, 4)),
         dtypes=("float16", "float32", "float64"),
         oracle=lambda z, x: -z * sp.log_expit(x) - (1 - z) * sp.log_expit(-x),
@@ -73,7 +73,7 @@ ROWS = (
         tol=4,
     ),
     Row(
-        losses.sigmoid_cross_entropy_op,
+        cross_entropy.sigmoid_cross_entropy_op,
         (fixed([0.0, 1.0, 1.0, 0.5], np.float64), fixed([1000.0, 1000.0, 20.0, 0.0], np.float64)),
         dtypes=("float64",),
         oracle=lambda z, x: np.array([1000.0, 0.0, np.log1p(np.exp(-20.0)), np.log(2)]),
@@ -81,9 +81,9 @@ ROWS = (
         label="large",
     ),
     Row(
-        losses.sigmoid_cross_entropy_op,
+        cross_entropy.sigmoid_cross_entropy_op,
         (positive(3, 4), real(3, 4), positive(4)),
-        call=losses.weighted_cross_entropy_with_logits,
+        call=cross_entropy.weighted_cross_entropy_with_logits,
         wrt=(0, 1, 2),
         oracle=lambda z, x, q: -q * z * sp.log_expit(x) - (1 - z) * sp.log_expit(-x),
         tf=lambda tf, z, x, q: tf.nn.weighted_cross_entropy_with_logits(z, x, q),
@@ -167,7 +167,7 @@ ROWS = (
         label="cosine_distance",
     ),
     Row(
-        losses.softmax_cross_entropy_op,
+        cross_entropy.softmax_cross_entropy_op,
         (fixed([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], np.float64), real(2, 3)),
         dtypes=("float64",),
         call=lambda z, x: losses.softmax_cross_entropy(z, x, label_smoothing=0.3),
@@ -177,14 +177,14 @@ ROWS = (
         label="loss",
     ),
     Row(
-        losses.sparse_softmax_cross_entropy_op,
+        cross_entropy.sparse_softmax_cross_entropy_op,
         (LABELS, real(3, 4)),
         call=losses.sparse_softmax_cross_entropy,
         oracle=lambda i, x: -sp.log_softmax(x, -1)[[0, 1, 2], i].mean(),
         label="loss",
     ),
     Row(
-        losses.sigmoid_cross_entropy_op,
+        cross_entropy.sigmoid_cross_entropy_op,
         (positive(3, 2), real(3, 2)),
         call=lambda z, x: losses.sigmoid_cross_entropy(z, x, label_smoothing=0.2),
         oracle=lambda z, x: (-(0.8 * z + 0.1) * sp.log_expit(x) - (0.9 - 0.8 * z) * sp.log_expit(-x)).mean(),

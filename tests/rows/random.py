@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engine import dtypes
+from engine.core import dtypes
+from engine.core.value import dtype_of
 from engine.ops import random
-from engine.value import dtype_of
 from tests.row import Row, fixed, positive, real
 
 SEED, COUNTER = fixed([3, 4], np.int64), fixed(5, np.int64)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine import axes
-from engine.dtypes import int32, int64
+from engine.core import axes
+from engine.core.dtypes import int32, int64
 from engine.ops import shape
 from tests.row import Row, fixed, real
 

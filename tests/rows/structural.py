@@ -1,10 +1,10 @@
-"""Rows of `engine.structural`."""
+"""Rows of `engine.core.structural`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine import structural
+from engine.core import structural
 from tests.row import Row, fixed, real
 
 ALL = ("float32", "float64", "complex128")

@@ -1,10 +1,10 @@
-"""Rows of `engine.trace`."""
+"""Rows of `engine.core.trace`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine import trace
+from engine.core import trace
 from tests.row import Row
 
 VALUE = np.array([[1.5, -2.0]])

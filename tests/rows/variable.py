@@ -1,8 +1,8 @@
-"""Rows of `engine.variable`."""
+"""Rows of `engine.core.variable`."""
 
 from __future__ import annotations
 
-from engine import variable
+from engine.core import variable
 from tests.row import Row, real
 
 ROWS = (

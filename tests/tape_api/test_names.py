@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tape_api as tf
-from engine.op import Op
+from engine.core.op import Op
 from tape_api.names import TABLE
 
 USED = """

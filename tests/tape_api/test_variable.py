@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-from engine.errors import DetachWarning
+from engine.core.errors import DetachWarning
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from engine import nest
-from engine.dtypes import as_dtype
-from engine.tensor_shape import TensorShape
-from engine.value import Value, dtype_of
-from engine.variable import Variable as EngineVariable
+from engine.core import nest
+from engine.core.dtypes import as_dtype
+from engine.core.tensor_shape import TensorShape
+from engine.core.value import Value, dtype_of
+from engine.core.variable import Variable as EngineVariable
 from optim.state import step
 from tape_api.keras import initializers, regularizers
 from tape_api.keras.backend import floatx, unique_name

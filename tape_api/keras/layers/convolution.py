@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.tensor_shape import TensorShape
+from engine.core.tensor_shape import TensorShape
 from tape_api.keras import activations, initializers
 from tape_api.keras.layers.base import Layer
 from tape_api.library import root as tf

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.aval import Aval
-from engine.dtypes import as_dtype
-from engine.tensor_shape import TensorShape
+from engine.core.aval import Aval
+from engine.core.dtypes import as_dtype
+from engine.core.tensor_shape import TensorShape
 from tape_api import random
 from tape_api.keras import activations, initializers
 from tape_api.keras.layers.base import Layer

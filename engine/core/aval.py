@@ -1,0 +1,203 @@
+"""Abstract values: what is known of a value before it exists.
+
+An `Aval` is a shape and a dtype. Dimensions may be unknown (None), and so may the rank (shape None). Small integer
+vectors such as the result of ``tf.shape`` also carry their partially known *contents*, so that
+``tf.reshape(x, [tf.shape(x)[0], 3])`` is known to have 3 columns while the graph is built.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from engine.core.dtypes import BY_NUMPY, DType, as_dtype
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+
+Shape = tuple[int | None, ...] | None
+Known = tuple[int | None, ...] | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Aval:
+    """Shape and dtype of a value.
+
+    Parameters
+    ----------
+    shape : tuple of (int or None), or None
+        None inside the tuple is an unknown dimension; None for the whole is an unknown rank.
+    dtype : DType
+    value : int, tuple of (int or None), or None
+        What is known of the contents of an integer scalar or vector. Not part of equality.
+    """
+
+    shape: Shape
+    dtype: DType
+    value: Known = field(default=None, compare=False)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every dimension is known."""
+        return is_known(self.shape)
+
+    @property
+    def ndim(self) -> int | None:
+        """The rank, or None."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def size(self) -> int | None:
+        """Number of elements, or None if not known."""
+        shape = self.shape
+        return None if shape is None or None in shape else math.prod(shape)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}{format_shape(self.shape)}"
+
+
+def aval_of_array(array: Any) -> Aval:
+    """The abstract value of a NumPy array or scalar."""
+    dtype = array.dtype
+    return Aval(array.shape, BY_NUMPY.get(dtype) or as_dtype(dtype))
+
+
+def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
+    """Whether rank and dimensions are all known."""
+    return shape is not None and None not in shape
+
+
+def sum_dims(dims: Sequence[int | None]) -> int | None:
+    """The sum of dimensions; None if one of them is unknown."""
+    known = [d for d in dims if d is not None]
+    return sum(known) if len(known) == len(dims) else None
+
+
+def format_shape(shape: Shape) -> str:
+    """``(2, ?)`` for a shape with an unknown dimension, ``<unknown rank>`` for none."""
+    if shape is None:
+        return "<unknown rank>"
+    inner = ", ".join("?" if d is None else str(d) for d in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def normalize_shape(shape: Any) -> Shape:
+    """A shape in any of the forms programs write (int, list, TensorShape, None) as a tuple of ints and Nones."""
+    if shape is None:
+        return None
+    if hasattr(shape, "as_tuple"):
+        return shape.as_tuple()
+    if isinstance(shape, (int, np.integer)):
+        return (int(shape),)
+    dims = []
+    for dim in shape:
+        dim = getattr(dim, "value", dim)
+        if dim is not None:
+            dim = as_int("shape", "dimension", dim)
+            if dim < -1:
+                raise ShapeError(f"a dimension must be >= 0 or None, got {dim} in shape {tuple(shape)}")
+        dims.append(None if dim == -1 else dim)
+    return tuple(dims)
+
+
+def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
+    """The shape that NumPy's broadcasting gives, with unknown dimensions.
+
+    Raises
+    ------
+    ShapeError
+        If two known dimensions differ and neither is 1. The message names `name` and shows all shapes.
+    """
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return first
+    if any(s is None for s in shapes):
+        return None
+    rank = max(len(s) for s in shapes if s is not None)
+    out: list[int | None] = []
+    for axis in range(-rank, 0):
+        dims = [s[axis] for s in shapes if s is not None and len(s) >= -axis]
+        known = {d for d in dims if d is not None and d != 1}
+        if len(known) > 1:
+            shown = " and ".join(format_shape(s) for s in shapes)
+            raise ShapeError(f"{name}: shapes {shown} do not broadcast together (dimension {axis}: {dims})")
+        if known:
+            out.append(known.pop())
+        else:
+            out.append(None if None in dims else 1)
+    return tuple(out)
+
+
+def merge_shapes(a: Shape, b: Shape) -> Shape:
+    """The most specific shape compatible with both, or a ShapeError."""
+    if a is None or b is None:
+        return b if a is None else a
+    if not compatible(a, b):
+        raise ShapeError(f"shapes {format_shape(a)} and {format_shape(b)} are not compatible")
+    return tuple(q if p is None else p for p, q in zip(a, b, strict=True))
+
+
+def compatible(a: Shape, b: Shape) -> bool:
+    """Whether some fully known shape fits both."""
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(p is None or q is None or p == q for p, q in zip(a, b, strict=True))
+
+
+def as_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
+    """`value`, an argument that must be one integer, as an int: Python's, NumPy's, or a tensor's that is known.
+
+    Raises
+    ------
+    DTypeError
+        If it is no integer (1.0 is none; True is 1, as in TensorFlow).
+    InvalidArgumentError
+        If it is below `least`.
+    """
+    if type(value) is not int:
+        try:
+            value = operator.index(value)
+        except TypeError:
+            raise DTypeError(f"{name}: argument `{argument}` must be an integer, got {value!r}") from None
+    if least is not None and value < least:
+        raise InvalidArgumentError(f"{name}: argument `{argument}` must be at least {least}, got {value}")
+    return value
+
+
+def as_ints(name: str, argument: str, values: Any, least: int | None = None) -> tuple[int, ...]:
+    """Several integers, or one: `as_int` of each, as a tuple."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    given = values if isinstance(values, (tuple, list, range)) else (values,)
+    if least is None and {int}.issuperset(map(type, given)):
+        return tuple(given)
+    return tuple([as_int(name, argument, v, least) for v in given])
+
+
+def normalize_axis(name: str, axis: Any, rank: int, argument: str = "axis") -> int:
+    """`axis` as a non-negative int below `rank`.
+
+    Raises
+    ------
+    DTypeError
+        If it is no integer.
+    ShapeError
+        If it is out of range.
+    """
+    index = axis if type(axis) is int else as_int(name, argument, axis)
+    if not -rank <= index < rank:
+        raise ShapeError(f"{name}: argument `{argument}` must be in [{-rank}, {rank}) for rank {rank}, got {index}")
+    return index % rank if rank else 0
+
+
+def normalize_axes(name: str, axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """`axis` (an int, several, or None for all) as a tuple of distinct non-negative ints."""
+    if axis is None:
+        return tuple(range(rank))
+    axes = tuple([normalize_axis(name, a, rank) for a in as_ints(name, "axis", axis)])
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"{name}: argument `axis` names a dimension twice: {axis}")
+    return axes

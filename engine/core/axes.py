@@ -1,0 +1,182 @@
+"""Adding and removing axes of size one, and repeating along a new one: the ops on which batching itself rests.
+
+They are written out in full (`Op`), because the kinds that make other ops rest on batching in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.errors import ShapeError
+from engine.core.op import Layout, Op
+from engine.core.sparsity import IN_ORDER, MOVES, collected
+from engine.core.sums import add_over
+from engine.core.value import shape_of
+
+
+def _positions(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Where new axes lie in the result of rank `rank`, ascending."""
+    return tuple(sorted(a % rank for a in axes))
+
+
+def _expand_kernel(x: Any, *, axes: tuple[int, ...]) -> Any:
+    return np.expand_dims(x, axes)
+
+
+def _expand_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
+    if x.shape is None:
+        return Aval(None, x.dtype)
+    rank = len(x.shape) + len(axes)
+    for a in axes:
+        if not -rank <= a < rank:
+            raise ShapeError(f"expand_dims: argument `axis` must be in [{-rank}, {rank}) for {x}, got {a}")
+    dims: list[int | None] = list(x.shape)
+    for position in _positions(axes, rank):
+        dims.insert(position, 1)
+    return Aval(tuple(dims), x.dtype)
+
+
+def _shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a if a < 0 else a + 1 for a in axes)
+
+
+def _shift_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    return op(inputs[0], axes=_shifted(params["axes"]))
+
+
+expand_dims_op = Op(
+    name="expand_dims_op",
+    type="ExpandDims",
+    module=__name__,
+    args=("input",),
+    kernel=_expand_kernel,
+    abstract=_expand_abstract,
+    vjp=(lambda ct, out, x, *, axes: squeeze_op(ct, axes=axes),),
+    jvp=(lambda t, out, x, *, axes: expand_dims_op(t, axes=axes),),
+    batch=_shift_batch,
+    kind="linear",
+    simplify=lambda avals, params: 0,
+    sparsity=IN_ORDER,
+    layout=Layout.VIEW,
+)
+
+
+def _squeeze_kernel(x: Any, *, axes: tuple[int, ...]) -> Any:
+    return np.squeeze(x, axes)
+
+
+def _squeeze_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
+    if x.shape is None:
+        return Aval(None, x.dtype)
+    rank = len(x.shape)
+    for a in axes:
+        if not -rank <= a < rank:
+            raise ShapeError(f"squeeze: argument `axis` must be in [{-rank}, {rank}) for {x}, got {a}")
+        if x.shape[a] not in (1, None):
+            raise ShapeError(f"squeeze: dimension {a} of {x} must be 1, got {x.shape[a]}")
+    drop = {a % rank for a in axes}
+    return Aval(tuple(d for i, d in enumerate(x.shape) if i not in drop), x.dtype)
+
+
+squeeze_op = Op(
+    name="squeeze_op",
+    type="Squeeze",
+    module=__name__,
+    args=("input",),
+    kernel=_squeeze_kernel,
+    abstract=_squeeze_abstract,
+    vjp=(lambda ct, out, x, *, axes: expand_dims_op(ct, axes=axes),),
+    jvp=(lambda t, out, x, *, axes: squeeze_op(t, axes=axes),),
+    batch=_shift_batch,
+    kind="linear",
+    simplify=lambda avals, params: 0,
+    sparsity=IN_ORDER,
+    layout=Layout.VIEW,
+)
+
+
+def expand_dims(x: Any, axes: Sequence[int]) -> Any:
+    """`x` with axes of size one at the given positions of the result."""
+    return expand_dims_op(x, axes=tuple(axes))
+
+
+def squeeze(x: Any, axes: Sequence[int]) -> Any:
+    """`x` without the given axes, which must have size one."""
+    return squeeze_op(x, axes=tuple(axes))
+
+
+def _repeat_kernel(x: Any, *, size: int, position: int = 0) -> Any:
+    shape = np.shape(x)
+    shape = (*shape[:position], size, *shape[position:])
+    return np.broadcast_to(np.expand_dims(x, position), shape)
+
+
+def _repeat_abstract(x: Aval, *, size: int, position: int = 0) -> Aval:
+    if x.shape is None:
+        return Aval(None, x.dtype)
+    return Aval((*x.shape[:position], size, *x.shape[position:]), x.dtype)
+
+
+def _repeat_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    return op(inputs[0], size=params["size"], position=params.get("position", 0) + 1)
+
+
+repeat_leading = Op(
+    name="repeat_leading",
+    type="RepeatLeading",
+    module=__name__,
+    args=("input",),
+    kernel=_repeat_kernel,
+    abstract=_repeat_abstract,
+    vjp=(lambda ct, out, x, *, size, position=0: sum_axis(ct, position=position),),
+    jvp=(lambda t, out, x, **params: repeat_leading(t, **params),),
+    batch=_repeat_batch,
+    kind="linear",
+    sparsity=MOVES,
+    doc="Repeat along a new axis at `position`, without copying.",
+    layout=Layout.PART,
+)
+
+
+seed_rows = replace(
+    repeat_leading,
+    name="seed_rows",
+    type="SeedRows",
+    doc="`repeat_leading`, where it makes the seeds of a batch Jacobian: programs know them by it.",
+)
+
+
+def _sum_axis_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    return op(inputs[0], position=params["position"] + 1)
+
+
+def _sum_axis_abstract(x: Aval, *, position: int) -> Aval:
+    return Aval(None if x.shape is None else x.shape[:position] + x.shape[position + 1 :], x.dtype)
+
+
+def _sum_axis_vjp(ct: Any, out: Any, x: Any, *, position: int) -> Any:
+    shape = shape_of(x)
+    if shape is None or shape[position] is None:
+        raise ShapeError("sum_axis: the batch size must be known to differentiate a batched result again")
+    return repeat_leading(ct, size=shape[position], position=position)
+
+
+sum_axis = Op(
+    name="sum_axis",
+    type="SumAxis",
+    module=__name__,
+    args=("input",),
+    kernel=lambda x, *, position: add_over(x, position),
+    abstract=_sum_axis_abstract,
+    vjp=(_sum_axis_vjp,),
+    jvp=(lambda t, out, x, *, position: sum_axis(t, position=position),),
+    batch=_sum_axis_batch,
+    kind="linear",
+    sparsity=collected(lambda out, x, *, position: np.broadcast_to(np.expand_dims(out, position), x.shape)),
+    doc="Sum over one axis: the transpose of `repeat_leading`.",
+)

@@ -1,0 +1,201 @@
+"""Batched values: one op applied to many inputs at once.
+
+A `Batched` value stands for `size` values of the same aval, stored along axis 0 of one inner value. Its ``aval`` is the
+*logical* one, without that axis; rules never see the axis. Applying an op to a batched operand calls the op's batch
+rule, which applies ops to the inner values:
+
+    ``batch(op, size, flags, inputs, params) -> inner output(s)``
+
+`inputs` are inner values, ``flags[i]`` tells whether ``inputs[i]`` has the batch axis, and each inner output has it
+again (or is wrapped in `NotBatched` if it turned out not to depend on the batch). Inner values may themselves be eager,
+symbolic, raw, or batched at a lower level, so batches nest.
+
+The rules here serve nearly all ops:
+
+- `leading(n0, n1, ...)`: ops that broadcast over leading axes and work on the last ``n_i`` of operand i (elementwise
+  ops: all zero). Axis 0 must then stay axis 0 whatever the ranks are, so ones are inserted behind it.
+- `lead_param`: ops with a ``lead`` parameter, the number of leading axes to leave alone.
+- `axis_param`: ops with an axis parameter on operands that all need the batch axis.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.axes import expand_dims, repeat_leading
+from engine.core.errors import ShapeError
+from engine.core.op import Op
+from engine.core.value import Value, as_array, aval_of, not_an_array, shape_of
+
+_FIRST_LEVEL = 10
+
+
+class _Nesting(threading.local):
+    """How many batch levels are open in the current thread."""
+
+    depth = 0
+
+
+_nesting = _Nesting()
+
+
+@contextmanager
+def batch_level() -> Iterator[int]:
+    """A new, innermost level for batched values. Levels nest like the calls that open them."""
+    _nesting.depth += 1
+    try:
+        yield _FIRST_LEVEL + _nesting.depth
+    finally:
+        _nesting.depth -= 1
+
+
+class NotBatched:
+    """What a batch rule returns for an output that is the same for the whole batch."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Batched(Value):
+    """`size` values of one aval, along axis 0 of `inner`.
+
+    Parameters
+    ----------
+    inner : value
+        Its axis 0 is the batch.
+    level : int
+        From `batch_level`.
+    """
+
+    __slots__ = ("inner", "level")
+
+    def __init__(self, inner: Any, level: int) -> None:
+        self.inner = inner
+        self.level = level
+
+    @property
+    def aval(self) -> Aval:
+        """The aval of one element of the batch."""
+        inner = aval_of(self.inner)
+        return Aval(None if inner.shape is None else inner.shape[1:], inner.dtype)
+
+    @property
+    def size(self) -> int | None:
+        """Number of elements in the batch."""
+        shape = shape_of(self.inner)
+        return None if shape is None else shape[0]
+
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        flags = tuple([isinstance(x, Batched) and x.level == self.level for x in inputs])
+        inner = tuple([x.inner if flag else self._operand(x, op) for x, flag in zip(inputs, flags, strict=True)])
+        outputs = op.batch(op, self.size, flags, inner, params)
+        if op.multi:
+            return tuple([self._wrap(out) for out in outputs])
+        return self._wrap(outputs)
+
+    def _operand(self, x: Any, op: Op) -> Any:
+        """A Python number beside a batch takes the batch's dtype."""
+        return as_array(x, self.dtype, op.name) if isinstance(x, (int, float, complex)) else x
+
+    def _wrap(self, out: Any) -> Any:
+        return out.value if isinstance(out, NotBatched) else Batched(out, self.level)
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        declined = not_an_array(sys._getframe(1))
+        if declined is not None:
+            return declined
+        raise TypeError(
+            "a batched value has no array: NumPy was called inside a function that is being vectorised; "
+            "use the corresponding function of this package instead"
+        )
+
+    def __repr__(self) -> str:
+        return f"Batched({self.inner!r}, level={self.level})"
+
+
+def unbatch(value: Any, level: int, size: int) -> Any:
+    """The inner value with the batch axis in front, also for a value that turned out not to be batched."""
+    if isinstance(value, Batched) and value.level == level:
+        return value.inner
+    return materialize(value, size)
+
+
+BatchRule = Callable[[Op, int, tuple[bool, ...], tuple[Any, ...], dict[str, Any]], Any]
+
+
+def logical_rank(op: Op, x: Any, flag: bool) -> int:
+    """The rank of one element of an operand."""
+    shape = shape_of(x)
+    if shape is None:
+        raise ShapeError(f"{op.name}: cannot be vectorised over an operand of unknown rank; give it one with set_shape")
+    return len(shape) - flag
+
+
+def leading(*core: int) -> BatchRule:
+    """Rule for ops that broadcast over all but the last ``core[i]`` axes of operand i (``core[-1]`` for further ones).
+
+    Operands of different rank are aligned by inserting axes of size one behind the batch axis; aligning from the right
+    alone would match the batch axis with a logical one ((B, 3) with (2, 3)).
+    """
+
+    def rule(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        extra = [
+            logical_rank(op, x, f) - (core[min(i, len(core) - 1)] if core else 0)
+            for i, (x, f) in enumerate(zip(inputs, flags, strict=True))
+        ]
+        most = max(extra)
+        aligned = [insert_axes(x, 1, most - e) if f else x for x, f, e in zip(inputs, flags, extra, strict=True)]
+        return op(*aligned, **params)
+
+    return rule
+
+
+elementwise_rule = leading(0)
+
+
+def lead_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Rule for ops whose ``lead`` parameter counts leading axes that they leave alone. Operand 0 carries the data."""
+    data = inputs[0] if flags[0] else materialize(inputs[0], size)
+    if any(flags[1:]):
+        raise ShapeError(f"{op.name}: a shape-like argument ({op.args[1:]}) must not differ between batch elements")
+    return op(data, *inputs[1:], **{**params, "lead": params.get("lead", 0) + 1})
+
+
+def shift_axes(axis: Any) -> Any:
+    """Axis parameters of the op on inner values: negative ones count from the end and stay, others move by one."""
+    if isinstance(axis, tuple):
+        return tuple(shift_axes(a) for a in axis)
+    return axis if axis is None or axis < 0 else axis + 1
+
+
+def axis_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Rule for ops with an ``axis`` parameter; every operand gets the batch axis."""
+    full = [x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)]
+    axis = params["axis"]
+    if axis is None:
+        axis = tuple(range(-logical_rank(op, inputs[0], flags[0]), 0))
+    return op(*full, **{**params, "axis": shift_axes(axis)})
+
+
+def all_batched(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Rule for ops that broadcast nothing: every operand gets the batch axis."""
+    return op(*[x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)], **params)
+
+
+def insert_axes(x: Any, position: int, count: int) -> Any:
+    """`x` with `count` axes of size one inserted before axis `position`."""
+    return expand_dims(x, tuple(range(position, position + count))) if count else x
+
+
+def materialize(x: Any, size: int) -> Any:
+    """`x` repeated along a new leading axis of the given size."""
+    return repeat_leading(x, size=size)

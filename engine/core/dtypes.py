@@ -1,0 +1,160 @@
+"""Element types. One object per type, with TensorFlow's names and NumPy's types behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.core import nest
+from engine.core.errors import DTypeError
+
+
+class DType:
+    """The type of a tensor's elements.
+
+    One instance exists per type (``float32``, ``int64``, ...), so identity is equality; comparison also accepts
+    whatever `as_dtype` accepts, so ``t.dtype == np.float32`` and ``t.dtype == "float32"`` work.
+
+    Examples
+    --------
+    >>> float32.as_numpy_dtype
+    <class 'numpy.float32'>
+    >>> float32.is_floating, int8.max, complex64.real_dtype
+    (True, 127, tf.float32)
+    """
+
+    __slots__ = (
+        "as_numpy_dtype", "is_bool", "is_complex", "is_differentiable", "is_floating", "is_integer", "is_unsigned",
+        "name", "numpy",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.numpy = np.dtype(name)
+        self.as_numpy_dtype = self.numpy.type
+        kind = self.numpy.kind
+        self.is_floating = kind == "f"
+        self.is_complex = kind == "c"
+        self.is_integer = kind in "iu"
+        self.is_unsigned = kind == "u"
+        self.is_bool = kind == "b"
+        self.is_differentiable = kind in "fc"
+
+    @property
+    def base_dtype(self) -> DType:
+        """The type itself (there are no reference types)."""
+        return self
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the real part: ``float32`` for ``complex64``, itself for real types."""
+        return {complex64: float32, complex128: float64}.get(self, self)
+
+    @property
+    def size(self) -> int:
+        """Bytes per element."""
+        return self.numpy.itemsize
+
+    @property
+    def min(self) -> Any:
+        """Smallest finite value."""
+        return np.finfo(self.numpy).min if self.is_floating else np.iinfo(self.numpy).min
+
+    @property
+    def max(self) -> Any:
+        """Largest finite value."""
+        return np.finfo(self.numpy).max if self.is_floating else np.iinfo(self.numpy).max
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether `other` names the same type."""
+        return self is as_dtype(other)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType) or other is None:
+            return self is other
+        try:
+            return self is as_dtype(other)
+        except TypeError:
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: '{self.name}'>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+float16, float32, float64 = DType("float16"), DType("float32"), DType("float64")
+complex64, complex128 = DType("complex64"), DType("complex128")
+int8, int16, int32, int64 = DType("int8"), DType("int16"), DType("int32"), DType("int64")
+uint8, uint16, uint32, uint64 = DType("uint8"), DType("uint16"), DType("uint32"), DType("uint64")
+bool_ = DType("bool")
+
+ALL = (
+    float16, float32, float64, complex64, complex128, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool_,
+)  # fmt: skip
+FLOATING = frozenset(d for d in ALL if d.is_floating)
+COMPLEX = frozenset(d for d in ALL if d.is_complex)
+INEXACT = FLOATING | COMPLEX
+INTEGER = frozenset(d for d in ALL if d.is_integer)
+REAL = FLOATING | INTEGER
+NUMERIC = INEXACT | INTEGER
+BOOL = frozenset([bool_])
+ANY = frozenset(ALL)
+
+BY_NUMPY = {d.numpy: d for d in ALL}
+_BY_NAME = {d.name: d for d in ALL} | {"half": float16, "float": float32, "double": float64}
+_BY_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128}
+
+
+def as_dtype(type_value: Any) -> DType:
+    """Return the `DType` that `type_value` stands for.
+
+    Parameters
+    ----------
+    type_value : DType, numpy.dtype, NumPy scalar type, Python type or str
+        Python's ``float`` and ``int`` mean ``float32`` and ``int32``, as in TensorFlow.
+
+    Raises
+    ------
+    DTypeError
+        If it stands for none of ours (say, strings or objects).
+
+    Examples
+    --------
+    >>> as_dtype("double"), as_dtype(np.int16), as_dtype(float)
+    (tf.float64, tf.int16, tf.float32)
+    """
+    if isinstance(type_value, DType):
+        return type_value
+    if type_value is None:
+        raise DTypeError("a dtype is needed, got None")  # NumPy would take it for float64
+    if isinstance(type_value, str) and type_value in _BY_NAME:
+        return _BY_NAME[type_value]
+    if isinstance(type_value, type) and type_value in _BY_PYTHON:
+        return _BY_PYTHON[type_value]
+    try:
+        return BY_NUMPY[np.dtype(type_value).newbyteorder("=")]
+    except (TypeError, KeyError):
+        supported = ", ".join(d.name for d in ALL)
+        raise DTypeError(f"{type_value!r} is not a supported dtype; supported are {supported}") from None
+
+
+def require_declared(name: str, result: Any, dtypes: Any) -> None:
+    """Raise unless results have the dtypes that were declared."""
+    if dtypes is None:
+        return
+    leaves, specs = nest.flatten(result), nest.flatten(dtypes)
+    if len(leaves) != len(specs):
+        raise ValueError(f"{name}: argument `dtype` declares {len(specs)} results, but `fn` returns {len(leaves)}")
+    for x, spec in zip(leaves, specs, strict=True):
+        wanted = as_dtype(getattr(spec, "dtype", spec))
+        if x.dtype is not wanted:
+            raise DTypeError(f"{name}: argument `dtype` says {wanted.name}, but `fn` returns {x.dtype.name}; cast it")

@@ -1,0 +1,309 @@
+"""Eager values: a tensor that wraps a NumPy array, and what applying an op to one means.
+
+This path is hot. It does no abstract evaluation: a kernel runs, its result is wrapped, and tapes that track an operand
+record the node. What a kernel would let pass, abstract evaluation refuses beforehand (`accept`); its answer is
+remembered for all it depends on: for the dtypes alone where the kernel refuses bad shapes and parameters by itself
+(`Op.strict`), else for dtypes, shapes and parameters together. What depends on contents, every kernel checks. Errors of
+kernels are turned into the op's own error message by running the abstract evaluation after the fact.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval, aval_of_array
+from engine.core.detach import detached
+from engine.core.dtypes import BY_NUMPY, DType
+from engine.core.errors import InvalidArgumentError, OpError
+from engine.core.op import Op, distinct
+from engine.core.tape import active, record
+from engine.core.value import Value, as_array, not_an_array
+
+
+class EagerTensor(Value):
+    """A value that is there: a read-only NumPy array (or NumPy scalar) that tapes can record.
+
+    Parameters
+    ----------
+    array : numpy.ndarray or numpy scalar
+        Owned by the tensor from here on; nobody may write to it.
+    """
+
+    __slots__ = ("__weakref__", "_array")
+    level = 0
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    @property
+    def aval(self) -> Aval:
+        """Shape and dtype."""
+        return aval_of_array(self._array)
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return BY_NUMPY[self._array.dtype]
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return self._array.shape
+
+    def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        # Written out for one and two operands: each line here is paid for by every eager op.
+        try:
+            if len(inputs) == 1:
+                arrays: Any = (self._array,)
+                known = arrays[0].dtype in op.accepted
+            elif len(inputs) == 2:
+                a, b = inputs[0]._array, inputs[1]._array
+                arrays = (a, b)
+                known = (a.dtype, b.dtype) in op.accepted
+            else:
+                arrays = [x._array for x in inputs]
+                known = tuple([a.dtype for a in arrays]) in op.accepted
+        except AttributeError:
+            # not all of them are eager
+            if not _EAGER_OR_PLAIN.issuperset(map(type, inputs)):
+                return super()._enter(op, inputs, params)
+            arrays, known = _arrays(inputs), False
+        return _applied(op, inputs, arrays, params, known)
+
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        inputs = _operands(op, inputs)
+        return _applied(op, inputs, _arrays(inputs), params, False)
+
+    # ---- what users see ----------------------------------------------------------------------------------------------
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return int(self._array.ndim)
+
+    @property
+    def device(self) -> str:
+        """Where the value lies: always the CPU."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def numpy(self) -> Any:
+        """A NumPy array (a NumPy scalar for rank 0) of the same contents, which the caller may change."""
+        if active.tapes:
+            detached(self, "numpy")
+        array = self._array
+        return array.copy() if isinstance(array, np.ndarray) and array.ndim else array[()]
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value, as `numpy` gives it. There is nothing to feed on an eager tensor."""
+        if feed_dict:
+            raise InvalidArgumentError("eval: an eager tensor depends on nothing that could be fed")
+        return self.numpy()
+
+    def set_shape(self, shape: Any) -> None:
+        """Raise unless `shape` fits (an eager tensor's shape is always known)."""
+        self.shape.assert_is_compatible_with(shape)
+
+    def item(self) -> Any:
+        """The value of a tensor with one element, as a Python number."""
+        if active.tapes:
+            detached(self, "numpy")
+        return self._array.item()
+
+    def tolist(self) -> Any:
+        """The value as nested lists of Python numbers."""
+        if active.tapes:
+            detached(self, "numpy")
+        return self._array.tolist()
+
+    def ref(self) -> Reference:
+        """A hashable stand-in, usable as a key (tensors themselves compare elementwise)."""
+        return Reference(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        declined = not_an_array(sys._getframe(1))
+        if declined is not None:
+            return declined
+        if active.tapes:
+            detached(self, "array")
+        array = np.array(self._array, dtype=dtype, copy=copy)
+        if array.base is not None or array is self._array:
+            array = array.view()
+            array.flags.writeable = False
+        return array
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("a scalar tensor has no length")
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._array.ndim:
+            raise TypeError("cannot iterate over a scalar tensor")
+        return (self[i] for i in range(len(self._array)))
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __int__(self) -> int:
+        if active.tapes:
+            detached(self, "int")
+        return int(self._array)
+
+    def __float__(self) -> float:
+        if active.tapes:
+            detached(self, "float")
+        return float(self._array)
+
+    def __complex__(self) -> complex:
+        if active.tapes:
+            detached(self, "complex")
+        return complex(self._array)
+
+    def __index__(self) -> int:
+        return operator.index(self._array[()])
+
+    def __round__(self, digits: int = 0) -> Any:
+        return round(self._array.item(), digits)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._array[()] if not self._array.ndim else self._array, spec)
+
+    def __hash__(self) -> int:
+        raise TypeError("a tensor is unhashable, because == compares its elements; use tensor.ref() as the key")
+
+    def __copy__(self) -> EagerTensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> EagerTensor:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EagerTensor, (self._array,)
+
+    def __str__(self) -> str:
+        text = str(self._array)
+        return f"tf.Tensor({_on_its_own(text)}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array)}>"
+
+
+_EAGER_OR_PLAIN = frozenset({EagerTensor, np.ndarray, tuple})
+"""Types of operands that are what kernels take, or hold it."""
+
+
+def _arrays(inputs: tuple[Any, ...]) -> list[Any]:
+    """What kernels take."""
+    return [x._array if type(x) is EagerTensor else x for x in inputs]
+
+
+def array_text(array: Any) -> str:
+    """An array as the ``repr`` of tensors and variables shows it."""
+    return _on_its_own(repr(array) if array.ndim else str(array))
+
+
+def _on_its_own(text: str) -> str:
+    """Text of several lines starts on a line of its own, so that columns stand below each other."""
+    return f"\n{text}" if "\n" in text else text
+
+
+class Reference:
+    """A hashable reference to a tensor or variable: equal if it refers to the same object."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any) -> None:
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """What it refers to."""
+        return self._referent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __repr__(self) -> str:
+        return f"<Reference to {self._referent!r}>"
+
+
+def _applied(op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dict[str, Any], known: bool) -> Any:
+    """Run the kernel, wrap the result, let tapes record; `known` says whether these dtypes are all that matters."""
+    if not known:
+        accept(op, arrays, params)
+    try:
+        result = op.kernel(*arrays, **params) if params else op.kernel(*arrays)
+    except Exception as error:
+        raise explained(error, op, arrays, params) from error
+    out = tuple([EagerTensor(a) for a in result]) if op.multi else EagerTensor(result)
+    if active.tapes:
+        record(op, inputs, params, out)
+    return out
+
+
+_MOST_ACCEPTED = 4096
+"""So many combinations an op remembers; then it begins anew."""
+
+
+def accept(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> None:
+    """Run the op's abstract evaluation, which raises if it does not accept the operands; remember what it accepted.
+
+    What is remembered is all that the answer depends on (see the module's docstring). Parameters that are not plain
+    data are examined each time.
+    """
+    try:
+        key = _accepted_key(op, arrays, params)
+    except TypeError:
+        key = None
+    if key in op.accepted:
+        return
+    op.abstract(*[abstract_operand(a) for a in arrays], **params)
+    if key is not None:
+        if len(op.accepted) >= _MOST_ACCEPTED:
+            op.accepted.clear()
+        op.accepted.add(key)
+
+
+def _accepted_key(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Any:
+    if not op.strict:
+        given = [(name, distinct(value)) for name, value in params.items()] if params else ()
+        # an operand without a dtype is a shape, given as a tuple of ints
+        return (*[(a.dtype, a.shape) if hasattr(a, "dtype") else distinct(a) for a in arrays], *given)
+    dtypes = tuple([getattr(a, "dtype", None) for a in arrays])
+    return dtypes[0] if len(dtypes) == 1 else dtypes
+
+
+def abstract_operand(x: Any) -> Aval:
+    """The aval of a raw operand, with its contents where it is a small integer scalar or vector."""
+    if not isinstance(x, (np.ndarray, np.generic)):
+        x = np.asarray(x, dtype=None if len(np.shape(x)) and len(x) else np.int64)
+    aval = aval_of_array(x)
+    if x.dtype.kind in "iu" and x.ndim <= 1 and x.size <= 64:
+        return Aval(aval.shape, aval.dtype, value=int(x) if x.ndim == 0 else tuple(x.tolist()))
+    return aval
+
+
+def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands with Python numbers given the dtype of the first tensor among them; other raw data stay raw."""
+    dtype = next(x._array.dtype for x in inputs if type(x) is EagerTensor)
+    return tuple(as_array(x, BY_NUMPY[dtype], op.name) if isinstance(x, (int, float, complex)) else x for x in inputs)
+
+
+def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Exception:
+    """The error that says what was wrong with the op's arguments: its abstract evaluation's, else the kernel's."""
+    if not isinstance(error, (ValueError, TypeError, IndexError)):
+        return error  # it is not about the arguments
+    try:
+        op.abstract(*[abstract_operand(a) for a in arrays], **params)
+    except Exception as better:  # noqa: BLE001 - whatever it raises says more than the kernel did
+        return better
+    if isinstance(error, OpError):
+        return error
+    operands = ", ".join(str(abstract_operand(a)) for a in arrays)
+    return InvalidArgumentError(f"{op.name}({operands}): {error}")

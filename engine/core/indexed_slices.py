@@ -1,0 +1,165 @@
+"""`IndexedSlices`: a gradient that is zero but for some rows.
+
+The cotangent of a gather has one row per index. Where such a cotangent goes straight to a source, it stays in that
+form: rows, and where they belong. Contributions of several gathers are put one after the other; repeated indices add up
+when somebody asks for the whole (`dense`), in the order in which they stand. Everything that takes a tensor takes an
+`IndexedSlices` and makes it dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.core.composite import Composite
+from engine.core.dtypes import DType, int32, int64
+from engine.core.eager import EagerTensor
+from engine.core.tensor_shape import TensorShape
+from engine.core.value import dtype_of, known_shape, shape_of
+from engine.core.variable import Variable
+from engine.ops.compare import cast
+from engine.ops.filling import zeros
+from engine.ops.gather import gather_back_op
+from engine.ops.joining import concat
+from engine.ops.segment import unsorted_segment_prod, unsorted_segment_sum
+from engine.ops.shape import reshape
+from engine.ops.shape import shape as shape_of_value
+from engine.ops.shape import size as size_of_value
+from engine.ops.sorting import unique
+
+
+class IndexedSlicesValue(NamedTuple):
+    """What a session returns for an `IndexedSlices`."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+class IndexedSlices(Composite):
+    """Rows of a tensor that is zero elsewhere.
+
+    Parameters
+    ----------
+    values : value, shape (n, ...)
+    indices : integer value, shape (n,)
+        Row i of `values` belongs to row ``indices[i]``. Repeated indices add up.
+    dense_shape : shape or integer vector, optional
+        Of the whole tensor.
+    like : value, optional
+        A value of the whole tensor's shape, in place of `dense_shape`.
+    """
+
+    __slots__ = ("_like", "indices", "values")
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None, like: Any = None) -> None:
+        self.values = values
+        self.indices = indices
+        self._like = zeros(dense_shape, dtype_of(values)) if like is None and dense_shape is not None else like
+
+    @classmethod
+    def flat(cls, values: Any, indices: Any, *, like: Any) -> IndexedSlices | None:
+        """The same from indices of any rank; None if the shapes are not known well enough to flatten them."""
+        rank, inner = shape_of(indices), shape_of(like)
+        if isinstance(like, (EagerTensor, np.ndarray)):
+            like = stand_in(like)
+        if rank is not None and len(rank) == 1:
+            return cls(values, indices, like=like)
+        if inner is None or None in inner[1:]:
+            return None
+        return cls(reshape(values, (-1, *inner[1:])), reshape(indices, (-1,)), like=like)
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return dtype_of(self.values)
+
+    @property
+    def dense_shape(self) -> Any:
+        """Shape of the whole tensor, as an integer vector; None if it is not known."""
+        return None if self._like is None else shape_of_value(self._like)
+
+    @property
+    def shape(self) -> TensorShape:
+        """Static shape of the whole tensor."""
+        return TensorShape(None if self._like is None else shape_of(self._like))
+
+    def get_shape(self) -> TensorShape:
+        """Static shape of the whole tensor (TensorFlow 1's spelling)."""
+        return self.shape
+
+    @property
+    def name(self) -> str:
+        """Name of the rows' tensor, in a graph."""
+        return str(self.values.name)
+
+    @property
+    def op(self) -> Any:
+        """Operation that makes the rows, in a graph."""
+        return self.values.op
+
+    @property
+    def graph(self) -> Any:
+        """Graph of the rows."""
+        return self.values.graph
+
+    def dense(self) -> Any:
+        """The whole tensor.
+
+        Raises
+        ------
+        ValueError
+            If its shape is not known.
+        """
+        if self._like is None:
+            raise ValueError("IndexedSlices: `dense_shape` must be known to make it dense")
+        return gather_back_op(self.values, self._like, self.indices, axis=0, batch_dims=0)
+
+    as_value = dense
+
+    def plus(self, other: IndexedSlices) -> IndexedSlices:
+        """The sum, as the rows of both one after the other."""
+        a, b = self.indices, other.indices
+        if dtype_of(a) is not dtype_of(b):
+            a, b = cast(a, int64), cast(b, int64)
+        return IndexedSlices(concat([self.values, other.values], 0), concat([a, b], 0), like=self._like)
+
+    def summed(self) -> IndexedSlices:
+        """The same with distinct indices: each row is the sum of the rows that had its index, in their order."""
+        return self._joined(unsorted_segment_sum)
+
+    def multiplied(self) -> IndexedSlices:
+        """The same with distinct indices: each row is the product of the rows that had its index."""
+        return self._joined(unsorted_segment_prod)
+
+    def _joined(self, join: Callable[..., Any]) -> IndexedSlices:
+        indices, positions = unique(self.indices)
+        values = join(self.values, positions, size_of_value(indices, int32))
+        return IndexedSlices(values, indices, like=self._like)
+
+    def with_values(self, values: Any) -> IndexedSlices:
+        """Other rows at the same indices."""
+        return IndexedSlices(values, self.indices, like=self._like)
+
+    def map(self, function: Any) -> IndexedSlices:
+        """`function` applied to rows, indices and reference."""
+        return IndexedSlices(function(self.values), function(self.indices), like=function(self._like))
+
+    def components(self) -> list[Any]:
+        """Rows, indices, and the shape of the whole (None if it is not known)."""
+        return [self.values, self.indices, self.dense_shape]
+
+    def rebuilt(self, components: Sequence[Any]) -> IndexedSlicesValue:
+        """What a session returns for it."""
+        return IndexedSlicesValue(*components)
+
+    def __repr__(self) -> str:
+        return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, shape={self.shape})"
+
+
+def stand_in(x: Any) -> Any:
+    """Zeros of the shape and dtype of an eager value or array that take no memory, and keep nothing alive."""
+    x = x.read_value() if isinstance(x, Variable) else x
+    return np.broadcast_to(dtype_of(x).numpy.type(0), known_shape(x, "stand_in"))

@@ -1,0 +1,450 @@
+"""Kinds: the only code that relates kernel, VJP, JVP, batching and sparsity.
+
+Most ops belong to a kind and state one thing, from which the kind derives both derivatives:
+
+- `elementwise`: one partial derivative per operand. VJP and JVP both multiply by it; broadcasting is undone here, once;
+  a zero cotangent stays zero whatever the partial (`engine.core.structural.scale`). An op that selects says so: where
+  its partial is zero, nothing passes, not even a NaN.
+- `linear`: a transpose. The JVP is the op itself, applied to the tangent.
+- `multilinear`: a transpose per operand, the others held fixed. The JVP is the op with that operand replaced.
+- `general`: both rules written out, or ``jvp=FROM_VJP`` said aloud (the forward rule is then the transpose of the
+  reverse rule, see `engine.forward`).
+- `nondifferentiable`: says so; the path from target to source is cut, and `explain` can report it.
+
+**Complex numbers.** Cotangents follow TensorFlow: the gradient is the conjugate of the derivative, so that descent goes
+along it. Elementwise and multilinear VJPs therefore conjugate partials and fixed operands. That happens here and
+nowhere else; a transpose given to `linear` is the adjoint, which for real-coefficient maps is the plain transpose.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from engine.core.aval import Aval, broadcast_shapes
+from engine.core.batching import BatchRule, elementwise_rule
+from engine.core.dtypes import INEXACT, DType
+from engine.core.errors import DTypeError
+from engine.core.op import FROM_VJP, FromVjp, Layout, Op, Rule
+from engine.core.sparsity import ELEMENTWISE
+from engine.core.structural import broadcast_like, conj, scale, sum_to_like
+
+
+class PerOperand(Sequence[Rule]):
+    """Rules of an op with any number of operands: ``rules[i](ct, ...)`` calls ``rule(i, ct, ...)``."""
+
+    def __init__(self, rule: Callable[..., Any]) -> None:
+        self._rule = rule
+
+    def __getitem__(self, index: Any) -> Any:
+        rule = self._rule
+        return lambda *args, **params: rule(index, *args, **params)
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+
+class Together(Sequence[Rule]):
+    """Reverse rules of an op that pulls back to all its operands at once (`engine.ops.control`).
+
+    Parameters
+    ----------
+    rule : callable
+        ``rule(wanted, previous, ct, out, *inputs, **params)``: a cotangent per operand (Zero where none is wanted or
+        none arises). ``previous[i]`` is what is known of operand i's cotangent already, or None; the answer includes
+        it. So a sum is added up in the order in which it would be without the op.
+    """
+
+    def __init__(self, rule: Callable[..., Any]) -> None:
+        self.rule = rule
+
+    def __getitem__(self, index: Any) -> Any:
+        def alone(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+            wanted = [i == index for i in range(len(inputs))]
+            return self.rule(wanted, [None] * len(inputs), ct, out, *inputs, **params)[index]
+
+        return alone
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+
+class PushedTogether(Sequence[Rule]):
+    """Forward rules of an op that pushes all its tangents forward at once.
+
+    Parameters
+    ----------
+    rule : callable
+        ``rule(tangents, out, *inputs, **params)``: a tangent (or Zero) per output; ``tangents[i]`` may be None.
+    """
+
+    def __init__(self, rule: Callable[..., Any]) -> None:
+        self.rule = rule
+
+    def __getitem__(self, index: Any) -> Any:
+        def alone(t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+            return self.rule([t if i == index else None for i in range(len(inputs))], out, *inputs, **params)
+
+        return alone
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+
+def _caller() -> str:
+    """The module that defines the op (as `collections.namedtuple` finds it)."""
+    return str(sys._getframe(2).f_globals["__name__"])
+
+
+def camel(name: str) -> str:
+    """TensorFlow's spelling of an op type: ``reduce_sum`` becomes ``ReduceSum``."""
+    return "".join(part.capitalize() for part in name.strip("_").split("_"))
+
+
+def check_dtype(name: str, argument: str, aval: Aval, accepted: Iterable[DType]) -> None:
+    """Raise DTypeError unless the aval's dtype is among those accepted."""
+    if aval.dtype not in accepted:
+        allowed = ", ".join(sorted((d.name for d in accepted), key=lambda n: (n.rstrip("0123456789"), len(n), n)))
+        raise DTypeError(
+            f"{name}: argument `{argument}` must have one of the dtypes {allowed}; got {aval.dtype.name} "
+            f"(cast it with tf.cast)"
+        )
+
+
+def same_dtype(name: str, args: Sequence[str], avals: Sequence[Aval]) -> DType:
+    """The one dtype that all avals share, or a DTypeError: nothing is promoted silently."""
+    first = avals[0].dtype
+    for i, aval in enumerate(avals):
+        if aval.dtype is not first:
+            argument = args[i] if i < len(args) and not args[i].startswith("*") else f"{args[-1].lstrip('*')}[{i}]"
+            raise DTypeError(
+                f"{name}: arguments must have one dtype, but `{args[0].lstrip('*')}` has {first.name} and `{argument}` "
+                f"has {aval.dtype.name}; cast one of them with tf.cast"
+            )
+    return first
+
+
+def elementwise_abstract(
+    name: str, args: Sequence[str], accepts: Iterable[DType], result: DType | None
+) -> Callable[..., Aval]:
+    """Abstract evaluation of a broadcasting op whose operands share one dtype."""
+
+    def abstract(*avals: Aval, **_: Any) -> Aval:
+        for i, aval in enumerate(avals):
+            check_dtype(name, args[i], aval, accepts)
+        dtype = same_dtype(name, args, avals)
+        return Aval(broadcast_shapes(name, *[a.shape for a in avals]), result or dtype)
+
+    return abstract
+
+
+def elementwise(
+    name: str,
+    kernel: Callable[..., Any],
+    partials: Sequence[Callable[..., Any] | float | None],
+    *,
+    type: str = "",
+    args: Sequence[str] = ("x", "y", "z"),
+    accepts: Iterable[DType] = INEXACT,
+    selects: bool = False,
+    doc: str = "",
+) -> Op:
+    """An op that acts on each element, its operands broadcast together.
+
+    Parameters
+    ----------
+    name : str
+    kernel : callable
+    partials : sequence
+        Per operand: ``partial(out, *inputs, **params)`` made of ops, the number 1 or -1, or None if the operand carries
+        no derivative.
+    type : str
+        TensorFlow's op type, if it is not `name` in camel case.
+    args : sequence of str
+        Names of the operands.
+    accepts : set of DType
+    selects : bool
+        Whether a partial that is zero means that the result is not made of the operand there: then no cotangent
+        reaches it, not even one that is infinite or NaN.
+    doc : str
+
+    Examples
+    --------
+    ``sin = elementwise("sin", np.sin, partials=(lambda out, x: cos(x),))`` is a whole definition.
+    """
+    names = tuple(args[: len(partials)])
+    either = {"either": True} if selects else {}
+    jvp = tuple(None if p is None else _partial_jvp(p, either) for p in partials)
+    op = Op(
+        name=name,
+        type=type or camel(name),
+        module=_caller(),
+        args=names,
+        kernel=kernel,
+        abstract=elementwise_abstract(name, names, accepts, None),
+        vjp=tuple(None if p is None else _partial_vjp(i, p, either) for i, p in enumerate(partials)),
+        # the tangent of a sum or a difference is that of the tangents
+        jvp=PushedTogether(lambda *args: _pushed(op, jvp, *args)) if set(partials) <= {1, -1} else jvp,
+        batch=elementwise_rule,
+        kind="elementwise",
+        sparsity=ELEMENTWISE,
+        doc=doc,
+    )
+    return op
+
+
+def _pushed(op: Op, rules: Sequence[Any], tangents: Sequence[Any], out: Any, *inputs: Any) -> list[Any]:
+    """The tangent of an op that is linear in all its operands together."""
+    if all(t is not None for t in tangents):
+        return [op(*tangents)]
+    (found,) = [rule(t, out, *inputs) for t, rule in zip(tangents, rules, strict=True) if t is not None]
+    return [found]
+
+
+def _partial_vjp(i: int, partial: Callable[..., Any] | float, either: dict[str, bool]) -> Rule:
+    if not callable(partial):
+        sign = partial
+        return lambda ct, out, *inputs, **params: sum_to_like(_signed(ct, sign), inputs[i])
+
+    def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+        return sum_to_like(scale(ct, conj(partial(out, *inputs, **params)), **either), inputs[i])
+
+    return vjp
+
+
+def _partial_jvp(partial: Callable[..., Any] | float, either: dict[str, bool]) -> Rule:
+    if not callable(partial):
+        sign = partial
+        return lambda t, out, *inputs, **params: broadcast_like(_signed(t, sign), out)
+
+    def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+        return broadcast_like(scale(t, partial(out, *inputs, **params), **either), out)
+
+    return jvp
+
+
+def _signed(x: Any, sign: float) -> Any:
+    return x if sign == 1 else -x
+
+
+def linear(
+    name: str,
+    kernel: Callable[..., Any],
+    transpose: Callable[..., Any],
+    abstract: Callable[..., Any],
+    batch: BatchRule,
+    *,
+    type: str = "",
+    args: Sequence[str] = ("x",),
+    multi: bool = False,
+    stateful: bool = False,
+    strict: bool = True,
+    simplify: Any = None,
+    rows: Any = None,
+    sparsity: Any = None,
+    layout: Any = Layout.KEPT,
+    doc: str = "",
+) -> Op:
+    """An op linear in operand 0; further operands (shapes, references, indices) carry no derivative.
+
+    Parameters
+    ----------
+    transpose : callable
+        ``transpose(ct, x, *others, **params)``: the adjoint map applied to a cotangent. `x` may serve as reference
+        only.
+    abstract, batch, simplify, rows, sparsity, layout
+        As in `Op`.
+    """
+
+    def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+        return transpose(ct, *inputs, **params)
+
+    def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+        return op(t, *inputs[1:], **params)
+
+    none = (None,) * (len(args) - 1)
+    op = Op(
+        name=name,
+        type=type or camel(name),
+        module=_caller(),
+        args=tuple(args),
+        kernel=kernel,
+        abstract=abstract,
+        vjp=_first_only(vjp) if args[-1].startswith("*") else (vjp, *none),
+        jvp=_first_only(jvp) if args[-1].startswith("*") else (jvp, *none),
+        batch=batch,
+        kind="linear",
+        multi=multi,
+        stateful=stateful,
+        strict=strict,
+        simplify=simplify,
+        rows=rows,
+        sparsity=sparsity,
+        layout=layout,
+        doc=doc,
+    )
+    return op
+
+
+class _first_only(Sequence[Any]):
+    """Rules of an op that is linear in operand 0 and takes any number of operands without derivative."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._rule if index == 0 else None
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+
+def multilinear(
+    name: str,
+    kernel: Callable[..., Any],
+    transposes: Sequence[Callable[..., Any]] | Callable[..., Any],
+    abstract: Callable[..., Any],
+    batch: BatchRule,
+    *,
+    type: str = "",
+    args: Sequence[str] = ("x", "y"),
+    strict: bool = True,
+    specialize: Any = None,
+    inline: Any = None,
+    sparsity: Any = None,
+    layout: Any = Layout.KEPT,
+    doc: str = "",
+) -> Op:
+    """An op linear in each operand while the others are held fixed (products, contractions, convolutions).
+
+    Parameters
+    ----------
+    transposes : sequence of callable, or one callable for any number of operands
+        ``transposes[i](ct, *inputs, **params)``, with the conjugates of the inputs; or ``transpose(i, ct, ...)``.
+        Each must give a value of exactly ``inputs[i]``'s shape.
+    """
+
+    def vjp(i: int, ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+        fixed = [x if j == i else conj(x) for j, x in enumerate(inputs)]
+        if callable(transposes):
+            return transposes(i, ct, *fixed, **params)
+        return transposes[i](ct, *fixed, **params)
+
+    def jvp(i: int, t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+        return op(*inputs[:i], t, *inputs[i + 1 :], **params)
+
+    op = Op(
+        name=name,
+        type=type or camel(name),
+        module=_caller(),
+        args=tuple(args),
+        kernel=kernel,
+        abstract=abstract,
+        vjp=PerOperand(vjp),
+        jvp=PerOperand(jvp),
+        batch=batch,
+        kind="multilinear",
+        strict=strict,
+        specialize=specialize,
+        inline=inline,
+        sparsity=sparsity,
+        layout=layout,
+        doc=doc,
+    )
+    return op
+
+
+__all__ = [
+    "FROM_VJP",
+    "PerOperand",
+    "PushedTogether",
+    "Together",
+    "elementwise",
+    "general",
+    "linear",
+    "multilinear",
+    "nondifferentiable",
+]
+
+
+def general(
+    name: str,
+    kernel: Callable[..., Any],
+    abstract: Callable[..., Any],
+    vjp: Sequence[Rule | None],
+    jvp: Sequence[Rule | None] | FromVjp,
+    batch: BatchRule,
+    *,
+    type: str = "",
+    args: Sequence[str] = ("x",),
+    multi: bool = False,
+    stateful: bool = False,
+    strict: bool = True,
+    simplify: Any = None,
+    expand: Any = None,
+    fix: Any = None,
+    sparsity: Any = None,
+    layout: Any = Layout.KEPT,
+    doc: str = "",
+) -> Op:
+    """An op whose rules are written out. ``jvp=FROM_VJP`` derives the forward rules from the reverse ones."""
+    return Op(
+        name=name,
+        type=type or camel(name),
+        module=_caller(),
+        args=tuple(args),
+        kernel=kernel,
+        abstract=abstract,
+        vjp=vjp,
+        jvp=jvp,
+        batch=batch,
+        kind="general",
+        multi=multi,
+        stateful=stateful,
+        strict=strict,
+        simplify=simplify,
+        expand=expand,
+        fix=fix,
+        sparsity=sparsity,
+        layout=layout,
+        doc=doc,
+    )
+
+
+def nondifferentiable(
+    name: str,
+    kernel: Callable[..., Any],
+    *,
+    abstract: Callable[..., Any] | None = None,
+    batch: BatchRule = elementwise_rule,
+    result: DType | None = None,
+    accepts: Iterable[DType] = INEXACT,
+    type: str = "",
+    args: Sequence[str] = ("x",),
+    multi: bool = False,
+    stateful: bool = False,
+    strict: bool = True,
+    from_avals: bool = False,
+    layout: Any = Layout.KEPT,
+    doc: str = "",
+) -> Op:
+    """An op without derivative: the path from target to source is cut. Elementwise unless `abstract` is given."""
+    return Op(
+        name=name,
+        type=type or camel(name),
+        module=_caller(),
+        args=tuple(args),
+        kernel=kernel,
+        abstract=abstract or elementwise_abstract(name, tuple(args), accepts, result),
+        vjp=None,
+        jvp=None,
+        batch=batch,
+        kind="nondifferentiable",
+        multi=multi,
+        stateful=stateful,
+        strict=strict,
+        from_avals=from_avals,
+        layout=layout,
+        doc=doc,
+    )

@@ -1,0 +1,219 @@
+"""Ops, nodes, and `bind`, the only dispatch.
+
+An `Op` is one frozen object that owns everything the engine ever asks about it:
+
+=============  =====================================================================================================
+``kernel``     what it does to NumPy arrays: ``kernel(*arrays, **params) -> array`` (a tuple if ``multi``)
+``abstract``   what it does to shapes and dtypes: ``abstract(*avals, **params) -> Aval`` (a tuple if ``multi``)
+``vjp``        reverse rule per operand: ``vjp[i](ct, out, *inputs, **params)`` has exactly ``inputs[i]``'s aval
+``jvp``        forward rule per operand: ``jvp[i](t, out, *inputs, **params)`` has exactly ``out``'s aval
+``batch``      how to apply it to many inputs at once: ``batch(op, size, flags, inputs, params)``
+``sparsity``   which elements of its operands an element of the result depends on, see `engine.core.sparsity`
+=============  =====================================================================================================
+
+Operands are positional and are values; parameters are keywords and are static Python data. Rules are written with ops,
+never with NumPy calls, so one rule serves plain arrays, eager tensors, graph tensors and batches of any of these, and
+its result can be differentiated again. Most ops are not written by hand but made by a *kind* (`engine.core.kinds`),
+which derives the rules from a partial derivative or a transpose.
+
+An operand whose rule is None carries no derivative (the indices of a gather). An op whose ``vjp`` is None as a whole is
+nondifferentiable: the path from target to source is cut there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from engine.core.aval import Aval
+from engine.core.dtypes import DType
+from engine.core.value import Value
+
+Rule = Callable[..., Any]
+
+
+class FromVjp(Enum):
+    """Says that an op's forward rule is the transpose of its reverse rule (`engine.forward` applies it)."""
+
+    FROM_VJP = "from vjp"
+
+
+FROM_VJP = FromVjp.FROM_VJP
+
+
+class Layout(Enum):
+    """How an op's results lie in memory, on which rounding depends: sums go through memory in its own order.
+
+    Passes need it: what they put in place of a value must lie as the value would have (`engine.program.layout`).
+    """
+
+    FRESH = "in C order"
+    KEPT = "in C order if all operands are"
+    VIEW = "as the first operand lies, or in C order: the same numbers one after the other, as a reshape gives"
+    PART = "a part of an operand in C order, repeated perhaps: no axis is moved before another"
+    ANY = "any order"
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Op:
+    """One operation with all its rules. Make one with a kind from `engine.core.kinds`; call it to apply it.
+
+    Attributes
+    ----------
+    name : str
+        For messages, and the Python name of the op in its module (`module`), by which it pickles.
+    type : str
+        TensorFlow's op type (``"MatMul"``), the default name of graph nodes.
+    args : tuple of str
+        The operands' names, for messages and keyword arguments. A name starting with ``*`` takes all that are left.
+    kernel, abstract, vjp, jvp, batch : see the module's docstring
+    multi : bool
+        Whether kernel and abstract return tuples.
+    kind : str
+        Which kind made it: elementwise, linear, multilinear, general or nondifferentiable.
+    stateful : bool
+        Whether two applications to equal inputs may differ or have effects: never merged, folded or cached.
+    strict : bool
+        Whether the kernel by itself refuses every combination of shapes and parameters that `abstract` refuses, so that
+        only dtypes need to be examined before it runs (`engine.core.eager.accept`); tests/test_checks.py tries to
+        disprove it. Every kernel refuses bad *contents*.
+    from_avals : bool
+        Whether the result follows from the operands' shapes and dtypes alone, whatever their contents (``ones_like``).
+    sparsity : callable, optional
+        Which elements of the operands each element of the result depends on (`engine.core.sparsity`); None: on all.
+    rows : callable, optional
+        ``rows(ct, *inputs, **params) -> (values, indices) or None``: the cotangent of operand 0 as rows of it, if
+        it is one (`engine.core.indexed_slices`). Indices may have any rank; the values' first dimensions are theirs.
+    alike : (callable, callable), optional
+        Rules as in `vjp` and `jvp`, for an op of two operands that are the same value, with what both contribute.
+    simplify : callable, optional
+        ``simplify(avals, params) -> int or None``: index of an operand that the result equals up to its shape, once
+        shapes are known.
+    specialize : callable, optional
+        ``specialize(*inputs, **params) -> value or None``: the same result, to the bit, by simpler ops, once shapes are
+        known; None where there is nothing simpler.
+    expand : callable, optional
+        ``expand(avals, params) -> sub-trace or None``: what the op stands for, once shapes are known.
+    fix : callable, optional
+        ``fix(inputs, arrays, params) -> (inputs, params)``: the op with fewer operands. Those of `arrays`
+        (by index) are constants, which its sub-traces hold then.
+    inline : callable, optional
+        ``inline(avals, params) -> str or None``: what the kernel does as a Python expression of the operands ``{0}``,
+        ``{1}``..., once shapes are known; None where the kernel must be called.
+    layout : Layout, or callable
+        How the results lie in memory, or ``layout(avals, params)`` that says so for given operands. Elementwise ufuncs
+        need not say: NumPy gives their results the order of the operands.
+    """
+
+    name: str
+    type: str
+    module: str
+    args: tuple[str, ...]
+    kernel: Callable[..., Any]
+    abstract: Callable[..., Any]
+    vjp: Sequence[Rule | None] | None
+    jvp: Sequence[Rule | None] | FromVjp | None
+    batch: Callable[..., Any]
+    kind: str
+    multi: bool = False
+    stateful: bool = False
+    strict: bool = True
+    from_avals: bool = False
+    sparsity: Callable[..., Any] | None = None
+    rows: Callable[..., Any] | None = None
+    alike: tuple[Rule, Rule] | None = None
+    simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
+    specialize: Callable[..., Any] | None = None
+    expand: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None
+    fix: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None
+    inline: Callable[[Sequence[Aval], dict[str, Any]], str | None] | None = None
+    layout: Layout | Callable[[Sequence[Aval], dict[str, Any]], Layout] = Layout.KEPT
+    doc: str = ""
+    accepted: set[Any] = field(default_factory=set, init=False, repr=False)
+    """What abstract evaluation has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
+
+    references: frozenset[int] = field(init=False, repr=False)
+    """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""
+
+    def __post_init__(self) -> None:
+        found = frozenset(i for i, name in enumerate(self.args) if name in ("ref", "like"))
+        object.__setattr__(self, "references", found)
+
+    def __call__(self, *inputs: Any, **params: Any) -> Any:
+        """Apply the op. Raw operands give raw results; otherwise the most abstract operand decides."""
+        for x in inputs:
+            if isinstance(x, Value):
+                return x._enter(self, inputs, params)
+        return self.kernel(*inputs, **params)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it only moves data: each element of a result is a copy of one of an operand's, or a constant."""
+        return getattr(self.sparsity, "moves", False)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _find, (self.module, self.name)
+
+
+def _find(module: str, name: str) -> Op:
+    __import__(module)
+    found = getattr(sys.modules[module], name)
+    assert isinstance(found, Op)
+    return found
+
+
+_EXACT = frozenset({int, str, type(None), type(...), DType})
+
+
+def distinct(param: Any) -> Any:
+    """A hashable stand-in for a parameter of an op, equal for equal parameters only.
+
+    Python takes ``1``, ``1.0`` and ``True`` for equal, and ``0.0`` and ``-0.0``; here they differ.
+
+    Raises
+    ------
+    TypeError
+        If the parameter is not plain data: an array may be changed, a function may do something else each time.
+    """
+    kind = type(param)
+    if kind in _EXACT:
+        return param
+    if kind is bool:
+        return kind, param
+    if kind is float or kind is complex:
+        return kind, repr(param)
+    if kind is tuple and _EXACT.issuperset(map(type, param)):
+        return param
+    if isinstance(param, tuple):
+        return kind, *[distinct(item) for item in param]
+    raise TypeError(f"a parameter of type {kind.__name__} is not plain data")
+
+
+class Node:
+    """One application of an op: the same record on a tape, in a graph and in a trace.
+
+    Attributes
+    ----------
+    op : Op
+    inputs : tuple of Value
+    params : dict
+    outputs : tuple of Value
+        Always a tuple, also when the op has one output.
+    """
+
+    __slots__ = ("inputs", "op", "outputs", "params")
+
+    def __init__(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outputs: tuple[Any, ...]) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.params = params
+        self.outputs = outputs
+
+    def __repr__(self) -> str:
+        return f"<node {self.op.name}({len(self.inputs)} inputs) -> {len(self.outputs)} outputs>"

@@ -1,0 +1,351 @@
+"""Sparsity rules: which elements of its operands each element of an op's result depends on.
+
+`engine.jacobian.structure.pattern` puts these together into the pattern of a Jacobian. A rule follows from shapes,
+parameters and the contents of index operands alone, never from the values that derivatives are taken of: it holds for
+all inputs. It may claim too much, never too little.
+
+Nearly all ops fit one form, the `Link`: both sides are given labels, and an element of the result depends on those
+elements of an operand that bear its label. An elementwise op labels each element by its own number; a sum labels the
+elements of its operand by the place in the result that they are added to; a product of matrices labels both sides by
+the row. Where one link is not enough (the taps of a convolution), a rule gives several.
+
+`Op.sparsity` is one of
+
+- `ELEMENTWISE`, the default of that kind: operands broadcast together;
+- `MOVES` (or `Moves(...)`): each element of a result is a copy of one element of an operand, or a constant. The kernel
+  itself says which: it is run on numbers in place of values. `IN_ORDER`: all elements keep their order;
+- `collected(forth)`: each element of the operand is added to one place; `forth`, the move that is undone, says which;
+- `along` and `rowwise(...)`: each element depends on those with the same index along the axes that nothing works on;
+- any other function ``rule(site, i)``: per output of the op, the links between it and operand i;
+- None: every element depends on every other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.core.op import Node
+from engine.core.value import Value, dtype_of, known_shape
+
+Labels = Any  # an integer vector, or None: each element's label is its own number
+
+
+class Link(NamedTuple):
+    """Element o of the result depends on element p of the operand if ``out[o] == operand[p]``, unless that is -1.
+
+    Attributes
+    ----------
+    out : integer vector, or None
+        The labels of the result's elements, in C order; None labels each by its own number.
+    operand : integer vector, or None
+        Those of the operand's elements.
+    labels : int
+        How many labels there are, from 0 on.
+    """
+
+    out: Labels
+    operand: Labels
+    labels: int
+
+
+Links = Sequence[Link]
+Rule = Callable[["Site", int], Sequence[Links]]
+"""``rule(site, i)``: per output of the op, the links between it and operand i."""
+
+
+class UnknownContentsError(Exception):
+    """A rule needs the contents of an operand that are not known: then every element depends on every other."""
+
+
+class Site:
+    """One application of an op, as sparsity rules see it.
+
+    Parameters
+    ----------
+    node : Node
+        All its shapes must be known.
+    contents : callable
+        ``contents(value)`` is the array that a value is known to hold, or None.
+
+    Attributes
+    ----------
+    params : dict
+    shapes, results : list of tuple of int
+        The shapes of the operands, and of the outputs.
+
+    Raises
+    ------
+    ShapeError
+        If a shape is not known; the message names the op.
+    """
+
+    def __init__(self, node: Node, contents: Callable[[Any], Any]) -> None:
+        self.node = node
+        self.params = node.params
+        self.shapes = [known_shape(x, node.op.name) if isinstance(x, Value) else np.shape(x) for x in node.inputs]
+        self.results = [known_shape(out, node.op.name) for out in node.outputs]
+        self._contents = contents
+        self._numbered: list[Any] | None = None
+        self._links: dict[int, Sequence[Links]] = {}
+
+    def size(self, i: int) -> int:
+        """The number of elements of operand i."""
+        return math.prod(self.shapes[i])
+
+    def carries(self, i: int) -> bool:
+        """Whether operand i carries a derivative."""
+        rules = self.node.op.vjp
+        return rules is not None and rules[i] is not None
+
+    def contents(self, i: int) -> Any:
+        """The array that operand i holds.
+
+        Raises
+        ------
+        UnknownContentsError
+            If that is not known.
+        """
+        found = self._contents(self.node.inputs[i])
+        if found is None:
+            raise UnknownContentsError
+        return found
+
+    def other(self, i: int) -> Any:
+        """An operand beside numbers that are moved: its contents, or zeros if it is no index and only has a shape."""
+        x = self.node.inputs[i]
+        if isinstance(x, Value | np.ndarray | np.generic) and dtype_of(x).is_differentiable:
+            return np.broadcast_to(np.int64(0), self.shapes[i])
+        return self.contents(i)
+
+    def links(self, i: int) -> Sequence[Links]:
+        """Per output, the links between it and operand i, by the op's rule."""
+        if i not in self._links:
+            self._links[i] = (self.node.op.sparsity or every)(self, i)
+        return self._links[i]
+
+    def offsets(self) -> list[int]:
+        """The number of the first element of each operand, if all that carry a derivative are numbered in one go."""
+        sizes = [self.size(i) if self.carries(i) else 0 for i in range(len(self.shapes))]
+        return list(accumulate(sizes, initial=0))
+
+    def numbered(self, **params: Any) -> list[Any]:
+        """Per output, of which element of which operand each element is a copy; -1 if it is a constant.
+
+        `params` are used in place of the op's.
+        """
+        if self._numbered is None:
+            operands = [
+                np.arange(first + 1, first + 1 + self.size(i)).reshape(self.shapes[i])
+                if self.carries(i)
+                else self.other(i)
+                for i, first in enumerate(self.offsets()[:-1])
+            ]
+            moved = self.node.op.kernel(*operands, **{**self.params, **params})
+            self._numbered = [np.ravel(m) - 1 for m in (moved if self.node.op.multi else (moved,))]
+        return self._numbered
+
+
+class Sites:
+    """The sites of nodes, each of which is made once: what a rule found out is known when somebody asks again.
+
+    Parameters
+    ----------
+    contents : callable
+        ``contents(value)`` is the array that an index operand is known to hold, or None.
+    """
+
+    def __init__(self, contents: Callable[[Any], Any]) -> None:
+        self._contents = contents
+        self._made: dict[int, Site] = {}
+
+    def __call__(self, node: Node) -> Site:
+        """The site of a node."""
+        if id(node) not in self._made:
+            self._made[id(node)] = Site(node, self._contents)
+        return self._made[id(node)]
+
+
+def every(site: Site, i: int) -> list[Links]:
+    """Every element of each result depends on every element of operand i: what holds of any op."""
+    operand = _alike(site.size(i))
+    return [[Link(_alike(math.prod(out)), operand, 1)] for out in site.results]
+
+
+def _alike(size: int) -> Labels:
+    """One label for all elements."""
+    return np.broadcast_to(np.int64(0), (size,))
+
+
+# ---- elementwise, moves ----------------------------------------------------------------------------------------------
+
+
+def ELEMENTWISE(site: Site, i: int) -> list[Links]:
+    """Operands broadcast together; each element of a result depends on the elements it was computed from."""
+    return [[Link(_broadcast(site.shapes[i], out), None, site.size(i))] for out in site.results]
+
+
+def _broadcast(shape: tuple[int, ...], out: tuple[int, ...]) -> Labels:
+    if shape == out:
+        return None
+    if math.prod(shape) == 1:
+        return _alike(math.prod(out))
+    return np.ravel(np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), out))
+
+
+class Moves:
+    """Rule of ops that only move data: each element of a result is a copy of an operand's element, or a constant.
+
+    Parameters
+    ----------
+    **params
+        Parameters in place of the op's, by which constants become zero.
+    """
+
+    moves = True
+
+    def __init__(self, **params: Any) -> None:
+        self.params = params
+
+    def numbers(self, site: Site) -> list[Any]:
+        """Per output, of which element of which operand each element is a copy (`Site.offsets`); -1 for a constant."""
+        return site.numbered(**self.params)
+
+    def __call__(self, site: Site, i: int) -> list[Links]:
+        """The links of operand i, per output."""
+        first, count = site.offsets()[i], site.size(i)
+        return [[Link(_within(numbers, first, count), None, count)] for numbers in self.numbers(site)]
+
+
+class _InOrder(Moves):
+    """Rule of ops that keep all elements in C order, whatever happens to the shape."""
+
+    def numbers(self, site: Site) -> list[Any]:
+        return [np.arange(site.size(0))]
+
+    def __call__(self, site: Site, i: int) -> list[Links]:
+        return [[Link(None, None, site.size(i))]]
+
+
+def scaled(**params: Any) -> Rule:
+    """Rule of ops that give multiples of elements; with `params` in place of their own they would give copies."""
+    return lambda site, i: Moves(**params)(site, i)
+
+
+MOVES = Moves()
+IN_ORDER = _InOrder()
+
+
+def _within(numbers: Any, first: int, count: int) -> Any:
+    """Numbers counted from `first`; -1 where they do not lie in ``[first, first + count)``."""
+    index = numbers - first
+    outside = (index < 0) | (index >= count)
+    return np.where(outside, -1, index) if outside.any() else index
+
+
+# ---- sums of moves ---------------------------------------------------------------------------------------------------
+
+
+def collected(forth: Callable[..., Any]) -> Rule:
+    """Rule of ops that add each element of operand 0 to one place of the result, or drop it.
+
+    Parameters
+    ----------
+    forth : callable
+        The kernel of the move that this op is the transpose of: ``forth(numbers, *operands, **params)``, with numbers
+        in the shape of the result, says for each element of operand 0 where it goes. Operand 0 among the `operands`
+        stands for its shape only.
+    """
+
+    def rule(site: Site, i: int) -> list[Links]:
+        (shape,) = site.results
+        count = math.prod(shape)
+        operands = [site.other(j) for j in range(len(site.shapes))]
+        places = forth(np.arange(1, count + 1).reshape(shape), *operands, **site.params)
+        return [[Link(None, np.ravel(places) - 1, count)]]
+
+    return rule
+
+
+# ---- the same index along some axes ----------------------------------------------------------------------------------
+
+Pairs = Sequence[tuple[int, int]]
+
+
+def paired(shape: tuple[int, ...], out: tuple[int, ...], pairs: Pairs) -> Link:
+    """Links elements with the same index along some axes.
+
+    Parameters
+    ----------
+    shape, out : tuple of int
+        Of the operand and of the result.
+    pairs : sequence of (int, int)
+        Axes of the result and of the operand. A pair one of which has size one links everything along it.
+    """
+    used = [(a % len(out), b % len(shape)) for a, b in pairs if out[a] == shape[b] != 1]
+    dims = [out[a] for a, _ in used]
+    return Link(_labels(out, [a for a, _ in used], dims), _labels(shape, [b for _, b in used], dims), math.prod(dims))
+
+
+def _labels(shape: tuple[int, ...], axes: list[int], dims: list[int]) -> Labels:
+    """Each element's index along `axes`, as one number; `dims` are the sizes of these axes."""
+    count = math.prod(dims)
+    if count == math.prod(shape) and axes == sorted(axes):
+        return None
+    if count == 1:
+        return _alike(math.prod(shape))
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    numbers = np.arange(count).reshape(dims).transpose(order)
+    spread = [d if axis in axes else 1 for axis, d in enumerate(shape)]
+    return np.ravel(np.broadcast_to(numbers.reshape(spread), shape))
+
+
+def along(site: Site, i: int) -> list[Links]:
+    """Rule of ops that work along the axes that the parameter ``axis`` names (None: all), keeping or reducing them."""
+    rank, axis = len(site.shapes[i]), site.params["axis"]
+    named = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return _mixed(site, i, {a % rank for a in named})
+
+
+def along_first(site: Site, i: int) -> list[Links]:
+    """Rule of ops that work along the first axis, behind the leading ones that the parameter ``lead`` counts."""
+    return _mixed(site, i, {site.params.get("lead", 0)})
+
+
+def _mixed(site: Site, i: int, axes: set[int]) -> list[Links]:
+    shape = site.shapes[i]
+    kept = [a for a in range(len(shape)) if a not in axes]
+    return [
+        [paired(shape, out, list(zip(kept if len(out) == len(shape) else range(len(kept)), kept, strict=True)))]
+        for out in site.results
+    ]
+
+
+def rowwise(*cores: int, results: Sequence[int], pairs: Sequence[Pairs] = ()) -> Rule:
+    """Rule of ops that broadcast over all but the last few axes, as a product of matrices does.
+
+    Parameters
+    ----------
+    *cores : int
+        How many axes of each operand it works on.
+    results : sequence of int
+        How many axes of each output stand for these.
+    pairs : sequence of pairs, optional
+        Per operand: axes among these, counted from the end, along which it works for each index alone, of the output
+        and of the operand.
+    """
+
+    def rule(site: Site, i: int) -> list[Links]:
+        shape, core = site.shapes[i], cores[i]
+        found: list[Links] = []
+        for out, rest in zip(site.results, results, strict=True):
+            common = min(len(shape) - core, len(out) - rest)
+            leading = [(-rest - t, -core - t) for t in range(common, 0, -1)]
+            found.append([paired(shape, out, [*leading, *(pairs[i] if pairs else ())])])
+        return found
+
+    return rule

@@ -1,0 +1,306 @@
+"""The ops that the kinds are built from: undoing broadcasting, scaling by a partial derivative, conjugating.
+
+*Reference operands.* Shapes may be unknown while a graph is built, so a rule cannot ask for ``x.shape``. It passes `x`
+itself as a reference: ``sum_to_like(ct, x)`` sums `ct` to x's shape, whatever that turns out to be. Where shapes are
+known (always, on eager values) these functions return their operand untouched if there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval, Shape, broadcast_shapes
+from engine.core.batching import NotBatched, leading
+from engine.core.errors import ShapeError
+from engine.core.op import Layout, Op
+from engine.core.sparsity import ELEMENTWISE, IN_ORDER, MOVES, collected
+from engine.core.sums import add_over
+from engine.core.value import dtype_of, shape_of
+
+# ---- reference ops: (x, ref) -> x in ref's shape ---------------------------------------------------------------------
+
+
+def _target(x: Any, ref: Any, lead: int, ref_lead: int) -> tuple[int, ...]:
+    """x's leading axes followed by ref's logical shape."""
+    return tuple(x.shape[:lead]) + tuple(ref.shape[ref_lead:])
+
+
+def sum_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
+    """Sum `x` so that it has the shape `target`; both have `lead` leading axes that stay."""
+    if x.shape == target:
+        return x
+    axes = _summed(x.shape, target, lead)
+    # reduce over the axes, then restore those of size one; a sum of one element would lose the sign of a zero
+    return add_over(x, axes).reshape(target) if axes else x.reshape(target)
+
+
+@lru_cache(maxsize=1 << 12)
+def _summed(shape: tuple[int, ...], target: tuple[int, ...], lead: int) -> tuple[int, ...]:
+    """The axes to sum over, and more of size one; none if each sum is one element."""
+    if math.prod(shape) == math.prod(target):
+        return ()
+    extra = len(shape) - len(target)
+    return tuple(range(lead, lead + extra)) + tuple(
+        [i for i in range(lead + extra, len(shape)) if target[i - extra] == 1 and shape[i] != 1]
+    )
+
+
+def broadcast_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
+    """Broadcast `x` to `target`; both have `lead` leading axes that stay."""
+    shape = np.shape(x)
+    if shape == target:
+        return x
+    ones = (1,) * (len(target) - len(shape))
+    return np.broadcast_to(np.reshape(x, shape[:lead] + ones + shape[lead:]), target)
+
+
+def _sum_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+    return sum_array_to(x, _target(x, ref, lead, ref_lead), lead)
+
+
+def _broadcast_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+    return broadcast_array_to(x, _target(x, ref, lead, ref_lead), lead)
+
+
+def _reshape_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+    return x.reshape(_target(x, ref, lead, ref_lead))
+
+
+def _like_abstract(x: Aval, ref: Aval, *, lead: int = 0, ref_lead: int = 0) -> Aval:
+    if x.shape is None or ref.shape is None:
+        return Aval(ref.shape if lead == 0 == ref_lead else None, x.dtype)
+    return Aval(x.shape[:lead] + ref.shape[ref_lead:], x.dtype)
+
+
+def _like_simplify(avals: Any, params: dict[str, Any]) -> int | None:
+    x, ref = avals
+    size = _like_abstract(x, ref, **params).size
+    # as many elements: at most axes of size one come or go
+    return 0 if x.is_static and x.size == size else None
+
+
+def _like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    lead = {"lead": params.get("lead", 0) + flags[0], "ref_lead": params.get("ref_lead", 0) + flags[1]}
+    out = op(*inputs, **lead)
+    return out if flags[0] else NotBatched(out)
+
+
+def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, layout: Any = Layout.KEPT) -> Op:
+    """An op ``(x, ref) -> x in ref's shape``, linear in x, indifferent to ref's values."""
+
+    def jvp(t: Any, out: Any, x: Any, ref: Any, **params: Any) -> Any:
+        return op(t, ref, **params)
+
+    op = Op(
+        name=name,
+        type=type_,
+        module=__name__,
+        args=("x", "ref"),
+        kernel=kernel,
+        abstract=_like_abstract,
+        vjp=(vjp, None),
+        jvp=(jvp, None),
+        batch=_like_batch,
+        kind="linear",
+        sparsity=sparsity,
+        simplify=_like_simplify,
+        layout=layout,
+    )
+    return op
+
+
+def _back(rule: Any) -> Any:
+    """The transpose of a reference op: another reference op, towards x."""
+
+    def vjp(ct: Any, out: Any, x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+        return rule(ct, x, lead=lead, ref_lead=lead)
+
+    return vjp
+
+
+sum_to_like_op = _like_op(
+    "sum_to_like_op",
+    "SumToLike",
+    _sum_like_kernel,
+    _back(lambda *a, **k: broadcast_like(*a, **k)),
+    collected(lambda out, x, ref, *, lead=0, ref_lead=0: broadcast_array_to(out, x.shape, lead)),
+    layout=lambda avals, params: (
+        Layout.VIEW if _same(avals[0].shape, _like_abstract(*avals, **params).shape) else Layout.KEPT
+    ),
+)
+broadcast_like_op = _like_op(
+    "broadcast_like_op",
+    "BroadcastLike",
+    _broadcast_like_kernel,
+    _back(lambda *a, **k: sum_to_like(*a, **k)),
+    MOVES,
+    layout=Layout.PART,
+)
+reshape_like_op = _like_op(
+    "reshape_like_op",
+    "ReshapeLike",
+    _reshape_like_kernel,
+    _back(lambda *a, **k: reshape_like(*a, **k)),
+    IN_ORDER,
+    layout=Layout.VIEW,
+)
+
+
+def _reshape_to_vjp(ct: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+    return reshape_like(ct, x)
+
+
+def _reshape_to_abstract(x: Aval, *, shape: tuple[int, ...]) -> Aval:
+    if x.is_static and x.size != math.prod(shape):
+        raise ShapeError(f"reshape_to: {x} does not fit into the shape {shape}")
+    return Aval(shape, x.dtype)
+
+
+reshape_to = Op(
+    name="reshape_to",
+    type="Reshape",
+    module=__name__,
+    args=("x",),
+    kernel=lambda x, *, shape: x.reshape(shape),
+    abstract=_reshape_to_abstract,
+    vjp=(_reshape_to_vjp,),
+    jvp=(lambda t, out, x, *, shape: reshape_to(t, shape=shape),),
+    batch=lambda op, size, flags, inputs, params: op(inputs[0], shape=(size, *params["shape"])),
+    kind="linear",
+    strict=False,
+    sparsity=IN_ORDER,
+    simplify=lambda avals, params: 0,
+    inline=lambda avals, params: f"{{0}}.reshape({params['shape']})",
+    doc="`x` in a shape that is known beforehand: what lowering makes of all reshapes.",
+    layout=Layout.VIEW,
+)
+
+
+contiguous = Op(
+    name="contiguous",
+    type="Identity",
+    module=__name__,
+    args=("x",),
+    kernel=lambda x: np.asarray(x, order="C"),
+    abstract=lambda x: Aval(x.shape, x.dtype),
+    vjp=(lambda ct, out, x: ct,),
+    jvp=(lambda t, out, x: t,),
+    batch=leading(0),
+    kind="linear",
+    sparsity=IN_ORDER,
+    doc="`x` in C order in memory: what a variable holds that `x` is assigned to. A copy only where there is need.",
+    layout=Layout.FRESH,
+)
+
+
+def _same(a: Shape, b: Shape) -> bool:
+    return a == b and a is not None and None not in a
+
+
+def sum_to_like(x: Any, ref: Any, **lead: int) -> Any:
+    """`x` summed over the axes along which ``ref`` was broadcast to x's shape: the transpose of broadcasting."""
+    return x if _same(shape_of(x), shape_of(ref)) else sum_to_like_op(x, ref, **lead)
+
+
+def broadcast_like(x: Any, ref: Any, **lead: int) -> Any:
+    """`x` broadcast to ref's shape."""
+    return x if _same(shape_of(x), shape_of(ref)) else broadcast_like_op(x, ref, **lead)
+
+
+def reshape_like(x: Any, ref: Any, **lead: int) -> Any:
+    """`x` in ref's shape, which must have as many elements."""
+    return x if _same(shape_of(x), shape_of(ref)) else reshape_like_op(x, ref, **lead)
+
+
+# ---- scale: a cotangent times a partial derivative -------------------------------------------------------------------
+
+
+_FEW = 1 << 13
+"""Elements up to which a product is the quickest reduction."""
+
+
+def has_nan(x: Any) -> bool:
+    """Whether there is a NaN in an array that is not empty. A complex one may give a false alarm."""
+    flat = x if x.ndim == 1 else x.ravel("K")
+    if x.dtype.kind == "c":
+        return not cmath.isfinite(flat.dot(flat))
+    if flat.size <= _FEW and x.dtype.itemsize > 2:
+        # squares are not negative: their sum is NaN only if one of them is
+        return math.isnan(flat.dot(flat))
+    # the quickest reduction that no NaN gets lost in; for a product BLAS would start threads
+    largest = np.maximum.reduce(flat)
+    return bool(largest != largest)
+
+
+def _scale_kernel(ct: Any, partial: Any, *, either: bool = False) -> Any:
+    out = np.multiply(ct, partial)
+    if out.size and has_nan(out):
+        zero = np.equal(ct, 0) | np.equal(partial, 0) if either else np.equal(ct, 0)
+        return np.where(np.isnan(out) & zero, np.zeros((), out.dtype), out)
+    return out
+
+
+def _scale_abstract(ct: Aval, partial: Aval, *, either: bool = False) -> Aval:
+    return Aval(broadcast_shapes("scale", ct.shape, partial.shape), ct.dtype)
+
+
+scale = Op(
+    name="scale",
+    type="Scale",
+    module=__name__,
+    args=("ct", "partial"),
+    kernel=_scale_kernel,
+    abstract=_scale_abstract,
+    vjp=(
+        lambda ct, out, a, b, **either: sum_to_like(scale(ct, conj(b), **either), a),
+        lambda ct, out, a, b, **either: sum_to_like(scale(ct, conj(a), either=True), b),
+    ),
+    jvp=(
+        lambda t, out, a, b, **either: broadcast_like(scale(t, b, **either), out),
+        lambda t, out, a, b, **either: broadcast_like(scale(t, a, either=True), out),
+    ),
+    batch=leading(0),
+    kind="multilinear",
+    sparsity=ELEMENTWISE,
+    doc="""``ct * partial``, but zero wherever `ct` is zero, even if the partial is infinite or NaN there.
+
+    This is the one place that decides what a singular partial means. ``where(x > 0, sqrt(x), 0)`` has the derivative 0
+    at 0, because the branch not taken sends a zero cotangent through sqrt's infinite partial.
+
+    With ``either=True`` a zero of either factor counts: the partials of an op that selects, such as `maximum`, let
+    nothing through where they are zero, not even a NaN. So do the derivatives of `scale` itself in the partial: where
+    `ct` is zero, the result is zero whatever the partial, and does not change with it.
+    """,
+)
+
+
+# ---- conj, neg -------------------------------------------------------------------------------------------------------
+
+
+def _same_abstract(x: Aval) -> Aval:
+    return Aval(x.shape, x.dtype)
+
+
+conj_op = Op(
+    name="conj_op",
+    type="Conj",
+    module=__name__,
+    args=("x",),
+    kernel=np.conjugate,
+    abstract=_same_abstract,
+    vjp=(lambda ct, out, x: conj(ct),),
+    jvp=(lambda t, out, x: conj(t),),
+    batch=leading(0),
+    kind="linear",
+    sparsity=ELEMENTWISE,
+)
+
+
+def conj(x: Any) -> Any:
+    """Complex conjugate; a real value is returned as it is."""
+    return conj_op(x) if dtype_of(x).is_complex else x

@@ -1,0 +1,222 @@
+"""The recorder: a tape is a list of the nodes that depend on what it watches.
+
+Tapes live in the engine because they record eager and symbolic values alike. A value is *tracked* by a tape if it is
+watched or computed from something tracked; a node is recorded if one of its inputs is tracked. Values are tracked by
+identity; the tape keeps them alive, so identities stay unique.
+
+Recording is hot: each eager op pays for it. So the parts of a node are only written down; most derivatives follow from
+these (`engine.replay`), and nodes are made when somebody asks for them.
+
+Which tapes are recording is thread-local state: a tape records the thread that opened it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from engine.core.op import Node, Op
+from engine.core.value import address
+
+
+class _Active(threading.local):
+    """The tapes that record the current thread, outermost first."""
+
+    def __init__(self) -> None:
+        self.tapes: tuple[Tape, ...] = ()
+
+
+active = _Active()
+
+
+_NOTHING: dict[str, Any] = {}
+"""The parameters of all nodes that have none: garbage collection has less to look at than with a dict each."""
+
+
+class Recording(Sequence[Node]):
+    """The nodes that a tape has recorded, in the order of execution.
+
+    Attributes
+    ----------
+    log : list
+        Op, operands, parameters and result (a tuple if the op has several) of each node, one after the other.
+    """
+
+    __slots__ = ("_known", "_nodes", "log")
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+        self._nodes: list[Node] = []
+        self._known: tuple[int, Any] = 0, None
+
+    def __len__(self) -> int:
+        return len(self.log) // 4
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._made()[index]
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._made())
+
+    def known(self, find: Callable[[Recording], Any]) -> Any:
+        """``find(self)``, or what that gave before if nothing has been recorded since. There is one thing to find."""
+        length, found = self._known
+        if length != len(self.log) or found is None:
+            length, found = self._known = len(self.log), find(self)
+        return found
+
+    def copy(self) -> Recording:
+        """The same nodes, to which others may be added."""
+        other = Recording()
+        other.log += self.log
+        return other
+
+    def _made(self) -> list[Node]:
+        further = [
+            Node(op, inputs, params, out if op.multi else (out,))
+            for op, inputs, params, out in _in_fours(self.log[4 * len(self._nodes) :])
+        ]
+        if further:
+            self._nodes = [*self._nodes, *further]
+        return self._nodes
+
+
+def logged(nodes: Sequence[Node]) -> Iterator[tuple[Any, ...]]:
+    """Op, operands, parameters and result (a tuple if the op has several) of each node."""
+    if type(nodes) is Recording:
+        return _in_fours(nodes.log)
+    return ((n.op, n.inputs, n.params, n.outputs if n.op.multi else n.outputs[0]) for n in nodes)
+
+
+def _in_fours(log: list[Any]) -> Iterator[tuple[Any, ...]]:
+    parts = iter(log)
+    return zip(parts, parts, parts, parts, strict=True)
+
+
+class Tape:
+    """A recording.
+
+    Attributes
+    ----------
+    nodes : Recording
+    tracked : dict
+        ``address(value) -> value`` for every watched or computed value (keeps them alive).
+    watch_accessed_variables : bool
+        Whether a trainable variable is watched when it is read.
+    variables : dict
+        ``id(variable) -> variable`` of the variables watched, in the order they were first read.
+    detached : dict
+        Where tracked values became arrays, with what is known of it (`engine.core.detach`).
+    assigned : dict
+        ``id(variable) -> function`` for variables that were assigned to: it is called when one is read again.
+    strict : bool
+        Whether a tracked value that becomes an array is an error.
+    """
+
+    __slots__ = (
+        *("__weakref__", "assigned", "detached", "nodes", "strict", "tracked", "variables"),
+        "watch_accessed_variables",
+    )
+
+    def __init__(self, watch_accessed_variables: bool = True, strict: bool = False) -> None:
+        self.watch_accessed_variables = watch_accessed_variables
+        self.strict = strict
+        self.detached: dict[Any, Any] = {}
+        self.assigned: dict[int, Callable[[], None]] = {}
+        self.nodes = Recording()
+        self.tracked: dict[int, Any] = {}
+        self.variables: dict[int, Any] = {}
+
+    def watch(self, value: Any) -> None:
+        """Track `value` from here on."""
+        self.tracked[address(value)] = value
+
+    def forget(self) -> None:
+        """Let go of what was recorded. Which variables were watched is still known."""
+        self.nodes, self.tracked = Recording(), {}
+        self.detached, self.assigned = {}, {}
+
+    def clear(self) -> None:
+        """Forget everything recorded and watched."""
+        self.forget()
+        self.variables = {}
+
+    def start(self) -> None:
+        """Record the current thread from here on."""
+        if self not in active.tapes:
+            active.tapes = (*active.tapes, self)
+
+    def stop(self) -> None:
+        """Stop recording."""
+        active.tapes = tuple([t for t in active.tapes if t is not self])
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether the tape records the current thread."""
+        return self in active.tapes
+
+
+def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:
+    """Let every active tape that tracks one of `inputs` record this application of `op`.
+
+    `out` is its result, a tuple if the op has several.
+    """
+    if op.vjp is None:
+        return
+    for tape in active.tapes:
+        tracked = tape.tracked
+        for x in inputs:
+            if address(x) in tracked:
+                tape.nodes.log += (op, inputs, params or _NOTHING, out)
+                if op.multi:
+                    tracked.update([(address(part), part) for part in out])
+                else:
+                    tracked[address(out)] = out
+                break
+
+
+def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> None:
+    """Record that `variable` was read, watching it first where a tape watches accessed variables."""
+    for tape in active.tapes:
+        if tape.assigned and (read_again := tape.assigned.pop(id(variable), None)):
+            read_again()
+        key = address(inputs[0])
+        if key not in tape.tracked and tape.watch_accessed_variables and variable.trainable:
+            tape.tracked[key] = inputs[0]
+            tape.variables[id(variable)] = variable
+        if key in tape.tracked and address(out) not in tape.tracked:
+            tape.nodes.log += (op, inputs, _NOTHING, out)
+            tape.tracked[address(out)] = out
+
+
+class paused:
+    """Pauses the given tapes (all active ones if none is given) in this thread, inside a ``with`` block."""
+
+    __slots__ = ("_before", "_paused")
+
+    def __init__(self, *tapes: Tape) -> None:
+        self._paused = tapes
+
+    def __enter__(self) -> None:
+        self._before = before = active.tapes
+        active.tapes = tuple([t for t in before if not any(t is p for p in self._paused)]) if self._paused else ()
+
+    def __exit__(self, *_: Any) -> None:
+        active.tapes = self._before
+
+
+def unrecorded(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(*arguments)`` while no tape records this thread; whatever interrupts it, they record it afterwards."""
+    before = active.tapes
+    if not before:
+        return function(*arguments)
+    # twice: an interrupt may come within `finally` (`engine.runtime.state`)
+    try:
+        try:
+            active.tapes = ()
+            return function(*arguments)
+        finally:
+            active.tapes = before
+    finally:
+        active.tapes = before

@@ -1,0 +1,328 @@
+"""Traces: append-only lists of nodes, and the symbols that stand for their results.
+
+A graph is a `Trace` with names (`graph_api.Graph`); a traced function is a plain one. Applying an op to a symbol
+appends a node; operands that are not symbols yet (arrays, eager tensors, Python numbers) become constants of the trace.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.batching import NotBatched
+from engine.core.dtypes import as_dtype, bool_
+from engine.core.eager import EagerTensor, abstract_operand
+from engine.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
+from engine.core.op import Node, Op, distinct
+from engine.core.tape import active, record
+from engine.core.value import Value, as_array, aval_of, not_an_array
+
+
+class Symbol(Value):
+    """The value that a node of a trace will have.
+
+    Attributes
+    ----------
+    trace : Trace
+    node : Node
+        The node that makes it.
+    index : int
+        Which of the node's outputs it is.
+    aval : Aval
+    """
+
+    __slots__ = ("__weakref__", "_aval", "index", "node", "trace")
+    level = 1
+
+    def __init__(self, trace: Trace, node: Node, index: int, aval: Aval) -> None:
+        self.trace = trace
+        self.node = node
+        self.index = index
+        self._aval = aval
+
+    @property
+    def aval(self) -> Aval:
+        """Shape and dtype, as far as they are known."""
+        return self._aval
+
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        return self.trace.apply(op, inputs, params)
+
+    def __bool__(self) -> bool:
+        raise OperatorNotAllowedInGraphError(
+            f"{self!r} is symbolic and has no truth value yet: Python's `if`, `while`, `and`, `or` and `not` need one. "
+            f"Use tf.cond or tf.where for a choice, tf.logical_and and tf.logical_or for logic, `is None` to test for "
+            f"None"
+        )
+
+    def __iter__(self) -> Any:
+        raise OperatorNotAllowedInGraphError(
+            f"{self!r} is symbolic: Python cannot iterate over it. Use tf.unstack to split it, or tf.map_fn to loop "
+            f"over it"
+        )
+
+    def __len__(self) -> int:
+        raise TypeError(f"len is not well defined for the symbolic tensor {self!r}; use its shape, or tf.shape(x)[0]")
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        declined = not_an_array(sys._getframe(1))
+        if declined is not None:
+            return declined
+        raise SymbolicArrayError(
+            f"{self!r} is symbolic and has no array yet: a NumPy function was called on it, or it was passed where an "
+            f"array is needed. Use the corresponding function of this package, or run it in a session first"
+        )
+
+    def _has_no_number(self) -> Any:
+        raise SymbolicArrayError(
+            f"{self!r} is symbolic and is no number yet: it was given to float, int, a function of math, a format, or "
+            f"assigned to an element of an array. Use the corresponding function of this package (tf.sin, tf.cast, "
+            f"tf.stack), or run it in a session first"
+        )
+
+    __float__ = __int__ = __complex__ = _has_no_number
+
+    def __repr__(self) -> str:
+        return f"<Symbol {self.node.op.name}:{self.index} {self.aval}>"
+
+
+class Trace:
+    """An append-only list of nodes.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        In an order in which they can be executed.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._captured: dict[int, tuple[Any, Symbol]] = {}
+
+    def apply(self, op: Op, inputs: Sequence[Any], params: dict[str, Any], name: str | None = None) -> Any:
+        """Append a node that applies `op`; return its output (a tuple of them if the op has several).
+
+        `name` is for traces whose nodes have names.
+        """
+        operands = self.operands(op, inputs)
+        avals = op.abstract(*[x.aval for x in operands], **params)
+        outputs = self.append(op, operands, params, avals if op.multi else (avals,), name=name)
+        out = outputs if op.multi else outputs[0]
+        if active.tapes:
+            record(op, operands, params, out)
+        return out
+
+    def append(
+        self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], avals: Sequence[Aval], name: str | None = None
+    ) -> tuple[Symbol, ...]:
+        """Append a node whose outputs have the given avals; return its outputs."""
+        node = self.make_node(op, inputs, params, name=name)
+        inputs_known = [x.aval for x in inputs]
+        known = [_with_known_value(op, inputs_known, params, aval) for aval in avals]
+        outputs = tuple(self.make_symbol(node, i, aval) for i, aval in enumerate(known))
+        node.outputs = outputs
+        self.nodes.append(node)
+        return outputs
+
+    def make_node(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str | None = None) -> Node:
+        """The record of one application. A subclass may return a richer one."""
+        return Node(op, inputs, params, ())
+
+    def make_symbol(self, node: Node, index: int, aval: Aval) -> Symbol:
+        """The symbol of an output. A subclass may return a richer one."""
+        return Symbol(self, node, index, aval)
+
+    def operands(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """`inputs` as values of this trace; numbers take the dtype of the value beside them, conditions aside."""
+        dtype = next((x.dtype for x in inputs if isinstance(x, Value) and x.dtype is not bool_), None)
+        return tuple(self.operand(x, dtype, op.name) for x in inputs)
+
+    def operand(self, x: Any, dtype: Any = None, name: str = "value") -> Any:
+        """`x` as a value of this trace; a Python number takes the given dtype."""
+        if isinstance(x, Symbol):
+            if x.trace is not self:
+                raise InvalidArgumentError(f"{name}: {x!r} belongs to another graph than the other operands")
+            return x
+        if isinstance(x, Value) and not isinstance(x, EagerTensor):
+            return x
+        return self.capture(x, dtype, name)
+
+    def capture(self, x: Any, dtype: Any = None, name: str = "value") -> Symbol:
+        """A constant of this trace holding `x`. An eager tensor gives the same constant each time."""
+        if isinstance(x, EagerTensor):
+            if id(x) not in self._captured:
+                self._captured[id(x)] = (x, self.constant(x._array))
+            return self._captured[id(x)][1]
+        if isinstance(x, (tuple, list)) and all(isinstance(d, (int, np.integer)) for d in x):
+            return self.constant(np.asarray(x, np.int32))
+        # NumPy's double is a float, but it has a dtype of its own
+        is_number = isinstance(x, (int, float, complex, bool)) and not isinstance(x, np.generic)
+        return self.constant(as_array(x, dtype if is_number else None, name))
+
+    def capture_as(self, x: Any, symbol: Symbol) -> None:
+        """Let `symbol` stand for an eager tensor wherever the trace takes it from outside."""
+        self._captured[id(x)] = (x, symbol)
+
+    def constant(self, array: Any, name: str | None = None) -> Any:
+        """A node holding `array`."""
+        return self.append(constant, (), {"value": array}, (abstract_operand(array),), name=name)[0]
+
+    def placeholder(self, aval: Aval, name: str | None = None) -> Any:
+        """A node whose value is given from outside."""
+        return self.append(placeholder, (), {"dtype": aval.dtype, "shape": aval.shape}, (aval,), name=name)[0]
+
+    def rely(self, on: Sequence[Any], results: Sequence[Any]) -> None:
+        """Note that `results` are right only for the contents that the values `on` are known to have.
+
+        A trace in which something else can be given in place of constants keeps this in mind.
+        """
+
+    def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Any:
+        """Apply a Python operator. A trace with names may name the result after it."""
+        return function(*operands)
+
+    def trainable_variables(self) -> list[Any]:
+        """The trainable variables that live here. A plain trace has none."""
+        return []
+
+    def group(self, operations: Sequence[Any], name: str) -> Any:
+        """One operation that runs all of `operations`. A plain trace runs nothing."""
+        raise InvalidArgumentError(f"group: {type(self).__name__} has no operations to run; build a graph for that")
+
+
+def _with_known_value(op: Op, inputs: Sequence[Aval], params: dict[str, Any], out: Aval) -> Aval:
+    """`out` with its contents, if it is a small integer value computed from known ones."""
+    if not out.dtype.is_integer or out.value is not None or not inputs or op.stateful or op.multi:
+        return out
+    if out.shape is None or len(out.shape) > 1 or not all(_is_known(a) for a in inputs):
+        return out
+    try:
+        value = np.asarray(op.kernel(*[np.asarray(a.value, a.dtype.numpy) for a in inputs], **params))
+    except (ValueError, TypeError, IndexError, ArithmeticError):
+        return out
+    return Aval(out.shape, out.dtype, int(value) if value.ndim == 0 else tuple(value.tolist()))
+
+
+def _is_known(aval: Aval) -> bool:
+    value = aval.value
+    return isinstance(value, int) or (value is not None and None not in value)
+
+
+def constant_value(x: Any) -> Any:
+    """The array that a value is known to hold while a graph is built, or None."""
+    if isinstance(x, EagerTensor):
+        return x._array
+    if not isinstance(x, Value):
+        return np.asarray(x)
+    if isinstance(x, Symbol) and x.node.op is constant:
+        return x.node.params["value"]
+    aval = aval_of(x)
+    return np.asarray(aval.value, aval.dtype.numpy) if _is_known(aval) else None
+
+
+def known_value(x: Any, known: Callable[[Any], Any] = constant_value) -> Any:
+    """The array that a value holds whatever is fed or assigned, or None.
+
+    That is what ``known(x)`` says; or, of an integer or a bool (indices, shifts, masks), what ops compute from such
+    arrays. Contents of other values tell nothing about structure, and may be large.
+    """
+    found = known(x)
+    if found is not None or not isinstance(x, Symbol) or x.dtype.is_differentiable:
+        return found
+    arrays: dict[int, Any] = {}
+    left = [x]
+    while left:
+        value = left[-1]
+        array = arrays[id(value)] if id(value) in arrays else known(value)
+        if array is None:
+            operands = computed_from(value)
+            if operands is None:
+                return None
+            missing = [y for y in operands.values() if id(y) not in arrays]
+            if missing:
+                left += missing
+                continue
+            array = _computed(value, {i: arrays[id(y)] for i, y in operands.items()})
+            if array is None:
+                return None
+        arrays[id(left.pop())] = array
+    return arrays[id(x)]
+
+
+def computed_from(x: Any) -> dict[int, Any] | None:
+    """By position, the operands from whose contents a symbol is computed; None if these do not tell its own."""
+    if not isinstance(x, Symbol):
+        return None
+    op, inputs = x.node.op, x.node.inputs
+    if op.stateful or not inputs or not _are_plain(x.node.params):
+        return None
+    read = {i: y for i, y in enumerate(inputs) if not (op.from_avals or i in op.references)}
+    return read if all(aval_of(y).is_static for i, y in enumerate(inputs) if i not in read) else None
+
+
+def _are_plain(params: dict[str, Any]) -> bool:
+    """Whether parameters are plain data: no functions, which may do something else each time."""
+    try:
+        for param in params.values():
+            distinct(param)
+    except TypeError:
+        return False
+    return True
+
+
+def _computed(x: Symbol, read: dict[int, Any]) -> Any:
+    """What the op of a symbol makes of the contents of some operands; the others only lend their shapes."""
+    node = x.node
+    arrays = [read[i] if i in read else _in_shape(aval_of(y)) for i, y in enumerate(node.inputs)]
+    try:
+        out = node.op.kernel(*arrays, **node.params)
+    except (ValueError, TypeError, IndexError, ArithmeticError):
+        return None
+    return out[x.index] if node.op.multi else out
+
+
+def _in_shape(aval: Aval) -> Any:
+    assert aval.shape is not None
+    return np.broadcast_to(np.zeros((), aval.dtype.numpy), [d or 0 for d in aval.shape])
+
+
+def _batch_leaf(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+    return NotBatched(op(**params))
+
+
+def _unfed(*, dtype: Any, shape: Any) -> Any:
+    raise InvalidArgumentError(f"a placeholder of dtype {dtype.name} and shape {shape} was not fed")
+
+
+constant = Op(
+    name="constant",
+    type="Const",
+    module=__name__,
+    args=(),
+    kernel=lambda *, value: value,
+    abstract=lambda *, value: abstract_operand(value),
+    vjp=None,
+    jvp=None,
+    batch=_batch_leaf,
+    kind="nondifferentiable",
+    doc="A value known when the graph is built.",
+)
+
+placeholder = Op(
+    name="placeholder",
+    type="Placeholder",
+    module=__name__,
+    args=(),
+    kernel=_unfed,
+    abstract=lambda *, dtype, shape: Aval(shape, as_dtype(dtype)),
+    vjp=None,
+    jvp=None,
+    batch=_batch_leaf,
+    kind="nondifferentiable",
+    stateful=True,
+    doc="A value given from outside.",
+)

@@ -1,0 +1,272 @@
+"""`Value`: the base of everything that flows through ops.
+
+Three kinds of value exist besides plain arrays: eager ones (`engine.core.eager`), symbolic ones (`engine.core.trace`)
+and batched ones (`engine.core.batching`). They share operators (installed by `engine.frontend.operators`) and one
+method, `_bind`, by which `engine.core.op.bind` asks the most abstract operand what applying an op to it means.
+
+Plain NumPy arrays are values too, as far as ops are concerned ("raw" values): an op applied to raw operands is its
+kernel. The walks use that to run gradient rules at NumPy's own speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval, Shape, aval_of_array, is_known
+from engine.core.dtypes import BY_NUMPY, DType, as_dtype
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.tensor_shape import TensorShape
+
+
+class Value:
+    """Something an op can be applied to.
+
+    Attributes
+    ----------
+    level : int
+        Who decides when operands of several kinds meet: the highest level does. Eager values have level 0, symbolic
+        ones 1, batched ones 10 and more (one more for each nested batching), variables 1000 (they are read first).
+    """
+
+    __slots__ = ()
+    level: int = 0
+    # NumPy must not treat a Value as a sequence to loop over, nor win ``ndarray + value``.
+    __array_priority__ = 100.0
+
+    # Python's operators, which `engine.frontend.operators` defines; named here for type checkers.
+    __getitem__: Callable[..., Any]
+    __add__: Callable[..., Any]
+    __radd__: Callable[..., Any]
+    __sub__: Callable[..., Any]
+    __rsub__: Callable[..., Any]
+    __mul__: Callable[..., Any]
+    __rmul__: Callable[..., Any]
+    __truediv__: Callable[..., Any]
+    __rtruediv__: Callable[..., Any]
+    __floordiv__: Callable[..., Any]
+    __rfloordiv__: Callable[..., Any]
+    __mod__: Callable[..., Any]
+    __rmod__: Callable[..., Any]
+    __pow__: Callable[..., Any]
+    __rpow__: Callable[..., Any]
+    __matmul__: Callable[..., Any]
+    __rmatmul__: Callable[..., Any]
+    __and__: Callable[..., Any]
+    __or__: Callable[..., Any]
+    __xor__: Callable[..., Any]
+    __lt__: Callable[..., Any]
+    __le__: Callable[..., Any]
+    __gt__: Callable[..., Any]
+    __ge__: Callable[..., Any]
+    __neg__: Callable[..., Any]
+    __pos__: Callable[..., Any]
+    __abs__: Callable[..., Any]
+    __invert__: Callable[..., Any]
+
+    @property
+    def aval(self) -> Aval:
+        """Shape and dtype."""
+        raise AttributeError(f"{type(self).__name__} does not define `aval`")
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.aval.dtype
+
+    @property
+    def _shape(self) -> Shape:
+        """The static shape as a tuple, None where not known (`shape` is the front ends' richer object)."""
+        return self.aval.shape
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as users see it."""
+        return TensorShape(self._shape)
+
+    def get_shape(self) -> TensorShape:
+        """The shape (TensorFlow 1's spelling)."""
+        return self.shape
+
+    def _enter(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Apply `op` to `inputs`, the first value among which is this one: the one of the highest level decides."""
+        top = self
+        for x in inputs:
+            if isinstance(x, Value) and x.level > top.level:
+                top = x
+        return top._bind(op, inputs, params)
+
+    def _bind(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Apply `op` to `inputs`, among which this value has the highest level."""
+        raise AttributeError(f"{type(self).__name__} does not define `_bind`")
+
+
+class Zero:
+    """A cotangent or tangent known to be zero, which nobody needs to compute or add.
+
+    A gradient rule may return it. It is not None: None appears in public results only and means "not connected".
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Aval) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+def not_an_array(caller: FrameType) -> Any:
+    """What ``__array__`` gives where SciPy would rather leave a product to the other operand; None elsewhere.
+
+    ``sparse_matrix @ value`` asks `value` for its array. An array of rank 0 of an object says that it has none, and
+    Python goes on to ask for ``value.__rmatmul__``.
+    """
+    if caller.f_code.co_name not in ("_matmul_dispatch", "_rmatmul_dispatch"):
+        return None
+    return np.empty((), object) if caller.f_globals.get("__name__", "").startswith("scipy.sparse") else None
+
+
+address = object.__hash__
+"""A number that no other object has as long as this one lives.
+
+Like `id`, but not an event that audit hooks are told of: such a hook, which packages set for reasons of their own
+(filelock does, and with it PyTorch and JAX), makes each `id` take ten times as long.
+"""
+
+
+def aval_of(x: Any) -> Aval:
+    """Shape and dtype of any value, raw ones included."""
+    return x.aval if isinstance(x, Value) else aval_of_array(x)
+
+
+def shape_of(x: Any) -> Shape:
+    """Static shape of any value as a tuple (None where not known)."""
+    return x._shape if isinstance(x, Value) else x.shape
+
+
+def known_shape(x: Any, what: str) -> tuple[int, ...]:
+    """Static shape of a value, which must be known.
+
+    Raises
+    ------
+    ShapeError
+        If it is not; the message starts with `what`.
+    """
+    shape = shape_of(x)
+    if not is_known(shape):
+        raise ShapeError(f"{what}: the shape of {x!r} must be known, got {aval_of(x)}; set it with set_shape")
+    return shape
+
+
+def dtype_of(x: Any) -> DType:
+    """Dtype of any value."""
+    if isinstance(x, Value):
+        return x.dtype
+    return BY_NUMPY.get(x.dtype) or as_dtype(x.dtype)
+
+
+def as_array(value: Any, dtype: Any = None, name: str = "value") -> Any:
+    """Convert Python and NumPy data to an array (or NumPy scalar) by TensorFlow's rules.
+
+    Python floats become float32, Python ints int32, Python complex numbers complex128; NumPy data keep their dtype.
+    With `dtype` given, Python numbers take it; NumPy data of another dtype are converted only where no value changes
+    kind (an int becomes a float, never the reverse).
+
+    Raises
+    ------
+    DTypeError
+        If the data are of no supported dtype, or would change kind.
+    ValueError
+        If `value` is None or ragged.
+    """
+    if value is None:
+        raise ValueError(f"{name}: None values not supported.")
+    wanted = None if dtype is None else as_dtype(dtype)
+    if wanted is not None and wanted.is_differentiable and (type(value) is float or type(value) is int):
+        return wanted.as_numpy_dtype(value)  # the common case, made quick
+    numpy_like = isinstance(value, (np.ndarray, np.generic))
+    if not numpy_like and hasattr(value, "__array__"):
+        value, numpy_like = np.asarray(value), True
+    try:
+        array = value if numpy_like else np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: cannot make one array of {value!r}: {error}") from None
+    if wanted is None:
+        wanted = _dtype_of_array(array, name) if numpy_like else _default_dtype(value, array, name)
+    return _converted(array, wanted, name)
+
+
+def _dtype_of_array(array: Any, name: str) -> DType:
+    try:
+        return as_dtype(array.dtype)
+    except TypeError:
+        raise _conversion_error(name, array, None) from None
+
+
+def _default_dtype(value: Any, array: np.ndarray, name: str) -> DType:
+    """TensorFlow's dtype for Python data: that of its first NumPy item if any, else 32-bit."""
+    item = value
+    while isinstance(item, (list, tuple)) and item:
+        item = item[0]
+    if isinstance(item, (np.ndarray, np.generic)):
+        return as_dtype(array.dtype)
+    if array.size == 0 and array.dtype == np.float64:
+        return as_dtype(np.float32)
+    kind = array.dtype.kind
+    try:
+        return as_dtype(_int_dtype(array) if kind == "i" else _OF_PYTHON_KIND.get(kind, array.dtype))
+    except TypeError:
+        raise _conversion_error(name, array, None) from None
+
+
+_OF_PYTHON_KIND = {"f": np.float32, "c": np.complex128}
+
+
+def _int_dtype(array: np.ndarray) -> Any:
+    info = np.iinfo(np.int32)
+    fits = array.size == 0 or (array.min() >= info.min and array.max() <= info.max)
+    return np.int32 if fits else np.int64
+
+
+def as_declared(value: Any, dtype: DType, name: str) -> Any:
+    """What a user's function has returned, as an array of the dtype it was said to return.
+
+    Raises
+    ------
+    DTypeError
+        If it is an array of another dtype. Python numbers take the dtype.
+    """
+    have = getattr(value, "dtype", None)
+    if have is not None and have != dtype.numpy:
+        raise DTypeError(f"{name}: the function returned {have}, but {dtype.name} was declared as its result's dtype")
+    return as_array(value, dtype, name)
+
+
+_RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def _converted(array: Any, wanted: DType, name: str) -> Any:
+    have = array.dtype
+    if have is wanted.numpy:
+        return array
+    if have.kind not in _RANK_OF_KIND:
+        raise _conversion_error(name, array, wanted)
+    if have != wanted.numpy:
+        given, target = _RANK_OF_KIND[have.kind], _RANK_OF_KIND[wanted.numpy.kind]
+        if given > target:
+            raise _conversion_error(name, array, wanted)
+        if target == 1 and array.size:
+            low, high = np.iinfo(wanted.numpy).min, np.iinfo(wanted.numpy).max
+            if int(array.min()) < low or int(array.max()) > high:
+                raise _conversion_error(name, array, wanted)
+    return array.astype(wanted.numpy)
+
+
+def _conversion_error(name: str, array: Any, wanted: DType | None) -> Exception:
+    target = "a tensor" if wanted is None else f"a tensor of dtype {wanted.name}"
+    hint = "" if wanted is None else f"; convert it yourself with tf.cast(..., tf.{wanted.name}) if that is meant"
+    return DTypeError(f"{name}: cannot convert {array!r} (dtype {array.dtype}) to {target}{hint}")

@@ -1,0 +1,137 @@
+"""Variables: values that are assigned to, seen from the engine.
+
+A front end's variable derives from `Variable`. The engine knows three things about one: it has a *handle*, the value
+that tapes and gradients identify it by; reading it gives a value connected to the handle by a `read_variable` node, so
+that the gradient with respect to the handle collects those of all reads, before and after assignments; and it can be
+assigned. Optimizers rest on these alone, so one update rule serves both modes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.core.aval import Aval, compatible, format_shape, merge_shapes
+from engine.core.batching import elementwise_rule
+from engine.core.dtypes import bool_
+from engine.core.errors import DTypeError, FailedPreconditionError, ShapeError, UnimplementedError
+from engine.core.kinds import linear, nondifferentiable
+from engine.core.op import Layout, Op
+from engine.core.sparsity import IN_ORDER
+from engine.core.value import Value
+
+read_variable = linear(
+    "read_variable",
+    lambda handle: handle,
+    lambda ct, handle: ct,
+    lambda handle: Aval(handle.shape, handle.dtype),
+    elementwise_rule,
+    type="ReadVariableOp",
+    args=("handle",),
+    sparsity=IN_ORDER,
+    doc="The value of a variable at this point. Its derivative is that of the identity.",
+    layout=Layout.VIEW,
+)
+
+
+def _stateless(*_: Any, **__: Any) -> Any:
+    raise FailedPreconditionError("variables of a graph hold their values in sessions; run this in one")
+
+
+def _assign_abstract(handle: Aval, value: Aval) -> Aval:
+    if not compatible(handle.shape, value.shape):
+        raise ShapeError(
+            f"assign: the variable has shape {format_shape(handle.shape)}, the value {format_shape(value.shape)}"
+        )
+    if handle.dtype is not value.dtype:
+        raise DTypeError(f"assign: the variable has dtype {handle.dtype.name}, the value {value.dtype.name}")
+    return Aval(merge_shapes(handle.shape, value.shape), handle.dtype)
+
+
+def _handle_batch(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+    raise UnimplementedError(f"{op.name}: a variable cannot be assigned a different value per batch element")
+
+
+variable_handle = nondifferentiable(
+    "variable_handle",
+    _stateless,
+    abstract=lambda *, aval, default: aval,
+    batch=_handle_batch,
+    type="VarHandleOp",
+    args=(),
+    stateful=True,
+    doc="A variable of a graph. Its value lives in a session; `default()`, if given, is that before any assignment.",
+)
+assign_variable = nondifferentiable(
+    "assign_variable",
+    _stateless,
+    abstract=_assign_abstract,
+    batch=_handle_batch,
+    type="AssignVariableOp",
+    args=("handle", "value"),
+    stateful=True,
+    doc="Sets a variable of a graph; the result is the value assigned.",
+)
+
+
+variable_is_initialized = nondifferentiable(
+    "variable_is_initialized",
+    _stateless,
+    abstract=lambda handle: Aval((), bool_),
+    batch=_handle_batch,
+    type="VarIsInitializedOp",
+    args=("handle",),
+    stateful=True,
+    doc="Whether a variable of a graph has a value when a run begins.",
+)
+
+
+class Variable(Value):
+    """Base of the front ends' variables.
+
+    Attributes
+    ----------
+    name : str
+    trainable : bool
+        Whether tapes watch it when it is read, and optimizers update it by default.
+    locks : tuple of Lock
+        What an update holds (`engine.runtime.state`); none for a variable of a graph, whose updates happen in sessions.
+    """
+
+    __slots__ = ()
+    level = 1000
+    name: str
+    trainable: bool
+    locks: tuple[Any, ...] = ()
+
+    @property
+    def handle(self) -> Any:
+        """What tapes and gradients identify the variable by."""
+        raise AttributeError(f"{type(self).__name__} does not define `handle`")
+
+    def read_value(self) -> Any:
+        """The current value, as a tensor; recorded by tapes that watch the variable."""
+        raise AttributeError(f"{type(self).__name__} does not define `read_value`")
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Set the value; an operation in a graph, immediate on eager variables."""
+        raise AttributeError(f"{type(self).__name__} does not define `assign`")
+
+    def assign_rows(self, rows: Any, name: str | None = None) -> Any:
+        """Replace the rows of an `IndexedSlices`; an operation in a graph, immediate on eager variables."""
+        raise AttributeError(f"{type(self).__name__} does not define `assign_rows`")
+
+    def writes(self, value: Any) -> list[tuple[Any, ...]]:
+        """The write (for `engine.runtime.state.commit`) that sets an eager variable to a tensor or some of its rows."""
+        raise AttributeError(f"{type(self).__name__} does not define `writes`")
+
+    def new_slot(self, name: str, initial_value: Any) -> Variable:
+        """A new non-trainable variable of the same kind beside this one, for an optimizer's state."""
+        raise AttributeError(f"{type(self).__name__} does not define `new_slot`")
+
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        return op(*[x.read_value() if isinstance(x, Variable) else x for x in inputs], **params)
+
+
+def tracked_value(x: Any) -> Any:
+    """What a tape identifies `x` by: a variable's handle, any other value itself."""
+    return x.handle if isinstance(x, Variable) else x

@@ -1,0 +1,222 @@
+"""From an engine function to a public one: what both front ends do with their tables of names.
+
+An engine function says which of its parameters are tensors (`engine.core.operands`); an `Op` knows by itself. `lift`
+turns either into the function that users call: lists and Python numbers become arrays by TensorFlow's rules, and what
+comes back is handed to the front end, which wraps what is still a plain array.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Container
+from typing import Any
+
+import numpy as np
+
+from engine.core.op import Op
+from engine.core.value import Value, as_array
+
+Wrap = Callable[[Any], Any]
+
+
+def convert_operands(
+    name: str,
+    arguments: dict[str, Any],
+    same: tuple[str, ...],
+    alone: tuple[str, ...],
+    optional: Container[str] = (),
+    wrap: Wrap | None = None,
+) -> None:
+    """Convert the tensor arguments in place; only the `optional` ones may be None.
+
+    `wrap` makes the front end's tensors of what became an array.
+    """
+    dtype = _common_dtype([item for key in same for item in _items(arguments, key)])
+    for key in (*same, *alone):
+        plain = key.lstrip("*")
+        if plain not in arguments or (arguments[plain] is None and plain in optional):
+            continue
+        value = arguments[plain]
+        wanted, label = dtype if key in same else None, f"{name}: argument `{plain}`"
+        if key.startswith("*") and isinstance(value, (list, tuple)):
+            arguments[plain] = [_wrapped(as_operand(v, wanted, label), wrap) for v in value]
+        else:
+            arguments[plain] = _wrapped(as_operand(value, wanted, label), wrap)
+
+
+def _items(arguments: dict[str, Any], key: str) -> list[Any]:
+    value = arguments.get(key.lstrip("*"))
+    if key.startswith("*") and isinstance(value, (list, tuple)):
+        return list(value)
+    return [value]
+
+
+def _common_dtype(items: list[Any]) -> Any:
+    """The dtype of the first value, or else of the first array; None if there are Python data only."""
+    for kinds in (Value, (np.ndarray, np.generic)):
+        for item in items:
+            if isinstance(item, kinds) or (kinds is Value and hasattr(item, "as_value")):
+                return item.dtype
+    return None
+
+
+def _wrapped(x: Any, wrap: Wrap | None) -> Any:
+    return x if wrap is None or isinstance(x, Value) else wrap(x)
+
+
+def as_operand(x: Any, dtype: Any = None, name: str = "value") -> Any:
+    """`x` itself if it is a value or an object that converts itself; else an array of its own in the given dtype.
+
+    A list that contains values is packed into one (``[x, 1.0]``), as TensorFlow does.
+    """
+    if isinstance(x, Value):
+        return x
+    if type(x) is float or type(x) is int:
+        return as_array(x, dtype, name)
+    if hasattr(x, "as_value"):
+        return x.as_value()
+    if isinstance(x, (list, tuple)) and _contains_value(x):
+        return _pack(x, dtype, name)
+    return own_array(x, dtype, name)
+
+
+def own_array(x: Any, dtype: Any = None, name: str = "value") -> Any:
+    """`as_array`, but an array that nobody else holds, in C order: what becomes of `x` later must not show."""
+    array = as_array(x, dtype, name)
+    fresh = isinstance(x, (bool, int, float, complex, list, tuple, np.generic))
+    return array if fresh else np.array(array, order="C")
+
+
+def _contains_value(x: Any) -> bool:
+    return any(isinstance(i, Value) or (isinstance(i, (list, tuple)) and _contains_value(i)) for i in x)
+
+
+def _are_values(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and all(isinstance(i, Value) for i in x)
+
+
+def _first_dtype(x: Any) -> Any:
+    for item in x:
+        if isinstance(item, Value):
+            return item.dtype
+        if isinstance(item, (list, tuple)) and (found := _first_dtype(item)) is not None:
+            return found
+    return None
+
+
+def _pack(x: Any, dtype: Any, name: str) -> Any:
+    from engine.ops.joining import stack
+
+    dtype = dtype or _first_dtype(x)
+    return stack([as_operand(i, dtype, name) for i in x])
+
+
+class _Signature:
+    """What `lift` knows of a function or op: its parameters, and which of them are tensors."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.name = name
+        if isinstance(function, Op):
+            self.parameters = [p.lstrip("*") for p in function.args]
+            self.variadic = next((p.lstrip("*") for p in function.args if p.startswith("*")), None)
+            self.required, self.optional = set(self.parameters), set()
+            self.same, self.alone = function.args, ()
+            self.doc = function.doc
+            return
+        found = inspect.signature(function).parameters
+        self.parameters = list(found)
+        self.variadic = next((p.name for p in found.values() if p.kind is p.VAR_POSITIONAL), None)
+        self.required = {p.name for p in found.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
+        self.optional = {p.name for p in found.values() if p.default is None}
+        self.same, self.alone = getattr(function, "__operands__", ((), ()))
+        self.doc = function.__doc__ or ""
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+        """The arguments by name, and the `name` given as the last positional one, with which TensorFlow's end."""
+        names, label = self.parameters, None
+        arguments: dict[str, Any] = {}
+        if self.variadic is not None:
+            before = names.index(self.variadic)
+            arguments[self.variadic] = list(args[before:])
+            args = args[:before]
+        elif len(args) == len(names) + 1:
+            args, label = args[:-1], args[-1]
+        if len(args) > len(names):
+            raise TypeError(f"{self.name}() takes {len(names)} positional arguments, got {len(args)}")
+        arguments.update(zip(names, args, strict=False))
+        for key, value in kwargs.items():
+            if key not in names or key in arguments:
+                why = "got twice the" if key in arguments else "has no"
+                raise TypeError(f"{self.name}() {why} argument `{key}`; its arguments are {', '.join(names)}, name")
+            arguments[key] = value
+        missing = [p for p in names if p in self.required and p not in arguments]
+        if missing:
+            raise TypeError(f"{self.name}() misses the argument `{missing[0]}`")
+        return arguments, label
+
+    def positional(self, arguments: dict[str, Any]) -> list[Any]:
+        """Takes out of `arguments` those that must be passed by position."""
+        if self.variadic is None:
+            return []
+        before = self.parameters[: self.parameters.index(self.variadic)]
+        return [*[arguments.pop(p) for p in before], *arguments.pop(self.variadic)]
+
+
+def lift(
+    function: Callable[..., Any], finish: Callable[..., Any], name: str | None = None, wrap: Wrap | None = None
+) -> Callable[..., Any]:
+    """The public function for an engine function or op.
+
+    Parameters
+    ----------
+    function : Op or callable declared with `operands`
+    finish : callable
+        ``finish(call, name, *args, **kwargs)``: runs ``call(*args, **kwargs)`` and wraps its result in the front end's
+        tensors. ``name`` is what the user passed as ``name=``.
+    name : str, optional
+        The public name, for error messages.
+    wrap : callable, optional
+        Makes the front end's tensor of an array that an argument was converted to.
+    """
+    public = name or getattr(function, "name", None) or function.__name__
+    signature = _Signature(function, public)
+    parameters, same, alone = signature.parameters, signature.same, signature.alone
+    tensors = {*same, *alone}
+    positions = [(i, f"*{p}" in tensors) for i, p in enumerate(parameters) if p in tensors or f"*{p}" in tensors]
+    by_name = {t.lstrip("*") for t in tensors}
+    least = len(parameters) if isinstance(function, Op) else 0
+    most = len(parameters) if signature.variadic is None else -1
+
+    def is_converted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether all tensors among the arguments are tensors already, so that nothing remains to be done."""
+        if not least <= len(args) <= most or not by_name.isdisjoint(kwargs):
+            return False
+        for i, is_list in positions:
+            if i >= len(args):
+                break
+            x = args[i]
+            if not (_are_values(x) if is_list else isinstance(x, Value)):
+                return False
+        return True
+
+    def lifted(*args: Any, **kwargs: Any) -> Any:
+        label = kwargs.pop("name", None)
+        if is_converted(args, kwargs):
+            return finish(function, label, *args, **kwargs)
+        arguments, last = signature.bind(args, kwargs)
+        convert_operands(public, arguments, same, alone, signature.optional, wrap)
+        if isinstance(function, Op):
+            return finish(lambda: function(*_operands_of(signature, arguments)), label or last)
+        positional = signature.positional(arguments)
+        return finish(lambda: function(*positional, **arguments), label or last)
+
+    functools.update_wrapper(lifted, function if not isinstance(function, Op) else lifted)
+    lifted.__name__ = lifted.__qualname__ = public.rpartition(".")[2]
+    lifted.__doc__ = signature.doc
+    return lifted
+
+
+def _operands_of(signature: _Signature, arguments: dict[str, Any]) -> list[Any]:
+    positional = signature.positional(arguments)
+    return [*positional, *[arguments[p] for p in signature.parameters if p in arguments]]

@@ -1,0 +1,220 @@
+"""Initial values for variables, for both front ends.
+
+A front end derives its classes from these and sets ``source`` to its own random functions (``uniform``, ``normal`` and
+``truncated_normal`` with TensorFlow's signatures).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.core.dtypes import as_dtype, float32
+
+
+class Initializer:
+    """Base: ``initializer(shape, dtype)`` gives the value.
+
+    Attributes
+    ----------
+    source : object
+        The front end's random functions.
+    """
+
+    source: ClassVar[Any] = None
+
+    def __call__(self, shape: Any, dtype: Any = None, **_: Any) -> Any:
+        """A value of the given shape and dtype."""
+        dims = tuple(int(d) for d in shape)
+        return self.values(dims, as_dtype(dtype or getattr(self, "dtype", None) or float32))
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """What the class computes."""
+        raise NotImplementedError(f"{type(self).__name__} must define `__call__(shape, dtype)`")
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments it was made with."""
+        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+
+
+class Constant(Initializer):
+    """A given value everywhere, or a given array of the right number of elements."""
+
+    def __init__(self, value: Any = 0, dtype: Any = None, verify_shape: bool = False) -> None:
+        self.value, self.dtype = value, dtype
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """The value broadcast, or the array reshaped."""
+        array = np.asarray(self.value, dtype.numpy)
+        if array.size == 1:
+            return np.full(shape, array.reshape(()), dtype.numpy)
+        return array.reshape(shape)
+
+
+class Zeros(Constant):
+    """Zeros."""
+
+    def __init__(self, dtype: Any = None) -> None:
+        super().__init__(0, dtype)
+
+
+class Ones(Constant):
+    """Ones."""
+
+    def __init__(self, dtype: Any = None) -> None:
+        super().__init__(1, dtype)
+
+
+class RandomUniform(Initializer):
+    """Uniform on [minval, maxval)."""
+
+    def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None, dtype: Any = None) -> None:
+        self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, dtype
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Drawn from the front end's generator."""
+        return self.source.uniform(shape, self.minval, self.maxval, dtype=dtype, seed=self.seed)
+
+
+class RandomNormal(Initializer):
+    """Normal with the given mean and standard deviation."""
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None, dtype: Any = None) -> None:
+        self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, dtype
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Drawn from the front end's generator."""
+        return self.source.normal(shape, self.mean, self.stddev, dtype=dtype, seed=self.seed)
+
+
+class TruncatedNormal(RandomNormal):
+    """Normal, but values further than two standard deviations from the mean are drawn again."""
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Drawn from the front end's generator."""
+        return self.source.truncated_normal(shape, self.mean, self.stddev, dtype=dtype, seed=self.seed)
+
+
+_TRUNCATED_STD = 0.87962566103423978
+"""Standard deviation of a standard normal truncated at two: ``sqrt(1 - 4 phi(2) / (2 Phi(2) - 1))``."""
+
+
+class VarianceScaling(Initializer):
+    """Random values whose variance is `scale` over the number of a layer's inputs, outputs, or their mean.
+
+    Parameters
+    ----------
+    scale : float
+    mode : {"fan_in", "fan_out", "fan_avg"}
+    distribution : {"truncated_normal", "normal", "untruncated_normal", "uniform"}
+    seed : int, optional
+
+    References
+    ----------
+    X. Glorot and Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010
+    (scale 1, fan_avg, uniform). K. He et al., "Delving deep into rectifiers", 2015 (scale 2, fan_in).
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = None,
+    ) -> None:
+        if scale <= 0:
+            raise ValueError(f"Argument `scale` must be positive float. Received: {scale}")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(f"Invalid `mode` argument: {mode!r}; it must be 'fan_in', 'fan_out' or 'fan_avg'")
+        if distribution not in ("normal", "truncated_normal", "untruncated_normal", "uniform"):
+            raise ValueError(
+                f"Invalid `distribution` argument: {distribution!r}; it must be 'uniform', 'truncated_normal' or "
+                f"'untruncated_normal'"
+            )
+        self.scale, self.mode, self.distribution, self.seed, self.dtype = scale, mode, distribution, seed, dtype
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Drawn from the front end's generator."""
+        fan_in, fan_out = fans(shape)
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, n)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3 * variance)
+            return self.source.uniform(shape, -limit, limit, dtype=dtype, seed=self.seed)
+        if self.distribution == "untruncated_normal":
+            return self.source.normal(shape, 0.0, math.sqrt(variance), dtype=dtype, seed=self.seed)
+        stddev = math.sqrt(variance) / _TRUNCATED_STD
+        return self.source.truncated_normal(shape, 0.0, stddev, dtype=dtype, seed=self.seed)
+
+
+def fans(shape: tuple[int, ...]) -> tuple[float, float]:
+    """Number of inputs and outputs of a layer with weights of the given shape."""
+    if len(shape) < 2:
+        return (float(shape[0]),) * 2 if shape else (1.0, 1.0)
+    receptive = math.prod(shape[:-2])
+    return float(shape[-2] * receptive), float(shape[-1] * receptive)
+
+
+class NamedScaling(VarianceScaling):
+    """Base of the cases of `VarianceScaling` that have names of their own."""
+
+    case: ClassVar[tuple[float, str, str]]
+
+    def __init__(self, seed: int | None = None, dtype: Any = None) -> None:
+        super().__init__(*self.case, seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments it was made with."""
+        return {"seed": self.seed, "dtype": self.dtype}
+
+
+class GlorotUniform(NamedScaling):
+    """Uniform, of variance 2 over the sum of inputs and outputs."""
+
+    case = (1.0, "fan_avg", "uniform")
+
+
+class GlorotNormal(NamedScaling):
+    """Truncated normal, of variance 2 over the sum of inputs and outputs."""
+
+    case = (1.0, "fan_avg", "truncated_normal")
+
+
+class HeUniform(NamedScaling):
+    """Uniform, of variance 2 over the number of inputs."""
+
+    case = (2.0, "fan_in", "uniform")
+
+
+class HeNormal(NamedScaling):
+    """Truncated normal, of variance 2 over the number of inputs."""
+
+    case = (2.0, "fan_in", "truncated_normal")
+
+
+class LecunUniform(NamedScaling):
+    """Uniform, of variance 1 over the number of inputs."""
+
+    case = (1.0, "fan_in", "uniform")
+
+
+class LecunNormal(NamedScaling):
+    """Truncated normal, of variance 1 over the number of inputs."""
+
+    case = (1.0, "fan_in", "truncated_normal")
+
+
+class Identity(Initializer):
+    """A multiple of the identity matrix."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = None) -> None:
+        self.gain, self.dtype = gain, dtype
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """The matrix."""
+        if len(shape) != 2:
+            raise ValueError(f"Identity: the shape must have rank 2, got {shape}")
+        return (self.gain * np.eye(*shape)).astype(dtype.numpy)

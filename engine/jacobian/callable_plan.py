@@ -1,0 +1,245 @@
+"""`JacobianPlan`: a plan in the user's hands, with a program that computes everything from the sources."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval, format_shape
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError
+from engine.core.op import Node
+from engine.core.tape import paused
+from engine.core.trace import Symbol, Trace, constant_value
+from engine.core.value import Value, aval_of
+from engine.core.variable import read_variable
+from engine.custom import custom_call
+from engine.jacobian.execution.closure_conversion import with_closed_rules
+from engine.jacobian.execution.compiled import numbered
+from engine.jacobian.execution.evaluate import evaluate
+from engine.jacobian.execution.parallel import Spread, SpreadOver, check_executor, spread, spread_over
+from engine.jacobian.planning.plan import Plan, plan_for
+from engine.jacobian.structure.path import Path
+from engine.jacobian.views.results import sparse_block
+from engine.program import Program, lower
+from engine.program.lowering import needed_nodes
+from engine.runtime.ownership import own_results
+
+
+class JacobianPlan:
+    """How a Jacobian is computed; call it with arrays for the sources to compute it there.
+
+    Print it to read it in words, which `engine.jacobian.planning.describe` explains.
+
+    Attributes
+    ----------
+    plan : Plan
+        Sweeps, colours, cuts, predicted cost. Plans of one function are the same object, whichever front end it was
+        written for.
+    program : Program
+        From the sources to the blocks.
+    measured : float or None
+        Seconds that the fastest call so far took.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        program: Program,
+        results: list[list[int | None]],
+        path: Path,
+        format: str,
+        fixed: bool = False,
+    ) -> None:
+        self.plan = plan
+        self.program = program
+        self.measured: float | None = None
+        self._results = results
+        self._path: Path | None = path
+        self._targets, self._sources = ([path.values[s].aval for s in side] for side in (path.targets, path.sources))
+        self._format = format
+        self._fixed = fixed
+        self._spread: dict[SpreadOver, tuple[Program, Spread]] = {}
+
+    def __call__(self, *sources: Any, executor: Executor | None = None) -> Any:
+        """The Jacobian at `sources`.
+
+        Parameters
+        ----------
+        *sources : array
+            One per source, of its shape and dtype.
+        executor : concurrent.futures.Executor, optional
+            Where to sweep, a chunk of seeds at a time. A plan in one chunk (see `in_chunks`) is split into two per
+            worker.
+
+        Returns
+        -------
+        array, or list of lists of them
+            ``[target][source]``; the block alone if there is but one. Of shape ``target.shape + source.shape``, or a
+            `scipy.sparse` array.
+        """
+        if len(sources) != len(self._sources):
+            raise InvalidArgumentError(f"JacobianPlan: expected {len(self._sources)} sources, got {len(sources)}")
+        if self._fixed:
+            raise InvalidArgumentError(
+                "JacobianPlan: the recorded function has a custom gradient, whose rule may hold values of the "
+                "recording; so it is not known elsewhere. Make the plan in a graph, or use tape.jacobian"
+            )
+        check_executor(executor, self._format)
+        arrays = [_checked(k, x, aval) for k, (x, aval) in enumerate(zip(sources, self._sources, strict=True))]
+        start = time.perf_counter()
+        if executor is None:
+            found: Sequence[Any] = own_results(self.program, arrays, self.program.owners)
+        else:
+            found = self._elsewhere(arrays, executor)
+        seconds = time.perf_counter() - start
+        self.measured = seconds if self.measured is None else min(self.measured, seconds)
+        blocks = [
+            [self._finished(None if k is None else found[k], i, j) for j, k in enumerate(row)]
+            for i, row in enumerate(self._results)
+        ]
+        return blocks[0][0] if len(blocks) == 1 == len(blocks[0]) else blocks
+
+    def in_chunks(self, count: int) -> JacobianPlan:
+        """The same with its seeds in about `count` chunks: see `Plan.in_chunks`."""
+        return _bound(self.plan.in_chunks(count), self._known_path(), self._format, self._fixed)
+
+    def _elsewhere(self, arrays: Sequence[Any], executor: Executor) -> Sequence[Any]:
+        """What the program gives, by an executor."""
+        over = spread_over(executor)
+        if over not in self._spread:
+            path = self._known_path()
+            what = spread(over.split(self.plan), path)
+            sources = [path.values[slot] for slot in path.sources]
+            forward = _lowered(sources, [path.values[slot] for slot in what.arguments])
+            self._spread[over] = forward, what
+        forward, what = self._spread[over]
+        return what.outcome(forward(*arrays), executor)
+
+    def _known_path(self) -> Path:
+        if self._path is None:
+            raise InvalidArgumentError(
+                "JacobianPlan: it was pickled, but the function holds something that cannot be (a custom gradient); so "
+                "its chunks are not known here"
+            )
+        return self._path
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**self.__dict__, "_spread": {}}
+        if self._path is not None:
+            path = self._path
+            ends = [[path.values[slot] for slot in side] for side in (path.sources, path.targets)]
+            try:
+                # the trace first: from there on each thing is met before what refers to it
+                state["_path"] = pickle.dumps((ends[0][0].trace if ends[0] else None, path.nodes, *ends))
+            except (pickle.PicklingError, AttributeError, TypeError):
+                state["_path"] = None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if state["_path"] is not None:
+            self._path = Path(*pickle.loads(state["_path"])[1:])
+
+    def _finished(self, values: Any, i: int, j: int) -> Any:
+        target, source = self._targets[i], self._sources[j]
+        assert target.shape is not None and source.shape is not None
+        if self._format == "dense":
+            shape = target.shape + source.shape
+            return np.zeros(shape, source.dtype.numpy) if values is None else np.reshape(values, shape)
+        found = sparse_block(self.plan.blocks[i][j], values, self.plan.shapes[i][j], self._format, source.dtype.numpy)
+        return found.rebuilt(found.components())
+
+    def __str__(self) -> str:
+        taken = "not run yet" if self.measured is None else f"{self.measured:.3g}"
+        return f"{self.plan}\n  measured seconds (with the function itself): {taken}"
+
+
+def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
+    # in C order, as what a session is fed
+    array = np.asarray(x._array if isinstance(x, EagerTensor) else x, aval.dtype.numpy, order="C")
+    if array.shape != aval.shape:
+        raise InvalidArgumentError(
+            f"JacobianPlan: source {k} must have the shape {format_shape(aval.shape)} that the plan was made for; got "
+            f"{format_shape(array.shape)}"
+        )
+    return array
+
+
+def bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
+    """The plan with a program that takes the sources and computes everything else.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the path takes something that is neither a source nor known (a placeholder, say).
+    """
+    given, trace = path, Trace()
+    path = with_closed_rules(given)
+    of: dict[int, Any] = {id(path.values[s]): trace.placeholder(aval_of(path.values[s])) for s in path.sources}
+    nodes: list[Node] = []
+    with paused():
+        for node in path.nodes:
+            for x in node.inputs:
+                if id(x) not in of:
+                    _add(trace, of, x)
+            first = len(trace.nodes)
+            _copy(trace, of, node)
+            nodes += trace.nodes[first:]
+        for slot in path.targets:
+            if slot not in path.live:
+                _add(trace, of, path.values[slot])
+    ends = [[of[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
+    copy = Path(nodes, ends[0], ends[1])
+    if path is not given:
+        plan = plan_for(copy, plan.options, plan.given)
+    fixed = any(node.op is custom_call and not isinstance(node.outputs[0], Symbol) for node in given.nodes)
+    return _bound(plan, copy, format, fixed)
+
+
+def _bound(plan: Plan, path: Path, format: str, fixed: bool) -> JacobianPlan:
+    """The same for a path in a trace of its own."""
+    sources = [path.values[slot] for slot in path.sources]
+    with paused():
+        blocks = evaluate(plan, path)
+    program = _lowered(sources, [b for row in blocks for b in row if b is not None])
+    return JacobianPlan(plan, program, numbered(blocks), path, format, fixed)
+
+
+def _lowered(sources: Sequence[Any], wanted: Sequence[Any]) -> Program:
+    """The program from sources of a trace to something computed from them."""
+    trace = sources[0].trace
+    wanted = [trace.operand(w) for w in wanted]
+    steps = needed_nodes(trace.nodes, wanted, {id(s) for s in sources}, lambda node: ())
+    program, _, _ = lower(steps, [(s, s.aval) for s in sources], wanted)
+    return program
+
+
+def _copy(trace: Trace, of: dict[int, Any], node: Node) -> None:
+    """The same node in the trace. `of` says what stands for what."""
+    made = trace.apply(node.op, [of[id(x)] for x in node.inputs], node.params)
+    of.update(zip(map(id, node.outputs), made if node.op.multi else (made,), strict=True))
+
+
+def _add(trace: Trace, of: dict[int, Any], x: Any) -> None:
+    """A value beside the path: a constant, or what a graph computes from constants and what is there already."""
+    array = constant_value(x) if isinstance(x, Symbol) else x._array if isinstance(x, EagerTensor) else x
+    if array is not None and not isinstance(array, Value):
+        of[id(x)] = trace.operand(array if isinstance(array, tuple) else np.asarray(array))
+        return
+    steps = needed_nodes(x.trace.nodes, [x], set(of), lambda node: ()) if isinstance(x, Symbol) else ()
+    if not steps or any(node.op.stateful or node.op is read_variable for node in steps):
+        raise InvalidArgumentError(
+            f"jacobian_plan: the plan is a function of its sources, but the path also takes {x!r}, whose value is not "
+            f"known; give it as a source, or make it a constant"
+        )
+    for node in steps:
+        for operand in node.inputs:
+            if id(operand) not in of:
+                _add(trace, of, operand)
+        _copy(trace, of, node)

@@ -1,0 +1,395 @@
+"""Which columns (rows) of a sparse Jacobian one sweep can carry together, and where its entries are then read.
+
+A forward sweep gives ``J @ s``. Columns of one *colour* share no row, so the sum of their seeds is one seed, and each
+entry of theirs stands alone in the product: ``product[colour of the column, row]`` (Curtis, Powell and Reid [1]_). Rows
+and reverse sweeps are the same of the transpose. A symmetric matrix needs fewer colours, since an entry may be read at
+either of its two places (Coleman and Moré [3]_), and one with a few dense rows or columns needs sweeps of both kinds
+(Coleman and Verma [4]_).
+
+A row with k entries needs k colours, and how many more are needed is hard to find out. So this tries, until that bound
+is reached: formulas (`engine.jacobian.coloring.lattice`), then greedy colourings (`engine.jacobian.coloring.greedy`),
+then to improve on the best. All of it takes time and memory proportional to the number of entries, and gives the same
+colours every time.
+
+References
+----------
+.. [1] A. R. Curtis, M. J. D. Powell, J. K. Reid: On the estimation of sparse Jacobian matrices. J. Inst. Math. Appl. 13
+   (1974).
+.. [2] A. H. Gebremedhin, F. Manne, A. Pothen: What color is your Jacobian? Graph coloring for computing derivatives.
+   SIAM Review 47 (2005).
+.. [3] T. F. Coleman, J. J. Moré: Estimation of sparse Hessian matrices and graph coloring problems. Math. Programming
+   28 (1984).
+.. [4] T. F. Coleman, A. Verma: The efficient computation of sparse Jacobian matrices using automatic differentiation.
+   SIAM J. Sci. Comput. 19 (1998).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from engine.core.errors import InvalidArgumentError
+from engine.jacobian.coloring.greedy import improve, sequential, star
+from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice, positions
+
+SMALL = 200_000  # entries below which time hardly matters, and more is tried
+SMALL_GRAPH = 1_000_000  # entries up to which a star colouring is looked for, in a Python loop
+MASKS = 512  # bits for each entry that such loops may hold
+PATIENCE = 4  # visits to each entry, in search of fewer colours
+
+
+@dataclass(frozen=True, eq=False)
+class Coloring:
+    """Columns (or rows) put together into groups.
+
+    Parameters
+    ----------
+    colors : array of int32
+        The colour of each column; -1 for one without entries (or whose entries are all read elsewhere): it takes part
+        in no sweep.
+    count : int
+        Number of colours, which is the number of sweeps.
+    method : str
+        How it was found.
+    """
+
+    colors: np.ndarray
+    count: int
+    method: str
+
+
+@dataclass(frozen=True, eq=False)
+class MixedColoring:
+    """Forward sweeps for some columns and reverse sweeps for some rows, which together give every entry.
+
+    Parameters
+    ----------
+    columns, rows : Coloring
+        Of the forward and the reverse sweeps; one of them may have no colours.
+    taken : array of bool
+        For each row whether it is read from the reverse sweeps, all others being read from forward sweeps; or, if
+        `by_columns`, for each column whether it is read from the forward sweeps, all others from reverse sweeps.
+    by_columns : bool
+        Which of the two.
+    """
+
+    columns: Coloring
+    rows: Coloring
+    taken: np.ndarray
+    by_columns: bool = False
+
+
+# ---- columns and rows ------------------------------------------------------------------------------------------------
+
+
+def color_columns(pattern: csr_array) -> Coloring:
+    """Colour columns so that no two of one colour share a row.
+
+    Parameters
+    ----------
+    pattern : csr_array, shape (rows, columns)
+        Its stored entries count, whatever their values.
+
+    Examples
+    --------
+    >>> color_columns(csr_array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]])).colors.tolist()
+    [0, 1, 0, 1]
+    """
+    pattern = _canonical(pattern)
+    used = np.zeros(pattern.shape[1], np.bool_)
+    used[pattern.indices] = True
+    bound = _longest(pattern)
+    if bound == np.count_nonzero(used):  # one row has them all, or there are none
+        return _coloring(np.cumsum(used) - 1, used, "distinct")
+    colors, method = _formula(pattern, bound) or _search(pattern, bound)
+    return _coloring(colors, used, method)
+
+
+def color_rows(pattern: csr_array) -> Coloring:
+    """Colour rows so that no two of one colour share a column: `color_columns` of the transpose."""
+    return color_columns(pattern.T.tocsr())
+
+
+def recover_columns(pattern: csr_array, coloring: Coloring) -> np.ndarray:
+    """For each stored entry, in order, its flat position among the products, an array of shape (colours, rows)."""
+    return coloring.colors[pattern.indices].astype(np.intp) * pattern.shape[0] + entry_rows(pattern)
+
+
+def recover_rows(pattern: csr_array, coloring: Coloring) -> np.ndarray:
+    """For each stored entry, in order, its flat position among the products, an array of shape (colours, columns)."""
+    return coloring.colors[entry_rows(pattern)].astype(np.intp) * pattern.shape[1] + pattern.indices
+
+
+def _formula(pattern: csr_array, bound: int) -> tuple[np.ndarray, str] | None:
+    """A colouring with `bound` colours that is found at once, if there is one."""
+    for colors, method in (positions(pattern), "positions in a row"), (np.arange(pattern.shape[1]) % bound, "cyclic"):
+        if _is_valid(pattern, colors, bound):
+            return colors, method
+    return None
+
+
+def _search(pattern: csr_array, bound: int) -> tuple[np.ndarray, str]:
+    """The best colouring found: by a lattice, one column after the other, and from there."""
+    found = lattice(pattern, bound, 2 * bound + 2)
+    if found is not None and (found[1] == bound or (pattern.nnz > SMALL and found[1] <= 1.5 * bound + 1)):
+        return found[0], "lattice"
+    if not _masks_fit(pattern, bound):
+        apart = _dense_rows_apart(pattern)
+        return (np.arange(pattern.shape[1]), "distinct") if apart is None else (apart, "dense rows apart")
+    rows_of = pattern.T.tocsr()
+    orders = [np.arange(pattern.shape[1])]
+    if pattern.nnz <= SMALL:
+        orders.append(_largest_first(pattern, rows_of))
+    starts = [(sequential(rows_of, order), "greedy") for order in orders]
+    if found is not None:
+        starts.insert(0, (found[0], "lattice"))
+    start, method = min(starts, key=lambda start: start[0].max())
+    better = improve(rows_of, start, bound, PATIENCE * (pattern.nnz + SMALL))
+    return (better, f"{method}, improved") if better.max() < start.max() else (start, method)
+
+
+def _masks_fit(pattern: csr_array, count: int) -> bool:
+    """Whether a bit for each row and colour takes little memory beside the entries."""
+    return pattern.shape[0] * count <= MASKS * (pattern.nnz + SMALL)
+
+
+def _largest_first(pattern: csr_array, rows_of: csr_array) -> np.ndarray:
+    """Columns by the number of their neighbours, those in several rows counted several times."""
+    ones = csr_array((np.ones(pattern.nnz, np.int64), rows_of.indices, rows_of.indptr), shape=rows_of.shape)
+    return np.argsort(-(ones @ np.diff(pattern.indptr)), kind="stable")
+
+
+def _dense_rows_apart(pattern: csr_array) -> np.ndarray | None:
+    """Colour the columns of a few very long rows apart, each class of the rest being split; None where it is no good.
+
+    The colours are at most those of the other rows and one for each entry of the long rows.
+    """
+    lengths = np.diff(pattern.indptr)
+    limit, cost = _threshold(lengths, lengths, weight=2.0)  # the rest may well take twice its bound
+    if limit == _longest(pattern) or cost > 1.5 * _longest(pattern):
+        return None
+    dense = np.zeros(pattern.shape[1], np.bool_)
+    dense[pattern[lengths > limit].indices] = True
+    classes = np.maximum(color_columns(pattern[lengths <= limit]).colors.astype(np.int64), 0)
+    inside = np.flatnonzero(dense)
+    inside = inside[np.argsort(classes[inside], kind="stable")]
+    sizes = np.bincount(classes[inside], minlength=int(classes.max()) + 1)
+    room = np.maximum(sizes, 1)  # a class without such columns keeps its colour
+    colors = (np.cumsum(room) - room)[classes]
+    colors[inside] += np.arange(len(inside)) - (np.cumsum(sizes) - sizes)[classes[inside]]
+    return colors
+
+
+def _threshold(lengths: np.ndarray, prices: np.ndarray, weight: float = 1.0) -> tuple[int, float]:
+    """The limit t that minimises ``weight * t`` + the sum of the prices of what is longer than t, and the minimum."""
+    order = np.argsort(lengths, kind="stable")
+    limits = lengths[order]
+    total = np.cumsum(prices[order])
+    costs = weight * limits + (total[-1] - total)
+    costs[:-1][limits[:-1] == limits[1:]] = np.inf  # of equal lengths the last one has them all behind it
+    best = int(np.argmin(costs))
+    return int(limits[best]), float(costs[best])
+
+
+def _is_valid(pattern: csr_array, colors: np.ndarray, count: int) -> bool:
+    """Whether a colouring is valid; a few rows tell most that are not."""
+    some = pattern[: 1 + 1000 // count]
+    return not conflicts(some, colors, count).size and not conflicts(pattern, colors, count).size
+
+
+def _canonical(pattern: csr_array) -> csr_array:
+    """The same entries sorted by column, none twice."""
+    if not pattern.has_canonical_format:
+        pattern = pattern.copy()
+        pattern.sum_duplicates()
+    return pattern
+
+
+def _same(one: csr_array, other: csr_array) -> bool:
+    """Whether two patterns are equal."""
+    return np.array_equal(one.indptr, other.indptr) and np.array_equal(one.indices, other.indices)
+
+
+def _longest(pattern: csr_array) -> int:
+    """The largest number of entries in a row, which is a lower bound on the number of colours."""
+    return int(np.diff(pattern.indptr).max(initial=0))
+
+
+def _coloring(colors: np.ndarray, used: np.ndarray, method: str) -> Coloring:
+    """Drop colours that no used column has."""
+    kept = np.zeros(int(colors.max(initial=-1)) + 1, np.bool_)
+    kept[colors[used]] = True
+    numbers = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+    result = np.full(len(colors), -1, np.int32)
+    result[used] = numbers[colors[used]]
+    return Coloring(result, int(np.count_nonzero(kept)), method)
+
+
+# ---- symmetric matrices ----------------------------------------------------------------------------------------------
+
+
+def color_symmetric(pattern: csr_array) -> Coloring:
+    """Colour a symmetric pattern so that each entry, or its mirror image, stands alone in its row of the products.
+
+    A star colouring has this property whatever entries the diagonal has, and so has a colouring of the columns.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the pattern is not symmetric.
+
+    Examples
+    --------
+    An arrowhead takes two sweeps, whatever its size:
+
+    >>> color_symmetric(csr_array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])).count
+    2
+    """
+    pattern = _canonical(pattern)
+    mirrored = pattern.T.tocsr()
+    if not _same(pattern, mirrored):
+        raise InvalidArgumentError(f"color_symmetric: expected a symmetric pattern, got one of shape {pattern.shape}")
+    hubs = _hubs(pattern)
+    best = _hubs_apart(pattern, hubs) if np.any(hubs) else color_columns(pattern)
+    if pattern.nnz > SMALL_GRAPH or not _masks_fit(pattern, best.count) or best.count <= _star_bound(pattern):
+        return best
+    graph = _without_diagonal(pattern)
+    degrees = np.diff(graph.indptr)
+    orders = (np.argsort(-degrees, kind="stable"), np.arange(len(degrees)))
+    for order in orders[: 2 if graph.nnz <= SMALL // 10 else 1]:
+        found = _coloring(star(graph, order), np.diff(pattern.indptr) > 0, "star")
+        best = min(best, found, key=lambda c: c.count)
+    return best
+
+
+def recover_symmetric(pattern: csr_array, coloring: Coloring) -> np.ndarray:
+    """For each stored entry, in order, its flat position among the products, an array of shape (colours, rows).
+
+    The two entries of a mirrored pair have the same position.
+    """
+    size, count = pattern.shape[0], max(coloring.count, 1)
+    colors = coloring.colors.astype(np.intp)
+    rows, columns = entry_rows(pattern), pattern.indices
+    alone = np.bincount(rows * count + colors[columns], minlength=size * count) == 1
+    upper, lower = np.minimum(rows, columns), np.maximum(rows, columns)
+    reads_upper = alone[upper * count + colors[lower]]
+    if not np.all(reads_upper | alone[lower * count + colors[upper]]):
+        raise InvalidArgumentError("recover_symmetric: the colouring is not one of this pattern")
+    return np.where(reads_upper, colors[lower] * size + upper, colors[upper] * size + lower)
+
+
+def _without_diagonal(pattern: csr_array) -> csr_array:
+    rows = entry_rows(pattern)
+    off = rows != pattern.indices
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[off], minlength=pattern.shape[0]))])
+    return csr_array((pattern.data[off], pattern.indices[off], indptr), shape=pattern.shape)
+
+
+def _star_bound(pattern: csr_array) -> int:
+    """A lower bound on the number of colours, where the diagonal is full (else 1)."""
+    graph = _without_diagonal(pattern)
+    size, edges = pattern.shape[0], graph.nnz // 2
+    if pattern.nnz - graph.nnz < size or not size:
+        return 1
+    degrees = np.diff(graph.indptr)
+    busiest = int(np.argmax(degrees))
+    group = pattern.indices[pattern.indptr[busiest] : pattern.indptr[busiest + 1]]
+    if pattern[group][:, group].nnz == len(group) ** 2:
+        return len(group)  # each of a clique has a colour of its own
+    count = 2 if edges else 1
+    if np.any((degrees[entry_rows(graph)] > 1) & (degrees[graph.indices] > 1)):
+        count = 3  # a triangle, or a path on four vertices
+    while edges > (count - 1) * size - count * (count - 1) // 2:
+        count += 1  # two classes span a forest, which has fewer edges than vertices
+    return count
+
+
+def _hubs(pattern: csr_array) -> np.ndarray:
+    """The rows so long that it pays to give each a colour of its own, by which the whole row and column are read."""
+    lengths = np.diff(pattern.indptr)
+    limit, bound = _threshold(lengths, np.ones_like(lengths)) if lengths.size else (0, 0.0)
+    return (lengths > limit) & (2 * bound <= _longest(pattern))
+
+
+def _hubs_apart(pattern: csr_array, hubs: np.ndarray) -> Coloring:
+    """A colour for each hub, and a colouring of the columns of the rest."""
+    rest = color_columns(pattern[~hubs][:, ~hubs])
+    colors = np.zeros(len(hubs), np.int64)
+    colors[hubs] = np.arange(np.count_nonzero(hubs))
+    colors[~hubs] = np.count_nonzero(hubs) + np.maximum(rest.colors, 0)
+    return _coloring(colors, np.diff(pattern.indptr) > 0, f"hubs apart, {rest.method}")
+
+
+# ---- both directions -------------------------------------------------------------------------------------------------
+
+
+def color_mixed(pattern: csr_array, *, forward: float = 1.0, reverse: float = 1.0) -> MixedColoring:
+    """The cheapest of forward sweeps, reverse sweeps, or one kind for a few dense rows or columns, one for the rest.
+
+    Parameters
+    ----------
+    pattern : csr_array
+    forward, reverse : float
+        What a forward and a reverse sweep cost.
+
+    Examples
+    --------
+    >>> mixed = color_mixed(csr_array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]]))
+    >>> mixed.columns.count, mixed.rows.count
+    (2, 1)
+    """
+    pattern = _canonical(pattern)
+    mirrored = pattern.T.tocsr()
+    best, cost = None, np.inf
+    for bound, taken, by_columns in _options(pattern, mirrored, forward, reverse):
+        if bound >= cost:
+            break
+        rest, part = _split(mirrored if by_columns else pattern, taken)
+        columns, rows = (part, rest) if by_columns else (rest, part)
+        mixed = MixedColoring(columns, rows, taken, by_columns)
+        price = forward * mixed.columns.count + reverse * mixed.rows.count
+        if price < cost:
+            best, cost = mixed, price
+    assert best is not None
+    return best
+
+
+def recover_mixed(pattern: csr_array, mixed: MixedColoring) -> np.ndarray:
+    """For each stored entry, in order, its position in the flat forward products followed by the flat reverse ones."""
+    rows = entry_rows(pattern)
+    forward = mixed.taken[pattern.indices] if mixed.by_columns else ~mixed.taken[rows]
+    before = mixed.columns.count * pattern.shape[0]
+    return np.where(forward, recover_columns(pattern, mixed.columns), before + recover_rows(pattern, mixed.rows))
+
+
+def _options(
+    pattern: csr_array, mirrored: csr_array, forward: float, reverse: float
+) -> list[tuple[float, np.ndarray, bool]]:
+    """Ways to divide the entries, cheapest first: a lower bound on the cost, and what `MixedColoring` says of them."""
+    nobody = np.zeros(pattern.shape[0], np.bool_)
+    whole = [(forward * _longest(pattern), nobody, False), (reverse * _longest(mirrored), ~nobody, False)]
+    part = [(*_long_rows(pattern, forward, reverse), False), (*_long_rows(mirrored, reverse, forward), True)]
+    if _same(pattern, mirrored):  # the same colours either way
+        whole, part = ([min(pair, key=lambda option: option[0])] for pair in (whole, part))
+    return sorted([*whole, *(option for option in part if np.any(option[1]))], key=lambda option: option[0])
+
+
+def _long_rows(pattern: csr_array, column_cost: float, row_cost: float) -> tuple[float, np.ndarray]:
+    """The rows worth a sweep each, and a lower bound on the cost if they are taken out."""
+    lengths = np.diff(pattern.indptr)
+    if not lengths.size:
+        return 0.0, np.zeros(0, np.bool_)
+    limit, _ = _threshold(lengths, np.full(len(lengths), row_cost), column_cost)
+    taken = lengths > limit
+    deepest = np.bincount(pattern[taken].indices, minlength=1).max()
+    return column_cost * limit + row_cost * float(deepest), taken
+
+
+def _split(pattern: csr_array, taken: np.ndarray) -> tuple[Coloring, Coloring]:
+    """Colours of the columns for the rows that are not taken, and of the rows that are."""
+    rows = color_rows(pattern[taken])
+    colors = np.full(pattern.shape[0], -1, np.int32)
+    colors[taken] = rows.colors
+    return color_columns(pattern[~taken]), Coloring(colors, rows.count, rows.method)

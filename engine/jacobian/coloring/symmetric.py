@@ -1,0 +1,66 @@
+"""Hessians are symmetric to the bit: of two entries that mirror each other the one below the diagonal is used twice.
+
+In exact arithmetic both are equal. In floating point a forward sweep over a reverse walk adds them up in different
+orders.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from engine.jacobian.execution.decompression import Block, Dense, Scattered
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """The dense block of source and target exchanged."""
+
+    block: Dense
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """A dense block on the diagonal, its upper triangle taken from the lower one."""
+
+    block: Dense
+
+
+def symmetrised(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) -> list[list[object]]:
+    """The blocks of a symmetric matrix: those above the diagonal follow from those below."""
+    size = len(blocks)
+    return [
+        [
+            _mirrored(blocks[i][i]) if i == j else blocks[i][j] if i > j else _transposed(blocks[j][i], shapes[j][i])
+            for j in range(size)
+        ]
+        for i in range(size)
+    ]
+
+
+def _mirrored(block: Block) -> object:
+    if not isinstance(block, Scattered):
+        return None if block is None else Mirrored(block)
+    rows, columns = _rows(block), block.indices.astype(np.int64)
+    size = len(block.indptr) - 1
+    flat, mirror = rows * size + columns, columns * size + rows
+    at = np.minimum(np.searchsorted(flat, mirror), max(len(flat) - 1, 0))
+    both = (rows < columns) & (flat[at] == mirror) if len(flat) else rows < columns
+    return block.reordered(np.where(both, at, np.arange(len(flat))))
+
+
+def _transposed(block: Block, shape: tuple[int, int]) -> object:
+    if not isinstance(block, Scattered):
+        return None if block is None else Transposed(block)
+    entries = sparse.csr_array((np.arange(block.nnz), block.indices, block.indptr), shape=shape)
+    turned = sparse.csr_array(entries.T.tocsr())
+    turned.sort_indices()
+    moved = block.reordered(turned.data)
+    return dataclasses.replace(moved, indices=turned.indices, indptr=turned.indptr, shape=shape[::-1])
+
+
+def _rows(block: Scattered) -> np.ndarray:
+    return np.repeat(np.arange(len(block.indptr) - 1, dtype=np.int64), np.diff(block.indptr))

@@ -1,0 +1,330 @@
+"""Where the numbers of the sweeps' results belong in the blocks of the Jacobian.
+
+Worked out once, when the plan is made. A block is one of
+
+- `Whole`: a result of one pass, as it is;
+- `Stacked`: whole results below one another;
+- `Beside`: these, beside one another;
+- `Scattered`: single numbers out of one or more results.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from engine.jacobian.planning.direction import Group, Pass
+from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.pattern import Pattern
+from engine.jacobian.structure.peeling import Part
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a pass gives for one of the values it reads."""
+
+    number: int
+    read: int
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A result as it is: seeds are rows (of a reverse pass) or columns (of a forward pass)."""
+
+    result: Result
+    forward: bool
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Blocks of rows below one another; None for rows of zeros."""
+
+    parts: tuple[tuple[Whole | None, int], ...]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Blocks of columns beside one another; None for columns of zeros."""
+
+    parts: tuple[tuple[Whole | Stacked | None, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scattered:
+    """Numbers out of the flattened, joined results, in the order of a CSR matrix.
+
+    Attributes
+    ----------
+    results : tuple of Result
+    positions : array of int
+        Where the number of each entry stands in the joined results.
+    indices, indptr : array of int
+        Columns and row pointers, as in `scipy.sparse.csr_array`.
+    shape : tuple of int
+        Of the block.
+    more : (array of int, array of int), or None
+        Where further numbers stand that are to be added, and to which entry each.
+    """
+
+    results: tuple[Result, ...]
+    positions: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    shape: tuple[int, int]
+    more: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries."""
+        return len(self.indices)
+
+    @functools.cached_property
+    def _like(self) -> sparse.csr_array:
+        """A matrix of this structure, which SciPy has checked."""
+        return sparse.csr_array((self.indices, self.indices, self.indptr), shape=self.shape)
+
+    def matrix(self, values: np.ndarray) -> sparse.csr_array:
+        """The block with these entries. The caller may change it: `eliminate_zeros` moves indices, say."""
+        found = copy.copy(self._like)
+        found.data, found.indices, found.indptr = values, self.indices.copy(), self.indptr.copy()
+        return found
+
+    def reordered(self, order: np.ndarray) -> Scattered:
+        """The block with its entries picked in another order, each as often as it is named."""
+        more = self.more
+        if more is not None:
+            numbers, entries = more
+            counts = np.bincount(entries, minlength=self.nnz)
+            within = _ranges((np.cumsum(counts) - counts)[order], counts[order])
+            more = numbers[within], np.repeat(np.arange(len(order)), counts[order])
+        return replace(self, positions=self.positions[order], more=more)
+
+
+Dense = Whole | Stacked | Beside
+Block = Dense | Scattered | None
+
+
+class Layout:
+    """The blocks for given ends and passes.
+
+    Parameters
+    ----------
+    rows, columns : sequence of Part
+        What targets and sources consist of.
+    targets, sources : sequence of Group
+    patterns : list of list of Pattern
+        Of the groups.
+    passes : sequence of Pass
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        rows: Sequence[Part],
+        columns: Sequence[Part],
+        targets: Sequence[Group],
+        sources: Sequence[Group],
+        patterns: list[list[Pattern]],
+        passes: Sequence[Pass],
+    ) -> None:
+        self.path, self.rows, self.columns = path, rows, columns
+        self.targets, self.sources, self.patterns, self.passes = targets, sources, patterns, passes
+
+    def block(self, i: int, j: int, sparse_only: bool) -> Block:
+        """The block of target i and source j; None if it is zero."""
+        rows = [p for p in self.rows if p.of == i]
+        columns = [p for p in self.columns if p.of == j]
+        shape = self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j])
+        if 0 in shape and self.path.targets[i] in self.path.live:
+            return _in_csr_order([], np.zeros(0, np.int64), np.zeros(0, np.intp), shape)
+        if all(self.patterns[t][s].is_zero for t, _ in self._groups(rows) for s, _ in self._columns(columns)):
+            return None
+        return (None if sparse_only else self._whole_columns(rows, columns, i, j)) or self._scattered(
+            rows, columns, i, j
+        )
+
+    # ---- whole results -----------------------------------------------------------------------------------------------
+
+    def _whole_columns(self, rows: Sequence[Part], columns: Sequence[Part], i: int, j: int) -> Dense | None:
+        """The block as whole results, if it is that."""
+        ordered = self._in_sequence(columns, self.path.sources[j])
+        if ordered is None or any(part.inner is not None for part in ordered):
+            return None
+        parts: list[tuple[Whole | Stacked | None, int]] = []
+        for part in ordered:
+            sources = [s for s, g in enumerate(self.sources) if g.slot == part.slot]
+            if len(sources) != 1 or self.sources[sources[0]].index is not None:
+                return None
+            zero = all(self.patterns[t][sources[0]].is_zero for t, _ in self._groups(rows))
+            found = None if zero else self._stacked(rows, sources[0], i)
+            if found is None and not zero:
+                return None
+            parts.append((found, self.path.size(part.slot)))
+        return parts[0][0] if len(parts) == 1 else Beside(tuple(parts))
+
+    def _stacked(self, rows: Sequence[Part], source: int, i: int) -> Whole | Stacked | None:
+        """The columns of one value as whole results."""
+        ordered = self._in_sequence(rows, self.path.targets[i])
+        if ordered is None:
+            return None
+        parts: list[tuple[Whole | None, int]] = []
+        for part in ordered:
+            held = [(t, g) for t, g in enumerate(self.targets) if g.slot == part.slot]
+            if len(held) != 1:
+                return None
+            t, group = held[0]
+            found = None
+            if not self.patterns[t][source].is_zero:
+                same = part.inner is group.index or (
+                    part.inner is not None and group.index is not None and np.array_equal(part.inner, group.index)
+                )
+                found = self._whole(t, source) if same else None
+                if found is None:
+                    return None
+            parts.append((found, part.length(self.path.size(part.slot))))
+        return parts[0][0] if len(parts) == 1 else Stacked(tuple(parts))
+
+    def _in_sequence(self, parts: Sequence[Part], slot: int) -> list[Part] | None:
+        """The parts in the order in which one follows the other in a target or source; None if they do not."""
+        start, ordered = 0, []
+        for part in sorted(parts, key=lambda p: 0 if p.outer is None else int(p.outer[0]) if len(p.outer) else 0):
+            length = part.length(self.path.size(part.slot))
+            if part.outer is None:
+                follows = start == 0 or not length
+            else:
+                follows = np.array_equal(part.outer, np.arange(start, start + length))
+            if not follows:
+                return None
+            ordered.append(part)
+            start += length
+        return ordered if start == self.path.size(slot) else None
+
+    def _whole(self, t: int, s: int) -> Whole | None:
+        """The result for two groups, if each row or column has a seed of its own."""
+        number, one = self._pass_of(t, s)
+        if one.colors is not None or (one.direction == "forward" and self.targets[t].index is not None):
+            return None
+        read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
+        return Whole(Result(number, one.reads.index(read)), one.direction == "forward")
+
+    def _pass_of(self, t: int, s: int) -> tuple[int, Pass]:
+        """The pass that gives the block of two groups."""
+        target, source = self.targets[t], self.sources[s]
+        for direction, start, end in (("reverse", target, source), ("forward", source, target)):
+            for number, one in enumerate(self.passes):
+                starts = one.group.slot == start.slot and one.group.index is start.index
+                if one.direction == direction and starts and end.slot in one.reads:
+                    return number, one
+        raise AssertionError("a block that is not zero is not reached by any pass")
+
+    # ---- single numbers ----------------------------------------------------------------------------------------------
+
+    def _scattered(self, rows: Sequence[Part], columns: Sequence[Part], i: int, j: int) -> Scattered:
+        results: list[Result] = []
+        starts: list[int] = []
+        end = 0
+        shape = (self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j]))
+        flat, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.intp)]
+        for t, part in self._groups(rows):
+            for s, column in self._columns(columns):
+                if self.patterns[t][s].is_zero:
+                    continue
+                number, one = self._pass_of(t, s)
+                read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
+                result = Result(number, one.reads.index(read))
+                if result not in results:
+                    results.append(result)
+                    starts.append(end)
+                    end += one.count * self.path.size(read)
+                row, col, position = self._entries(t, s, part, column, one)
+                start = starts[results.index(result)]
+                flat.append(row * np.int64(shape[1]) + col)
+                positions.append(position + start if start else position)
+        return _in_csr_order(results, np.concatenate(flat), np.concatenate(positions), shape)
+
+    def _groups(self, rows: Sequence[Part]) -> Iterator[tuple[int, Part]]:
+        return ((t, part) for part in rows for t, group in enumerate(self.targets) if group.slot == part.slot)
+
+    def _columns(self, columns: Sequence[Part]) -> Iterator[tuple[int, Part]]:
+        return ((s, part) for part in columns for s, group in enumerate(self.sources) if group.slot == part.slot)
+
+    def _entries(
+        self, t: int, s: int, part: Part, column: Part, one: Pass
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, column and position in the pass's result of every entry of two groups within two parts."""
+        target, source = self.targets[t], self.sources[s]
+        sizes = self.path.size(target.slot), self.path.size(source.slot)
+        rows, outer = _rows_within(target, part, sizes[0])
+        chosen, in_source = _entries_of(self.patterns[t][s], rows)
+        in_target = chosen if rows is None else rows[chosen]
+        outer_row = chosen if outer is None else outer[chosen]
+        row = in_target if target.index is None else target.index[in_target]
+        col = in_source if source.index is None else source.index[in_source]
+        # the numbers that a seed gives are those of the other end
+        seed, size, number = (in_target, sizes[1], col) if one.direction == "reverse" else (in_source, sizes[0], row)
+        position = number.astype(np.intp, copy=False)
+        if one.count > 1:
+            seed = seed if one.colors is None else one.colors[seed]
+            position = seed.astype(np.intp, copy=False) * size + position
+        if column.inner is None:
+            return outer_row, col if column.outer is None else column.outer[col], position
+        place = np.full(sizes[1], -1)
+        inner, place_of = column.indices(sizes[1])
+        place[inner] = place_of
+        outer_col = place[col]
+        kept = outer_col >= 0
+        return outer_row[kept], outer_col[kept], position[kept]
+
+
+def _rows_within(group: Group, part: Part, size: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Which rows of the group's pattern are in the part, and of what target they are; None for all, in order."""
+    if group.index is part.inner:
+        return None, part.outer
+    inner, outer = part.indices(size)
+    if group.index is None:
+        return inner, outer
+    place = np.full(size, -1)
+    place[group.index] = np.arange(len(group.index))
+    rows = place[inner]
+    return rows[rows >= 0], outer[rows >= 0]
+
+
+def _entries_of(pattern: Pattern, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The entries of the given rows: which of them, and the column."""
+    if rows is None:
+        return pattern.entries()
+    matrix = pattern.to_csr()
+    counts = np.diff(matrix.indptr)[rows]
+    return np.repeat(np.arange(len(rows)), counts), matrix.indices[_ranges(matrix.indptr[:-1][rows], counts)]
+
+
+def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """``starts[i], starts[i] + 1, ...`` (counts[i] of them), for each i in turn."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - (ends - counts), counts)
+
+
+def _in_csr_order(
+    results: Sequence[Result], flat: np.ndarray, position: np.ndarray, shape: tuple[int, int]
+) -> Scattered:
+    """What puts numbers that stand at each `position` to the place `flat` (row times columns plus column)."""
+    more = None
+    if not bool((flat[1:] > flat[:-1]).all()):
+        order = np.argsort(flat, kind="stable")
+        flat, position = flat[order], position[order]
+        new = flat[1:] != flat[:-1]
+        if not new.all():
+            new = np.concatenate([[True], new])
+            more = position[~new], (np.cumsum(new) - 1)[~new]
+            position, flat = position[new], flat[new]
+    rows = flat // shape[1]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+    flat -= np.multiply(rows, shape[1], out=rows)
+    kind = np.int32 if max(shape[1], len(flat)) < 2**31 else np.int64
+    return Scattered(tuple(results), position, flat.astype(kind), indptr.astype(kind), shape, more)

@@ -1,0 +1,279 @@
+"""Jacobians beyond one process: chunks of seeds are swept wherever an executor runs them.
+
+Each chunk is a program of its own, made of the same nodes as in one process: same chunks, same bits (on machines of one
+kind, with as many BLAS threads). It takes the values on the path, an executor pickles both, and the results are put
+where they belong at home. Any `concurrent.futures.Executor` will do: threads, processes, ``client.get_executor()`` of
+Dask, `mpi4py.futures.MPIPoolExecutor`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from engine.core.aval import Aval
+from engine.core.errors import InvalidArgumentError, UnimplementedError
+from engine.core.kinds import PerOperand, general
+from engine.core.op import Op
+from engine.core.tape import paused
+from engine.jacobian.execution.closure_conversion import with_closed_rules
+from engine.jacobian.execution.compiled import Compiled, Mirror, numbered
+from engine.jacobian.execution.evaluate import joined, note_contents, parts, placed
+from engine.jacobian.planning.plan import Options, Plan, plan_for
+from engine.jacobian.structure.path import Path
+from engine.program import Program
+from engine.runtime.ownership import own_results
+from engine.runtime.state import remember
+
+_PER_WORKER = 2
+"""Chunks per worker, unless the plan has chunks already: a worker that is done early gets another one."""
+_SPAN = 8
+"""A view is sent with the memory between its elements, unless that is so many times as much."""
+_CAPACITY = 64
+"""Programs that a worker keeps."""
+
+
+# ---- what is sent ----------------------------------------------------------------------------------------------------
+
+
+class Sent:
+    """A program that is pickled once, and made again once in each process."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._pickled: tuple[bytes, bytes] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._pickled is None:
+            try:
+                pickled = pickle.dumps(self.program, pickle.HIGHEST_PROTOCOL)
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                raise InvalidArgumentError(
+                    f"jacobian: argument `executor` must be one of threads here: the program holds something that "
+                    f"cannot be sent to another process: {error}"
+                ) from error
+            self._pickled = hashlib.sha256(pickled).digest(), pickled
+        return _received, self._pickled
+
+
+_received_programs: dict[bytes, Sent] = {}
+
+
+def _received(key: bytes, pickled: bytes) -> Sent:
+    found = _received_programs.get(key)
+    return remember(_received_programs, key, Sent(pickle.loads(pickled)), _CAPACITY) if found is None else found
+
+
+class View:
+    """An array that keeps its strides when it is pickled: kernels may add up in another order for others."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        array = self.array
+        low, high = byte_bounds(array)
+        if array.flags.forc or array.size == 0 or high - low > _SPAN * array.nbytes:
+            return View, (array,)
+        span = np.lib.stride_tricks.as_strided(_first_byte(array, low), (high - low,), (1,))
+        return _viewed, (span.copy(), array.ctypes.data - low, array.shape, array.strides, array.dtype)
+
+
+def _first_byte(array: np.ndarray, low: int) -> np.ndarray:
+    """The byte at the lowest address of an array, as an array."""
+    steps = [slice(None, None, -1) if stride < 0 else slice(None) for stride in array.strides]
+    lowest = array[tuple(steps)]
+    assert lowest.ctypes.data == low
+    corner = lowest[tuple([slice(0, 1)] * array.ndim)]
+    return corner.reshape(-1)[:1].view(np.uint8)[:1]
+
+
+def _viewed(span: np.ndarray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> View:
+    return View(np.ndarray(shape, dtype, span, offset, strides))
+
+
+def _run(sent: Sent, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """What a worker does."""
+    try:
+        return sent.program(*[x.array for x in arrays])
+    except Exception as error:  # noqa: BLE001  (whatever it is, it is raised at home)
+        raise _portable(error) from None
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or one with its message that can be sent home."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001  (whatever pickling does to somebody else's exception)
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+# ---- plans, spread ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(Compiled):
+    """A plan and its programs: one for each chunk, and one that puts their results together.
+
+    Attributes
+    ----------
+    tasks : list of (Sent, list of int)
+        The chunks' programs, each with the positions of its arguments among `arguments`.
+    takes : list of int
+        Positions of what `program` takes, before the results of the tasks.
+    """
+
+    tasks: list[tuple[Sent, list[int]]] = field(default_factory=list)
+    takes: list[int] = field(default_factory=list)
+
+    def __call__(self, values: Sequence[Any], *further: Any) -> list[list[Any]]:
+        """The blocks as arrays, from arrays of the arguments; `further` is the executor."""
+        out = self.outcome(values, *further)
+        return [[None if k is None else out[k] for k in row] for row in self.results]
+
+    def outcome(self, values: Sequence[Any], executor: Executor) -> tuple[Any, ...]:
+        """The blocks that are not zero, in order."""
+        futures: list[Future[tuple[Any, ...]]] = []
+        found: list[Any] = []
+        try:
+            for sent, takes in self.tasks:
+                futures.append(executor.submit(_run, sent, [View(np.asarray(values[i])) for i in takes]))
+            for future in futures:
+                found += future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+        # what a thread found may be a constant of its program
+        held = self.program.owners.union(*[sent.program.owners for sent, _ in self.tasks])
+        return tuple(own_results(self.program, [*[values[i] for i in self.takes], *found], held))
+
+
+@dataclass(frozen=True)
+class SpreadOver:
+    """Compiles a plan in about so many chunks, each to be run by itself."""
+
+    chunks: int
+
+    def __call__(self, path: Path, options: Options, sparsity: Any) -> Spread:
+        """The programs, with the values on the path as arguments."""
+        return spread(self.split(plan_for(path, options, sparsity)), path)
+
+    def split(self, plan: Plan) -> Plan:
+        """The plan itself if its sweeps are in chunks already."""
+        if any(chunk < one.count for one, chunk in zip(plan.passes, plan.chunks, strict=True)):
+            return plan
+        return plan.in_chunks(self.chunks)
+
+
+def check_executor(executor: Any, format: str) -> None:
+    """Raise InvalidArgumentError unless it is None or an executor, and there is something for it to do."""
+    if executor is None:
+        return
+    if not callable(getattr(executor, "submit", None)):
+        raise InvalidArgumentError(
+            f"jacobian: argument `executor` must be a concurrent.futures.Executor; got {executor!r}"
+        )
+    if format == "operator":
+        raise InvalidArgumentError(
+            "jacobian: argument `executor` must be None for format='operator', which sweeps nothing beforehand"
+        )
+
+
+def spread_over(executor: Any) -> SpreadOver:
+    """How to compile for an executor: two chunks per worker."""
+    return SpreadOver(_PER_WORKER * _workers(executor))
+
+
+def _workers(executor: Any) -> int:
+    """How many workers an executor has: `concurrent.futures` and mpi4py say so, Dask's client does."""
+    for name in ("_max_workers", "num_workers"):
+        count = getattr(executor, name, None)
+        if isinstance(count, int) and count > 0:
+            return count
+    client: Any = getattr(executor, "_client", None)
+    threads = sum(client.nthreads().values()) if hasattr(client, "nthreads") else 0
+    return threads or os.cpu_count() or 1
+
+
+def spread(plan: Plan, path: Path) -> Spread:
+    """The programs for a plan, with the values on the path as arguments."""
+    mirror = Mirror(path)
+    tasks: list[tuple[Program, list[int]]] = []
+    results: list[list[Any]] = []
+    pieces: list[Any] = []
+    with paused():
+        for number in range(len(plan.passes)):
+            chunks = []
+            for chunk in parts(plan, mirror.path, number):
+                wanted = [mirror.trace.operand(m) for m in chunk]
+                tasks.append(mirror.lowered(wanted))
+                chunks.append([mirror.trace.placeholder(Aval(w.aval.shape, w.aval.dtype)) for w in wanted])
+                pieces += chunks[-1]
+            results.append(joined(chunks))
+        blocks = placed(plan, mirror.path, results)
+    program, places = mirror.lowered([b for row in blocks for b in row if b is not None], pieces)
+    arguments = list(dict.fromkeys([slot for _, slots in tasks for slot in slots] + places))
+    position = {slot: i for i, slot in enumerate(arguments)}
+    return Spread(
+        plan,
+        program,
+        arguments,
+        numbered(blocks),
+        plan.used,
+        [(Sent(task), [position[slot] for slot in slots]) for task, slots in tasks],
+        [position[slot] for slot in places],
+    )
+
+
+# ---- in a graph ------------------------------------------------------------------------------------------------------
+
+
+def spread_blocks(plan: Plan, path: Path, executor: Executor) -> list[list[Any]]:
+    """The blocks as values: symbols of a graph if the path is one's, computed by the executor when they are fetched."""
+    closed = with_closed_rules(path)
+    if closed is not path:
+        path, plan = closed, plan_for(closed, plan.options, plan.given)
+    what = spread(spread_over(executor).split(plan), path)
+    out = spread_op(*[path.values[slot] for slot in what.arguments], what=what, executor=executor)
+    blocks = [[None if k is None else out[k] for k in row] for row in what.results]
+    note_contents(plan, path, blocks)
+    return blocks
+
+
+def _abstract(*values: Aval, what: Spread, executor: Executor) -> tuple[Aval, ...]:
+    return tuple([what.program.avals[slot] for slot in what.program.outputs])
+
+
+def _no_rule(*_: Any, **__: Any) -> Any:
+    raise UnimplementedError(
+        "jacobian: a Jacobian that an `executor` evaluates cannot be differentiated again; leave `executor` out of the "
+        "inner one"
+    )
+
+
+def _no_batch(op: Op, *_: Any) -> Any:
+    _no_rule()
+
+
+spread_op = general(
+    "spread_op",
+    lambda *values, what, executor: what.outcome(values, executor),
+    _abstract,
+    vjp=PerOperand(_no_rule),
+    jvp=PerOperand(_no_rule),
+    batch=_no_batch,
+    type="Jacobian",
+    args=("*values",),
+    multi=True,
+    doc="The blocks of a Jacobian, evaluated by an executor.",
+)

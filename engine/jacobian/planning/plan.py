@@ -1,0 +1,380 @@
+"""Plans: how to compute a Jacobian, worked out once for a path and its shapes.
+
+Making a plan: peel data movement off both ends, or not (`engine.jacobian.structure.peeling`); find the pattern of what
+is left; set dense rows and columns of a sparse pattern apart; cover the blocks by sweeps
+(`engine.jacobian.planning.direction`); take the cheapest of these candidates; work out where the numbers belong
+(`engine.jacobian.execution.decompression`) and how many seeds fit into memory at once. Plans are cached by the
+structure of the path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from engine.core.errors import InvalidArgumentError
+from engine.core.op import Node
+from engine.core.sparsity import Sites
+from engine.jacobian.coloring.symmetric import symmetrised
+from engine.jacobian.execution.decompression import Layout, Scattered
+from engine.jacobian.planning.cost import PICK
+from engine.jacobian.planning.describe import block_in_words, count, fact_in_words, names_of, pass_in_words
+from engine.jacobian.planning.direction import Cover, Group, Pass, Ways
+from engine.jacobian.planning.memory import chunks_for
+from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.pattern import Pattern
+from engine.jacobian.structure.peeling import Part, peel_sources, peel_targets, whole_ends
+from engine.jacobian.structure.propagation import patterns
+
+MODES = ("auto", "forward", "reverse")
+_OVER = 1.1
+"""How far a prediction may exceed what `max_bytes` allows."""
+_CAPACITY = 128
+_KEPT_BYTES = 1 << 29
+"""Plans remembered, and bytes of their arrays; the oldest give way."""
+_plans: dict[Any, list[Plan]] = {}
+"""Without a lock, as are all our caches: see `engine.runtime.state.remember`. Threads may plan the same twice."""
+counters = {"planned": 0, "reused": 0}
+"""How many plans were made, and how often one was used again, for tests and the curious."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller asks for.
+
+    Attributes
+    ----------
+    mode : "auto", "forward" or "reverse"
+        In which direction sweeps may go.
+    values_only : bool
+        Whether blocks are wanted as the numbers of a sparse matrix, never as a dense array.
+    max_bytes : int, optional
+        Limit for the memory of a sweep and the result.
+    symmetric : bool
+        Whether the Jacobian is that of a gradient: one target per source, in the same order.
+    """
+
+    mode: str = "auto"
+    values_only: bool = False
+    max_bytes: int | None = None
+    symmetric: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How to compute the Jacobian of some targets with respect to some sources.
+
+    Attributes
+    ----------
+    passes : list of Pass
+        The sweeps.
+    chunks : list of int
+        How many seeds of each pass are swept at once.
+    blocks : list of list of Block
+        ``[target][source]``: where the numbers go; None for a block that is zero.
+    kept : tuple of int
+        Which nodes of the path are swept through; the others only move data at its ends.
+    shapes : list of list of (rows, columns)
+    used : dict
+        Number to contents of the index values that the plan holds for; None where they were not known.
+    facts : dict
+        What it costs, for printing.
+    given : sparse.csr_array, or None
+        The caller's pattern, if it was made with one.
+    names : dict
+        Number to name of the values that it speaks of, for printing.
+    """
+
+    options: Options
+    passes: list[Pass]
+    chunks: list[int]
+    blocks: list[list[Any]]
+    kept: tuple[int, ...]
+    shapes: list[list[tuple[int, int]]]
+    used: dict[int, np.ndarray | None]
+    facts: dict[str, Any] = field(default_factory=dict)
+    given: Any = None
+    names: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds over all sweeps."""
+        return sum(p.count for p in self.passes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        scattered = [block for row in self.blocks for block in row if isinstance(block, Scattered)]
+        arrays = [a for b in scattered for a in (b.positions, b.indices, b.indptr, *(b.more or ()))]
+        arrays += [a for one in self.passes for a in (one.colors, one.group.index)]
+        return sum(a.nbytes for a in (*arrays, *self.used.values()) if a is not None)
+
+    def in_chunks(self, count: int) -> Plan:
+        """The same plan with its seeds in about `count` chunks, or more if it has more already.
+
+        All chunks of a pass but the last have the same size. Passes that multiply over cuts stay whole. Numbers are the
+        same for any chunking, to rounding where a contraction is split; for one and the same chunking they are the same
+        to the bit, wherever the chunks are evaluated.
+        """
+        free = sum(p.count for p in self.passes if p.chain is None)
+        most = max(1, -(-free // max(count, 1)))
+        chunks = [c if p.chain else min(c, most) for p, c in zip(self.passes, self.chunks, strict=True)]
+        return dataclasses.replace(self, chunks=chunks)
+
+    def __str__(self) -> str:
+        """The plan in words: see `engine.jacobian.planning.describe`."""
+        sources = len(self.blocks[0]) if self.blocks else 0
+        lines = [f"Jacobian of {count(len(self.blocks), 'target')}, {count(sources, 'source')}"]
+        lines += [pass_in_words(p, chunk, self.names) for p, chunk in zip(self.passes, self.chunks, strict=True)]
+        for i, row in enumerate(self.blocks):
+            for j, block in enumerate(row):
+                rows, columns = self.shapes[i][j]
+                lines.append(f"block [{i}][{j}] {rows} x {columns}: {block_in_words(block)}")
+        lines += [fact_in_words(name, value) for name, value in self.facts.items()]
+        return "\n  ".join(lines)
+
+
+def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
+    """The plan for a path: one made before for an equal path, or a new one."""
+    key = None if path.key is None else (path.key, options, fingerprint(sparsity))
+    for plan in _plans.get(key, ()) if key is not None else ():
+        if path.holds(plan.used):
+            counters["reused"] += 1
+            return plan
+    plan = _made(path, options, sparsity)
+    counters["planned"] += 1
+    if key is not None:
+        make_room(_plans, plan.nbytes)
+        _plans.setdefault(key, []).append(plan)
+    return plan
+
+
+def make_room(table: dict[Any, list[Any]], nbytes: int) -> None:
+    """Drop the oldest entries of a table of plans (or of what has as many `nbytes`), so that one more fits in."""
+    while table:
+        held = sum(one.nbytes for kept in list(table.values()) for one in kept)
+        if len(table) < _CAPACITY and held + nbytes <= _KEPT_BYTES:
+            return
+        for oldest in list(table)[:1]:
+            table.pop(oldest, None)
+
+
+def fingerprint(pattern: Any) -> Any:
+    """What tells a pattern of the caller's, in CSR form, from others; None for None."""
+    if pattern is None:
+        return None
+    return pattern.shape, hashlib.sha256(pattern.indptr.tobytes() + pattern.indices.tobytes()).digest()
+
+
+@dataclass(eq=False)
+class _Candidate:
+    """One way to look at the ends, and the passes that it leads to."""
+
+    nodes: Sequence[Node]
+    rows: list[Part]
+    columns: list[Part]
+    targets: list[Group]
+    sources: list[Group]
+    patterns: list[list[Pattern]]
+    cover: Cover
+    why: str
+    passes: list[Pass] = field(default_factory=list)
+    time: float = math.inf
+
+    def __post_init__(self) -> None:
+        # to pick single numbers out of results takes time as well
+        whole = all(p.inner is None and p.outer is None for p in self.columns)
+        self.picking = PICK * sum(p.nnz for row in self.patterns for p in row if not (whole and p.is_dense))
+        self.least = self.cover.least + self.picking
+
+    def decide(self) -> None:
+        """Choose the passes; what that gives is the predicted `time`, in seconds."""
+        self.passes = self.cover.passes()
+        self.time = sum(p.time for p in self.passes) + self.picking
+
+    def __str__(self) -> str:
+        seeds = count(sum(p.count for p in self.passes), "seed") if self.time < math.inf else "dearer"
+        return f"{self.why}: {seeds}"
+
+
+def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Plan:
+    complex_ends = any(path.values[slot].dtype.is_complex for slot in (*path.sources, *path.targets))
+    candidates = _candidates(path, Ways(_mode(options, complex_ends), cuts), sparsity)
+    best = _cheapest(candidates)
+    layout = Layout(path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.passes)
+    m, n = range(len(path.targets)), range(len(path.sources))
+    blocks: list[list[Any]] = [[layout.block(i, j, options.values_only) for j in n] for i in m]
+    shapes = [[(path.size(t), path.size(s)) for s in path.sources] for t in path.targets]
+    if options.symmetric and not complex_ends:
+        blocks = symmetrised(blocks, shapes)
+    left = {id(node) for node in best.nodes}
+    chunks, peak = chunks_for(path, best.nodes, best.passes, blocks, shapes, options.values_only, options.max_bytes)
+    if options.max_bytes is not None and peak > _OVER * options.max_bytes:
+        if any(one.chain for one in best.passes):
+            # products over cuts cannot be made in chunks
+            return _made(path, options, sparsity, cuts=False)
+        raise InvalidArgumentError(
+            f"jacobian: argument `max_bytes` must be at least {peak}, for the result and one seed at a time; got "
+            f"{options.max_bytes}. A sparse `format` or format='operator' may need less"
+        )
+    facts = {
+        "why": best.why,
+        "candidates": ", ".join(map(str, candidates)),
+        "flops": sum(p.flops(path, best.nodes) for p in best.passes),
+        "bytes": peak,
+        "predicted seconds": best.time,
+    }
+    kept = tuple([k for k, node in enumerate(path.nodes) if id(node) in left])
+    names = names_of(path, best.passes)
+    return Plan(options, best.passes, chunks, blocks, kept, shapes, dict(path.used), facts, sparsity, names)
+
+
+def _mode(options: Options, complex_ends: bool) -> str:
+    """In which direction to sweep.
+
+    A row is a gradient. Where source or target is complex, that is not the row of a matrix that a forward walk
+    multiplies with. A Hessian is cheapest forward over reverse.
+    """
+    if not complex_ends:
+        return "forward" if options.symmetric and options.mode == "auto" else options.mode
+    if options.mode == "forward":
+        raise InvalidArgumentError(
+            "jacobian: argument `mode` must be auto or reverse where a target or source is complex, since a row is the "
+            "gradient of an element of the target; got 'forward'"
+        )
+    return "reverse"
+
+
+# ---- candidates ------------------------------------------------------------------------------------------------------
+
+
+def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
+    rows, columns = whole_ends(path)
+    sites = Sites(path.contents)
+    if sparsity is not None and any(t in path.live for t in path.targets):
+        return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", sparsity)]
+    found = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
+    peeled = peel_targets(path, sites)
+    if _differs(peeled, rows):
+        found.append(_candidate(path, sites, path.nodes, peeled, columns, ways, "targets peeled"))
+        rows = peeled
+    once, all_the_way = (peel_sources(path, sites, rows, depth) for depth in (1, None))
+    if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
+        found.append(_candidate(path, sites, once[1], rows, once[0], ways, "sources peeled once"))
+    if len(all_the_way[1]) < len(path.nodes):
+        found.append(_candidate(path, sites, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
+    if ways.mode == "auto":
+        apart = _set_apart(path, _cheapest(found), ways)
+        if apart is not None:
+            found.append(apart)
+    return found
+
+
+def _cheapest(candidates: Sequence[_Candidate]) -> _Candidate:
+    """The candidate with the smallest time; the passes of those that take longer in any case are not decided on."""
+    best = math.inf
+    for one in sorted(candidates, key=lambda c: c.least):
+        if one.time == math.inf and one.least < best:
+            one.decide()
+        best = min(best, one.time)
+    return min(candidates, key=lambda c: c.time)
+
+
+def _differs(parts: Sequence[Part], whole: Sequence[Part]) -> bool:
+    return [p.slot for p in parts] != [p.slot for p in whole]
+
+
+def _candidate(
+    path: Path,
+    sites: Sites,
+    nodes: Sequence[Node],
+    rows: list[Part],
+    columns: list[Part],
+    ways: Ways,
+    why: str,
+    sparsity: Any = None,
+) -> _Candidate:
+    targets = _wanted(path, rows)
+    sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
+    if sparsity is None:
+        ends = [[path.values[g.slot] for g in side] for side in (targets, sources)]
+        found = patterns(nodes, ends[1], ends[0], sites)
+        found = [
+            row if group.index is None else [p.rows(group.index) for p in row]
+            for row, group in zip(found, targets, strict=True)
+        ]
+    else:
+        found = [[Pattern.csr(sparsity)]]
+    cover = Cover(path, nodes, targets, sources, found, ways)
+    return _Candidate(nodes, rows, columns, targets, sources, found, cover, why)
+
+
+def _wanted(path: Path, rows: Sequence[Part]) -> list[Group]:
+    """Per value at the targets' end, the elements that some target consists of."""
+    groups = []
+    for slot in dict.fromkeys(p.slot for p in rows):
+        inner = [p.inner for p in rows if p.slot == slot]
+        if len(inner) == 1 and inner[0] is not None and len(np.unique(inner[0])) == len(inner[0]):
+            groups.append(Group(slot, inner[0]))
+        elif any(i is None for i in inner):
+            groups.append(Group(slot))
+        else:
+            index = np.unique(np.concatenate([i for i in inner if i is not None]))
+            groups.append(Group(slot, None if len(index) == path.size(slot) else index))
+    return groups
+
+
+# ---- dense rows and columns of a sparse pattern ----------------------------------------------------------------------
+
+
+def _set_apart(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
+    """The same with unusually full rows and columns as groups of their own (an arrowhead: three seeds in place of n).
+
+    Partial separability of this kind goes back to Coleman and Verma, "The efficient computation of sparse Jacobian
+    matrices using automatic differentiation" (1998).
+    """
+    if not best.targets or not best.sources or any(p.is_dense for row in best.patterns for p in row):
+        return None
+    row_split = [
+        _full(path, g, np.asarray(sum(p.counts(0) for p in row)))
+        for g, row in zip(best.targets, best.patterns, strict=True)
+    ]
+    column_split = [
+        _full(path, g, np.asarray(sum(row[j].counts(1) for row in best.patterns))) for j, g in enumerate(best.sources)
+    ]
+    if all(len(s) == 1 for s in [*row_split, *column_split]):
+        return None
+    targets, sources, found = [], [], []
+    for row, groups in zip(best.patterns, row_split, strict=True):
+        for group, kept in groups:
+            targets.append(group)
+            parts = [p if kept is None else p.rows(kept) for p in row]
+            found.append([q for p, split in zip(parts, column_split, strict=True) for q in _columns_of(p, split)])
+    sources = [group for split in column_split for group, _ in split]
+    cover = Cover(path, best.nodes, targets, sources, found, ways)
+    return _Candidate(best.nodes, best.rows, best.columns, targets, sources, found, cover, "full rows set apart")
+
+
+def _full(path: Path, group: Group, counts: np.ndarray) -> list[tuple[Group, np.ndarray | None]]:
+    """A group split into its unusually full elements and the others, each with the positions within the group."""
+    if not len(counts):
+        return [(group, None)]
+    full = counts > max(16.0, 8.0 * float(counts.mean()))
+    if not full.any() or full.all():
+        return [(group, None)]
+    everything = np.arange(path.size(group.slot)) if group.index is None else group.index
+    return [(Group(group.slot, everything[part]), np.flatnonzero(part)) for part in (full, ~full)]
+
+
+def _columns_of(pattern: Pattern, split: Sequence[tuple[Group, np.ndarray | None]]) -> list[Pattern]:
+    if len(split) == 1:
+        return [pattern]
+    matrix = sparse.csc_array(pattern.to_csr())
+    return [Pattern.csr(sparse.csr_array(matrix[:, index])) for _, index in split]

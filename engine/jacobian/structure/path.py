@@ -1,0 +1,170 @@
+"""The way from sources to targets: the nodes between them, numbered, so that equal ways are recognised.
+
+A plan speaks of values by number. Two recordings of one function, or a recording and a graph, get the same numbers and
+the same key; so they share one plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.eager import EagerTensor
+from engine.core.op import Node, distinct
+from engine.core.trace import constant_value, known_value
+from engine.core.value import Value, aval_of, known_shape
+from engine.reverse import live_path
+
+
+class Path:
+    """The nodes that lead from sources to targets.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        In the order of execution; others may be among them.
+    sources, targets : sequence of Value
+    stop : sequence of Value
+        Values that count as constants.
+    known : callable, optional
+        ``known(value)``: the array that a value holds, or None; by default what recordings and constants hold.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        In the order of execution.
+    values : list of Value
+        By number: the sources first, then what the nodes take and make, in order.
+    slots : dict
+        ``id(value) -> number``.
+    sources, targets : list of int
+        Their numbers.
+    key : tuple or None
+        Equal for paths of equal structure, shapes and dtypes; None if something on it cannot be compared (a function
+        among the parameters).
+    live : set of int
+        Numbers of the sources and of everything computed from them.
+    used : dict
+        Number to contents of the values whose contents somebody looked at (the indices of a gather); None if they are
+        not known.
+    """
+
+    __slots__ = ("_known", "key", "live", "nodes", "slots", "sources", "targets", "used", "values")
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        sources: Sequence[Any],
+        targets: Sequence[Any],
+        stop: Sequence[Any] = (),
+        known: Callable[[Any], np.ndarray | None] | None = None,
+    ) -> None:
+        self._known = known or contents_of
+        self.values: list[Any] = []
+        self.slots: dict[int, int] = {}
+        self.used: dict[int, np.ndarray | None] = {}
+        self.sources = [self._number(x) for x in sources]
+        self.nodes = between(nodes, sources, targets, stop)
+        parts: list[Any] = [_described(x) for x in self.values]
+        comparable = True
+        for node in self.nodes:
+            parts.append(node.op)
+            for x in node.inputs:
+                if id(x) not in self.slots:
+                    self._number(x)
+                    parts.append(_described(x))
+                parts.append(self.slots[id(x)])
+            try:
+                parts += [(name, distinct(value)) for name, value in node.params.items()]
+            except TypeError:
+                comparable = False
+            for out in node.outputs:
+                self._number(out)
+                parts.append(_described(out))
+        self.targets = [self._number(y) for y in targets]
+        self.live = {self.slots[id(out)] for node in self.nodes for out in node.outputs} | set(self.sources)
+        parts += [tuple(self.sources), tuple(self.targets), *[_described(y) for y in targets]]
+        self.key = tuple(parts) if comparable else None
+
+    def _number(self, value: Any) -> int:
+        slot = self.slots.setdefault(id(value), len(self.values))
+        if slot == len(self.values):
+            self.values.append(value)
+        return slot
+
+    def reached(self, nodes: Iterable[Node], starts: Iterable[int]) -> set[int]:
+        """Numbers of the values that `nodes` compute from those with the numbers `starts`, and these."""
+        live = set(starts)
+        for node in nodes:
+            if any(self.slots[id(x)] in live for x in node.inputs):
+                live.update([self.slots[id(out)] for out in node.outputs])
+        return live
+
+    def live_inputs(self, node: Node) -> int:
+        """How many operands of a node lie on the path."""
+        return sum(self.slots[id(x)] in self.live for x in node.inputs)
+
+    def contents(self, value: Any) -> np.ndarray | None:
+        """The array that a value is known to hold, or None. Remembered in `used`."""
+        slot = self.slots.get(id(value))
+        if slot in self.used:
+            return self.used[slot]
+        array = known_value(value, self._known)
+        if slot is not None:
+            self.used[slot] = array
+        return array
+
+    def size(self, slot: int) -> int:
+        """Number of elements of a value."""
+        return math.prod(self.shape(slot))
+
+    def shape(self, slot: int) -> tuple[int, ...]:
+        """Shape of a value, which must be known."""
+        return known_shape(self.values[slot], "jacobian")
+
+    def holds(self, used: dict[int, np.ndarray | None]) -> bool:
+        """Whether the values with these numbers have these contents, and nothing is known where nothing was."""
+        return all(_equal(self.contents(self.values[slot]), array) for slot, array in used.items())
+
+
+def between(
+    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], stop: Sequence[Any] = ()
+) -> list[Node]:
+    """The nodes on a path from a source to a target that does not go through one of `stop`."""
+    path, live = live_path(nodes, {id(x) for x in sources}, {id(x) for x in stop})
+    needed = {id(y) for y in targets}
+    kept = []
+    for node in reversed(path):
+        if any(id(out) in needed for out in node.outputs):
+            kept.append(node)
+            needed.update([id(x) for x in node.inputs if id(x) in live])
+    return kept[::-1]
+
+
+def is_connected(nodes: Sequence[Node], source: Any, target: Any) -> bool:
+    """Whether a path leads from a source to a target, by which a gradient is not None."""
+    return target is source or bool(between(nodes, [source], [target]))
+
+
+def _described(x: Any) -> tuple[Any, ...]:
+    """What the key says of a value: not its contents."""
+    if not isinstance(x, (Value, np.ndarray, np.generic)):
+        # a shape, given as Python numbers; what it did shows in the shape of the result
+        return ("integers", np.shape(x))
+    aval = aval_of(x)
+    return ("integers", aval.shape) if aval.dtype.is_integer else (aval.shape, aval.dtype)
+
+
+def contents_of(x: Any) -> np.ndarray | None:
+    """The array that a value is known to hold, or None."""
+    if isinstance(x, EagerTensor):
+        return x._array
+    found = constant_value(x)
+    return None if found is None else np.asarray(found)
+
+
+def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is b or (a is not None and b is not None and a.shape == b.shape and bool(np.array_equal(a, b)))

@@ -1,0 +1,353 @@
+"""Patterns: where a Jacobian can be different from zero.
+
+A `Pattern` has a row per element of a target and a column per element of a source, both in C order. It comes from the
+structure of a computation (`engine.jacobian.structure.propagation`), so it holds for every input of the same shapes,
+given the same indices.
+
+What keeps this cheap is the choice of form. A matrix in which each row depends on one column at most is a vector, and
+moving data about or scaling it only indexes that vector; the identity is not even stored. A matrix that is full, or too
+full for sparsity to be of use, is a word. And a small matrix is a table of bools, on which NumPy needs a microsecond
+where a sparse matrix takes SciPy a hundred.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from engine.core.sparsity import Labels, Link
+
+SMALL = 10_000
+"""Patterns of so few entries are kept exactly: they cost nothing."""
+FULLEST = 3
+"""Larger ones become dense when more than 1 in so many entries is set.
+
+Colouring such a pattern would save little (with 1 in 3 set, at most two thirds of the sweeps), and following it through
+a computation would cost about as much as the dense Jacobian itself.
+"""
+TABLE = 1 << 17
+"""Elements of a matrix up to which it is written out."""
+
+
+class Pattern:
+    """Where a matrix can be different from zero. Make one with `zero`, `dense`, `identity`, `map` or `csr`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of rows and columns.
+    form : str
+        ``"zero"``; ``"dense"``; ``"map"``: row i has at most one entry, in column ``index[i]``; ``"csr"``.
+    """
+
+    __slots__ = ("_csr", "_index", "_table", "form", "shape")
+
+    def __init__(
+        self, form: str, shape: tuple[int, int], index: Any = None, csr: Any = None, table: Any = None
+    ) -> None:
+        self.form = form
+        self.shape = shape
+        self._index = index
+        self._csr = csr
+        self._table = table
+
+    # ---- making one ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def zero(cls, rows: int, columns: int) -> Pattern:
+        """No entry."""
+        return cls("zero", (rows, columns))
+
+    @classmethod
+    def dense(cls, rows: int, columns: int) -> Pattern:
+        """Every entry."""
+        return cls("dense" if rows and columns else "zero", (rows, columns))
+
+    @classmethod
+    def identity(cls, size: int) -> Pattern:
+        """The diagonal of a square matrix."""
+        return cls("map", (size, size))
+
+    @classmethod
+    def map(cls, index: Any, columns: int) -> Pattern:
+        """At most one entry per row.
+
+        Parameters
+        ----------
+        index : integer vector
+            The column of each row; -1 for none.
+        columns : int
+        """
+        if columns == 1 and index.min(initial=0) == 0:
+            return cls.dense(len(index), columns)
+        return cls("map", (len(index), columns), index=index)
+
+    @classmethod
+    def csr(cls, matrix: Any) -> Pattern:
+        """The entries of a sparse matrix without duplicates, its columns ascending in each row."""
+        rows, columns = matrix.shape
+        if matrix.nnz == 0:
+            return cls.zero(rows, columns)
+        if too_full(matrix.nnz, rows, columns):
+            return cls.dense(rows, columns)
+        if matrix.nnz <= rows and (lengths := np.diff(matrix.indptr)).max() == 1:
+            index = np.full(rows, -1)
+            index[lengths == 1] = matrix.indices
+            return cls.map(index, columns)
+        return cls("csr", (rows, columns), csr=matrix)
+
+    @classmethod
+    def table(cls, there: np.ndarray) -> Pattern:
+        """The entries of a small matrix of bools that are true."""
+        rows, columns = there.shape
+        entries = int(np.count_nonzero(there))
+        if entries == 0:
+            return cls.zero(rows, columns)
+        if too_full(entries, rows, columns):
+            return cls.dense(rows, columns)
+        if entries <= rows and (lengths := np.count_nonzero(there, axis=1)).max() == 1:
+            return cls.map(np.where(lengths, there.argmax(axis=1), -1), columns)
+        return cls("csr", (rows, columns), table=there)
+
+    # ---- what it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether there is no entry."""
+        return self.form == "zero"
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether every entry is set (or so many that all are taken to be)."""
+        return self.form == "dense"
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it is known to be the diagonal of a square matrix."""
+        return self.form == "map" and self._index is None
+
+    @property
+    def index(self) -> Any:
+        """Of a map, the column of each row; -1 where there is none."""
+        assert self.form == "map"
+        return np.arange(self.shape[0]) if self._index is None else self._index
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        if self.form == "map":
+            return self.shape[0] if self._index is None else int(np.count_nonzero(self._index >= 0))
+        if self.form == "csr":
+            return int(self._csr.nnz if self._table is None else np.count_nonzero(self._table))
+        return self.shape[0] * self.shape[1] if self.is_dense else 0
+
+    def counts(self, axis: int) -> np.ndarray:
+        """The number of entries of each row (axis 0) or column (axis 1)."""
+        rows, columns = self.shape
+        if self._table is not None:
+            return np.count_nonzero(self._table, axis=1 - axis)
+        if self.form == "csr":
+            return np.diff(self._csr.indptr) if axis == 0 else np.bincount(self._csr.indices, minlength=columns)
+        if self.form != "map":
+            return np.full(self.shape[axis], self.shape[1 - axis] if self.is_dense else 0)
+        if self.is_identity:
+            return np.ones(rows, np.intp)
+        there = self.index >= 0
+        return there.astype(np.intp) if axis == 0 else np.bincount(self.index[there], minlength=columns)
+
+    def to_csr(self) -> Any:
+        """As a `scipy.sparse.csr_array` of bools, its columns ascending in each row."""
+        rows, columns = self.shape
+        if self._table is not None:
+            return _csr(np.nonzero(self._table)[1], np.concatenate([[0], np.cumsum(self.counts(0))]), self.shape)
+        if self.form == "csr":
+            return self._csr
+        if self.form == "map":
+            there = self.index >= 0
+            counts = np.concatenate([[0], np.cumsum(there)])
+            return _csr(self.index[there], counts, self.shape)
+        if self.is_zero:
+            return _csr(np.zeros(0, np.int64), np.zeros(rows + 1, np.int64), self.shape)
+        return _csr(np.tile(np.arange(columns), rows), np.arange(rows + 1) * columns, self.shape)
+
+    def to_table(self) -> np.ndarray:
+        """As a matrix of bools."""
+        if self._table is not None:
+            return self._table
+        table = np.full(self.shape, self.is_dense)
+        if self.form in ("map", "csr"):
+            table[self.entries()] = True
+        return table
+
+    def entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """The row and the column of each entry."""
+        if self._table is not None:
+            rows, columns = np.nonzero(self._table)
+            return rows, columns
+        if self.form == "map":
+            there = np.flatnonzero(self.index >= 0)
+            return there, self.index[there]
+        matrix = self.to_csr()
+        return np.repeat(np.arange(self.shape[0]), np.diff(matrix.indptr)), matrix.indices
+
+    def __repr__(self) -> str:
+        return f"<Pattern {self.shape[0]} x {self.shape[1]} {self.form}, {self.nnz} entries>"
+
+    # ---- making another of it ------------------------------------------------------------------------------------
+
+    def transposed(self) -> Pattern:
+        """Rows and columns exchanged."""
+        if self.form in ("zero", "dense") or self.is_identity:
+            return Pattern(self.form, self.shape[::-1])
+        if self._table is not None:
+            return Pattern.table(self._table.T)
+        return Pattern.csr(self.to_csr().T.tocsr())
+
+    def union(self, other: Pattern) -> Pattern:
+        """What is set in either."""
+        assert self.shape == other.shape
+        if other is self or other.is_zero or self.is_dense:
+            return self
+        if self.is_zero or other.is_dense:
+            return other
+        if self.form == other.form == "map":
+            merged = _union_of_maps(self, other)
+            if merged is not None:
+                return merged
+        if self.shape[0] * self.shape[1] <= TABLE:
+            return Pattern.table(self.to_table() | other.to_table())
+        return Pattern.csr(_sum(self.to_csr(), other.to_csr()))
+
+    def rows(self, index: Labels) -> Pattern:
+        """The rows with the given numbers, one after the other; an empty one for -1. None stands for all, in order."""
+        if index is None or self.is_identity:
+            return self if index is None else Pattern.map(index, self.shape[1])
+        count, columns = len(index), self.shape[1]
+        if self.is_zero or not self.shape[0]:
+            return Pattern.zero(count, columns)
+        holes = count > 0 and int(index.min()) < 0
+        if self.is_dense and not holes:
+            return Pattern.dense(count, columns)
+        if self.form == "map":
+            found = self.index[index]
+            return Pattern.map(np.where(index < 0, -1, found) if holes else found, columns)
+        if count * columns <= TABLE:
+            table = self.to_table()[index]
+            return Pattern.table(table & (index >= 0)[:, None] if holes else table)
+        return self._rows_of_csr(index)
+
+    def _rows_of_csr(self, index: Any) -> Pattern:
+        rows, columns = self.shape
+        # one more row, empty, which -1 refers to
+        lengths = np.append(self.counts(0), 0)[index]
+        if too_full(int(lengths.sum()), len(index), columns):
+            return Pattern.dense(len(index), columns)
+        if self.is_dense:
+            counts = np.concatenate([[0], np.cumsum(lengths)])
+            full = np.tile(np.arange(columns), int(np.count_nonzero(lengths)))
+            return Pattern.csr(_csr(full, counts, (len(index), columns)))
+        matrix = self.to_csr()
+        if index.min(initial=0) < 0:
+            ends = np.append(matrix.indptr, matrix.indptr[-1])
+            matrix = _csr(matrix.indices, ends, (rows + 1, columns))
+            index = np.where(index < 0, rows, index)
+        return Pattern.csr(matrix[index])
+
+    def merged(self, labels: Labels, count: int) -> Pattern:
+        """The union of the rows of each label, for the labels from 0 to ``count - 1``; rows labelled -1 are left out.
+
+        None stands for each row's own number.
+        """
+        if labels is None or self.is_zero:
+            return self if labels is None else Pattern.zero(count, self.shape[1])
+        if self.is_identity and count == 1 and labels.min(initial=0) >= 0:
+            return Pattern.dense(1, self.shape[1])
+        if self.is_dense:
+            there = np.zeros(count, bool)
+            there[labels[labels >= 0]] = True
+            return Pattern.dense(count, self.shape[1]) if there.all() else _block(there, self.shape[1])
+        if self.form == "map":
+            one = self._merged_map(labels, count)
+            if one is not None:
+                return one
+        if count * self.shape[1] <= TABLE:
+            return self._merged_in_table(labels, count)
+        rows = np.flatnonzero(labels >= 0)
+        groups = csr_array((np.ones(len(rows), bool), (labels[rows], rows)), shape=(count, self.shape[0]))
+        matrix = groups @ self.to_csr()
+        matrix.sort_indices()
+        return Pattern.csr(matrix)
+
+    def _merged_in_table(self, labels: Any, count: int) -> Pattern:
+        rows, columns = self.entries()
+        found = labels[rows]
+        table = np.zeros((count, self.shape[1]), bool)
+        table[found[found >= 0], columns[found >= 0]] = True
+        return Pattern.table(table)
+
+    def _merged_map(self, labels: Any, count: int) -> Pattern | None:
+        """The merged map if it is one again: if all rows of a label have the same column."""
+        there = (labels >= 0) & (self.index >= 0)
+        labels, index = labels[there], self.index[there]
+        merged = np.full(count, -1)
+        merged[labels] = index
+        return Pattern.map(merged, self.shape[1]) if np.array_equal(merged[labels], index) else None
+
+    def through(self, link: Link) -> Pattern:
+        """The pattern of an op's result, from the one of its operand and the link between the two."""
+        return self.merged(link.operand, link.labels).rows(link.out)
+
+
+def too_full(entries: int, rows: int, columns: int) -> bool:
+    """Whether a pattern of so many entries is taken to be dense."""
+    size = rows * columns
+    return entries == size or (size > SMALL and entries > size // FULLEST)
+
+
+def stacked(patterns: list[Pattern]) -> Pattern:
+    """The rows of several patterns with as many columns, one below the other."""
+    columns = patterns[0].shape[1]
+    rows = sum(p.shape[0] for p in patterns)
+    if len(patterns) == 1:
+        return patterns[0]
+    if all(p.is_dense for p in patterns):
+        return Pattern.dense(rows, columns)
+    if columns == 1 or all(p.form in ("map", "zero") for p in patterns):
+        parts = [p.index if p.form == "map" else np.full(p.shape[0], -1 if p.is_zero else 0) for p in patterns]
+        return Pattern.map(np.concatenate(parts), columns)
+    if rows * columns <= TABLE:
+        return Pattern.table(np.concatenate([p.to_table() for p in patterns]))
+    if too_full(sum(p.nnz for p in patterns), rows, columns):
+        return Pattern.dense(rows, columns)
+    matrices = [p.to_csr() for p in patterns]
+    starts = np.cumsum([0, *[m.nnz for m in matrices]])
+    ends = np.concatenate([[0], *[m.indptr[1:] + s for m, s in zip(matrices, starts[:-1], strict=True)]])
+    return Pattern.csr(_csr(np.concatenate([m.indices for m in matrices]), ends, (rows, columns)))
+
+
+def _csr(indices: Any, ends: Any, shape: tuple[int, int]) -> Any:
+    return csr_array((np.ones(len(indices), bool), indices, ends), shape=shape)
+
+
+def _block(there: Any, columns: int) -> Pattern:
+    """Full rows where `there` is true, empty ones elsewhere."""
+    return Pattern.dense(1, columns).rows(np.where(there, 0, -1))
+
+
+def _union_of_maps(a: Pattern, b: Pattern) -> Pattern | None:
+    """The union of two maps if it is one again."""
+    if a.is_identity and b.is_identity:
+        return a
+    first, second = a.index, b.index
+    differ = (first != second) & (first >= 0) & (second >= 0)
+    if differ.any():
+        return None
+    return Pattern.map(np.maximum(first, second), a.shape[1])
+
+
+def _sum(a: Any, b: Any) -> Any:
+    total = a + b
+    total.sort_indices()
+    return total

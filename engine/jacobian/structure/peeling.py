@@ -1,0 +1,213 @@
+"""Peeling: ops that only move data, at either end of a path, are taken off before anything is swept.
+
+The local Jacobian of such an op is a selection of zeros and ones. So it only says where in the result a row or column
+belongs. ``stack([f(x), g(x)])`` becomes two targets, each with a sweep of its own through its own part of the path;
+``u[1:] - u[:-1]`` becomes a function of two sources, each elementwise.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.core.op import Node
+from engine.core.sparsity import Sites
+from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.propagation import move_map
+from engine.ops.arithmetic import add
+
+_MOST = 64
+"""Parts that an end may fall into; more are left together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Elements of one value of a path that are elements of a target or of a source.
+
+    Attributes
+    ----------
+    slot : int
+        The value's number on the path.
+    of : int
+        Which target or source.
+    inner, outer : array of int, or None
+        Element ``inner[k]`` of the value is element ``outer[k]`` of the target or source. `inner` None: all elements of
+        the value, in order. `outer` None: 0, 1, 2...
+    """
+
+    slot: int
+    of: int
+    inner: np.ndarray | None = None
+    outer: np.ndarray | None = None
+
+    def indices(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """`inner` and `outer` as arrays, for a value of `size` elements."""
+        inner = np.arange(size) if self.inner is None else self.inner
+        return inner, np.arange(len(inner)) if self.outer is None else self.outer
+
+    def length(self, size: int) -> int:
+        """How many elements there are, of a value of `size` elements."""
+        return size if self.inner is None else len(self.inner)
+
+
+def whole_ends(path: Path) -> tuple[list[Part], list[Part]]:
+    """Targets and sources as they are."""
+    return (
+        [Part(slot, i) for i, slot in enumerate(path.targets)],
+        [Part(slot, j) for j, slot in enumerate(path.sources)],
+    )
+
+
+def peel_targets(path: Path, sites: Sites) -> list[Part]:
+    """The parts that the targets are put together from. An element may be the sum of elements of several parts."""
+    makers = _Makers(path, sites)
+    finished: list[Part] = []
+    for i, target in enumerate(path.targets):
+        pending = [Part(target, i)]
+        done: list[Part] = []
+        while pending:
+            part = pending.pop()
+            moved = makers.moved(part.slot) or makers.added(part.slot)
+            if moved is None or len(pending) + len(done) + len(moved) > _MOST:
+                done.append(part)
+                continue
+            inner, outer = part.indices(path.size(part.slot))
+            for slot, index in reversed(moved):
+                found = index[inner]
+                kept = found >= 0
+                everything = bool(kept.all())
+                pending.append(
+                    Part(slot, i, found if everything else found[kept], outer if everything else outer[kept])
+                )
+        finished += [_simplified(path, part, True) for part in _merged(done)]
+    return finished
+
+
+class _Makers:
+    """What makes the values of a path, where it is more than a source."""
+
+    def __init__(self, path: Path, sites: Sites) -> None:
+        self.path, self.sites = path, sites
+        made = {path.slots[id(out)]: (node, k) for node in path.nodes for k, out in enumerate(node.outputs)}
+        self.by = {slot: made[slot] for slot in made.keys() - set(path.sources)}
+
+    def moved(self, slot: int) -> list[tuple[int, np.ndarray]] | None:
+        """Where the elements of a value come from: per operand its number and the map; None if it is more than that."""
+        return _moved(self.path, self.sites, *self.by[slot]) if slot in self.by else None
+
+    def added(self, slot: int) -> list[tuple[int, np.ndarray]] | None:
+        """The operands of a sum, if they have zeros in different places: what gradients of slices are added up to.
+
+        The parts of another sum are better swept together.
+        """
+        if slot not in self.by or self.by[slot][0].op is not add:
+            return None
+        operands = [self.path.slots[id(x)] for x in self.by[slot][0].inputs]
+        live = [x for x in operands if x in self.path.live]
+        if any(self.path.shape(x) != self.path.shape(slot) for x in live):
+            return None
+        everything = np.arange(self.path.size(slot))
+        return [(x, everything) for x in live] if all(map(self._has_zeros, live)) else None
+
+    def _has_zeros(self, slot: int) -> bool:
+        """Whether a value is put together with zeros, or the sum of what is."""
+        if slot in self.by and self.by[slot][0].op is add:
+            return True
+        return any(bool((index < 0).any()) for _, index in self.moved(slot) or ())
+
+
+def peel_sources(
+    path: Path, sites: Sites, rows: Sequence[Part], depth: int | None = None
+) -> tuple[list[Part], list[Node]]:
+    """The values that stand behind moves of the sources, and the nodes that are left.
+
+    A node is taken off if it only moves data, and everything it takes is a source. What it makes becomes a source
+    itself; those that it takes remain sources if others take them too, or if they are among `rows`, the targets' parts.
+    The derivative with respect to a source is then the sum over all that stands for it. With a `depth`, only the
+    outermost so many moves are looked behind.
+    """
+    wanted = {part.slot for part in rows}
+    columns = {slot: [Part(slot, j)] for j, slot in enumerate(path.sources)}
+    nodes = path.nodes
+    for _ in itertools.count() if depth is None else range(depth):
+        taken = _removable(path, sites, nodes, set(columns))
+        if not taken:
+            break
+        nodes = [node for node in nodes if id(node) not in taken]
+        for node, moved in taken.values():
+            for out, parts in zip(node.outputs, moved, strict=True):
+                slot = path.slots[id(out)]
+                columns[slot] = _behind(path, columns, slot, parts)
+        used = {path.slots[id(x)] for node in nodes for x in node.inputs} | wanted
+        columns = {slot: parts for slot, parts in columns.items() if slot in used}
+        if len(columns) > _MOST:
+            return whole_ends(path)[1], path.nodes
+    return [_simplified(path, part, False) for parts in columns.values() for part in parts], nodes
+
+
+def _removable(
+    path: Path, sites: Sites, nodes: Sequence[Node], frontier: set[int]
+) -> dict[int, tuple[Node, list[Any]]]:
+    """The nodes to take off, by identity, each with the maps of its outputs."""
+    live = frontier | {path.slots[id(out)] for node in nodes for out in node.outputs}
+    found: dict[int, tuple[Node, list[Any]]] = {}
+    for node in nodes:
+        if node.op.moves and {path.slots[id(x)] for x in node.inputs} & live <= frontier:
+            moved = [_moved(path, sites, node, k) for k in range(len(node.outputs))]
+            if None not in moved:
+                found[id(node)] = node, moved
+    return found
+
+
+def _moved(path: Path, sites: Sites, node: Node, output: int) -> list[tuple[int, np.ndarray]] | None:
+    """Where an output's elements come from: per operand its number and the map; None if it is more than a move."""
+    if not node.op.moves:
+        return None
+    maps = move_map(node, sites)
+    if maps is None:
+        return None
+    found = [(path.slots[id(x)], m) for x, m in zip(node.inputs, maps[output], strict=True) if m is not None]
+    return [(slot, m) for slot, m in found if slot in path.live]
+
+
+def _behind(path: Path, columns: dict[int, list[Part]], made: int, moved: list[tuple[int, np.ndarray]]) -> list[Part]:
+    """The parts of sources that a value, number `made`, consists of: one for each source."""
+    parts: dict[int, list[Part]] = {}
+    for slot, index in moved:
+        here = np.flatnonzero(index >= 0)
+        for part in columns[slot]:
+            inner, outer = part.indices(path.size(slot))
+            position = np.full(path.size(slot), -1)
+            position[inner] = outer
+            found = position[index[here]]
+            parts.setdefault(part.of, []).append(Part(made, part.of, here[found >= 0], found[found >= 0]))
+    return [_joined(group) for group in parts.values()]
+
+
+def _merged(parts: Sequence[Part]) -> list[Part]:
+    """Parts of one value put together."""
+    groups: dict[int, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.slot, []).append(part)
+    return [g[0] if len(g) == 1 else _joined(g) for g in groups.values()]
+
+
+def _joined(parts: Sequence[Part]) -> Part:
+    joined: Callable[[str], np.ndarray] = lambda name: np.concatenate([getattr(p, name) for p in parts])  # noqa: E731
+    return Part(parts[0].slot, parts[0].of, joined("inner"), joined("outer"))
+
+
+def _simplified(path: Path, part: Part, rows: bool) -> Part:
+    """None in place of what is all and in order."""
+    if part.inner is None or part.outer is None:
+        return part
+    order = np.argsort(part.outer if rows else part.inner, kind="stable")
+    inner, outer = part.inner[order], part.outer[order]
+    everything = np.arange(path.size(part.slot))
+    all_inner = inner.shape == everything.shape and bool((inner == everything).all())
+    in_order = bool((outer == np.arange(len(outer))).all())
+    return Part(part.slot, part.of, None if all_inner else inner, None if in_order else outer)

@@ -1,0 +1,482 @@
+"""Functions of tensors as SciPy's solvers want them: of one flat vector, with the derivatives that each takes.
+
+SciPy asks for the value at a point, then perhaps for the Jacobian there, then for products with the Hessian. What the
+value was computed from is kept, so that a derivative at the same point costs its sweeps only; the programs for these
+are planned and compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+
+from engine.core import nest
+from engine.core.aval import format_shape
+from engine.core.detach import refusal
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError
+from engine.core.sparsity import Sites
+from engine.core.tape import Tape, paused
+from engine.core.value import Value, dtype_of
+from engine.core.variable import Variable
+from engine.jacobian.execution.compiled import Compiled, compiled_jacobian
+from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
+from engine.jacobian.plan_cache import compiled_for
+from engine.jacobian.planning.plan import Options
+from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
+from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.propagation import patterns
+from engine.jacobian.views.operator import JacobianOperator
+from engine.jacobian.views.results import options_for, pattern_given, sparse_block
+from engine.ops.reduce import reduce_sum
+
+Derived = tuple[Compiled, list[Any]]
+"""A compiled derivative and the arrays that it takes."""
+
+
+class Evaluations:
+    """A function that is evaluated at one point after another, and differentiated at the last one."""
+
+    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any]) -> list[np.ndarray]:
+        """Go to a point; return the results there."""
+        raise NotImplementedError
+
+    def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
+        """The derivative that `make` compiles, at this point; `ends`: (which target, which source) if not all."""
+        raise NotImplementedError
+
+    def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
+        """The same for the sum of the results times weights of their shapes."""
+        raise NotImplementedError
+
+    def path(self) -> Path:
+        """The way from the point to the results."""
+        raise NotImplementedError
+
+
+class Recorded(Evaluations):
+    """A Python function of tensors, recorded each time it is evaluated. So it may branch on values.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(point, *args)``.
+    pack : callable
+        From tensors to the structure that the function takes.
+    dtype : dtype
+        Of the tensors among `args` that are floating.
+    """
+
+    def __init__(self, function: Callable[..., Any], pack: Callable[[list[Any]], Any], dtype: np.dtype) -> None:
+        self._function, self._pack, self._dtype = function, pack, dtype
+        self._tape = Tape(False, strict=True)
+        self._sources: list[Any] = []
+        self._targets: list[Any] = []
+
+    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any]) -> list[np.ndarray]:
+        """Record the function at a point."""
+        self._tape = Tape(False, strict=True)
+        self._sources = [EagerTensor(part) for part in parts]
+        for x in self._sources:
+            self._tape.watch(x)
+        given = [_argument(a, self._dtype) for a in args]
+        try:
+            found = self._recorded(lambda: nest.flatten(self._function(self._pack(self._sources), *given)))
+        finally:
+            # also where NumPy has put another error in its place
+            refused = refusal(self._tape)
+            if refused is not None:
+                raise refused from None
+        self._targets = [_result(y, self._dtype) for y in found]
+        return [y._array for y in self._targets]
+
+    def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
+        """The derivative of the recording."""
+        targets, sources = self._targets, self._sources
+        if ends is not None:
+            targets, sources = [targets[ends[0]]], [sources[ends[1]]]
+        return compiled_for(self._tape.nodes, sources, targets, options, sparsity, make)
+
+    def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
+        """The same for the weighted sum, which is recorded in addition."""
+        before = self._tape.nodes
+        self._tape.nodes = before.copy()
+        given = [EagerTensor(w) for w in weights]
+        sums = self._recorded(lambda: [reduce_sum(y * w) for y, w in zip(self._targets, given, strict=True)])
+        nodes, self._tape.nodes = self._tape.nodes, before
+        return compiled_for(nodes, self._sources, sums, options, None, make)
+
+    def path(self) -> Path:
+        """The recording."""
+        return Path(self._tape.nodes, self._sources, self._targets)
+
+    def _recorded(self, function: Callable[[], list[Any]]) -> list[Any]:
+        with paused():
+            self._tape.start()
+            return function()
+
+
+def _argument(x: Any, dtype: np.dtype) -> Any:
+    """An argument as the function gets it: arrays and floating numbers as tensors."""
+    if isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
+        return EagerTensor(np.asarray(x, dtype))
+    return EagerTensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
+
+
+def _result(y: Any, dtype: np.dtype) -> Any:
+    if isinstance(y, Variable):
+        y = y.read_value()
+    if y is None:
+        raise InvalidArgumentError("for_scipy: the function must give tensors; got None. Does it lack a return?")
+    if isinstance(y, (np.ndarray, np.generic)):
+        raise InvalidArgumentError(
+            f"for_scipy: the function must give tensors; got a NumPy {type(y).__name__}, which has lost how it follows "
+            f"from the point. Leave out `.numpy()`; a constant is tf.constant(...)"
+        )
+    if not isinstance(y, Value):
+        y = EagerTensor(np.asarray(y, dtype))
+    if not dtype_of(y).is_floating:
+        raise InvalidArgumentError(f"for_scipy: the function must give floating tensors; got {dtype_of(y).name}")
+    return y
+
+
+class SciPyFunction:
+    """A function and its derivatives for SciPy: made by `for_scipy`.
+
+    All methods take the point as one flat vector, and give arrays of float64. Further arguments are handed on to the
+    function; they are not differentiated.
+
+    Parameters
+    ----------
+    evaluations : Evaluations
+    x0 : sequence of array
+        The example point.
+    pack : callable
+        From arrays to the structure of the point.
+    options
+        See `for_scipy`.
+
+    Attributes
+    ----------
+    x0 : array, shape (n,)
+        The example point.
+    counts : dict
+        How often the function was evaluated (``"fun"``), and its derivatives.
+    """
+
+    def __init__(
+        self,
+        evaluations: Evaluations,
+        x0: Sequence[np.ndarray],
+        pack: Callable[[list[Any]], Any],
+        *,
+        format: str = "dense",
+        mode: str = "auto",
+        sparsity: Any = None,
+        max_bytes: int | None = None,
+        executor: Any = None,
+    ) -> None:
+        self._evaluations, self._pack = evaluations, pack
+        self._like = [(x.shape, x.dtype) for x in x0]
+        self._widths = [x.size for x in x0]
+        self._ends = np.cumsum([0, *self._widths]).tolist()
+        self._format, self._executor = format, executor
+        self._options = options_for("for_scipy", mode, format, max_bytes)
+        self._second = options_for("for_scipy", mode, format, max_bytes, symmetric=True)
+        check_executor(executor, format)
+        self._sparsity = sparsity
+        self._point: tuple[np.ndarray, list[Any]] | None = None
+        self._fresh = False
+        self._values: list[np.ndarray] = []
+        self.x0 = _flat(x0)
+        self.counts = {"fun": 0, "jac": 0, "hess": 0, "hessp": 0}
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def fun(self, x: Any, *args: Any) -> Any:
+        """The value at `x`: a float if the function gives one scalar tensor, else all its results, flat."""
+        if not self._fresh:
+            # asked again: variables may have changed
+            self._point = None
+        self._go(x, args)
+        self._fresh = False
+        return float(self._values[0]) if self._is_scalar else _flat(self._values)
+
+    __call__ = fun
+
+    def unpacked(self, x: Any) -> Any:
+        """A flat vector (a solver's result) as arrays in the structure and of the shapes of the example point."""
+        return self._pack(self._parts(self._checked(x)))
+
+    # ---- first derivatives -------------------------------------------------------------------------------------------
+
+    def jac(self, x: Any, *args: Any) -> Any:
+        """The Jacobian at `x`, shape (results, n), in the format asked for; the gradient, shape (n,), of a scalar."""
+        self._go(x, args)
+        self.counts["jac"] += 1
+        if self._is_scalar:
+            what, values = self._evaluations.derived(compiled_gradient, Options(), None)
+            return _flat(what(values)[0])
+        if self._format == "operator":
+            return self._operator()
+        make = compiled_jacobian if self._executor is None else spread_over(self._executor)
+        return self._finished(*self._derived(make, self._options, self._pattern()))
+
+    def grad(self, x: Any, *args: Any) -> np.ndarray:
+        """The gradient of a scalar function at `x`, shape (n,)."""
+        self._go(x, args)
+        self._require_scalar("grad")
+        return self.jac(x, *args)
+
+    def fun_and_jac(self, x: Any, *args: Any) -> tuple[Any, Any]:
+        """Both at once, for ``minimize(p.fun_and_jac, p.x0, jac=True)``."""
+        return self.fun(x, *args), self.jac(x, *args)
+
+    def jac_sparsity(self, *args: Any) -> Any:
+        """Where the Jacobian can be different from zero, from the structure of the function, as a CSR array of ones."""
+        if self._point is None:
+            self._go(self.x0, args)
+        path = self._evaluations.path()
+        sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
+        found = patterns(path.nodes, sources, targets, Sites(path.contents))
+        rows = [[p.to_csr().astype(np.int8) for p in row] for row in found]
+        return rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
+
+    # ---- second derivatives ------------------------------------------------------------------------------------------
+
+    def hess(self, x: Any, *args: Any) -> Any:
+        """The Hessian of a scalar function at `x`, shape (n, n), symmetric to the bit, in the format asked for."""
+        self._go(x, args)
+        self._require_scalar("hess")
+        self.counts["hess"] += 1
+        if self._format == "operator":
+            return self._products(*self._evaluations.derived(compiled_product, Options(), None))
+        what, values, blocks = self._derived(compiled_hessian, self._second)
+        return self._finished(what, values, blocks, square=True)
+
+    def hessp(self, x: Any, p: Any, *args: Any) -> np.ndarray:
+        """The Hessian of a scalar function at `x` times a vector, without the matrix."""
+        self._go(x, args)
+        self._require_scalar("hessp")
+        self.counts["hessp"] += 1
+        return self._product(*self._evaluations.derived(compiled_product, Options(), None), p)
+
+    def weighted_hess(self, x: Any, v: Any, *args: Any) -> Any:
+        """The Hessian of ``v @ fun(x)``: ``NonlinearConstraint(p.fun, lb, ub, jac=p.jac, hess=p.weighted_hess)``."""
+        self._go(x, args)
+        self.counts["hess"] += 1
+        ends = np.cumsum([0, *[y.size for y in self._values]])
+        v = np.asarray(v, np.float64).reshape(-1)
+        if v.size != ends[-1]:
+            raise InvalidArgumentError(
+                f"for_scipy: weighted_hess: `v` must have one element per result, {ends[-1]}; got {v.size}"
+            )
+        weights = [
+            v[a:b].reshape(y.shape).astype(y.dtype) for y, a, b in zip(self._values, ends[:-1], ends[1:], strict=True)
+        ]
+        if self._format == "operator":
+            return self._products(*self._evaluations.weighted(compiled_product, Options(), weights))
+        what, values = self._evaluations.weighted(compiled_hessian, self._second, weights)
+        return self._finished(what, values, what(values), square=True)
+
+    # ---- the parts ---------------------------------------------------------------------------------------------------
+
+    def _go(self, x: Any, args: Sequence[Any]) -> None:
+        """Evaluate the function at a point, unless that is where it was evaluated last."""
+        x = self._checked(x)
+        if self._point is not None and _same([x, *args], [self._point[0], *self._point[1]]):
+            return
+        self._point = None
+        self._values = self._evaluations.evaluate(self._parts(x), args)
+        self._point = x, [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        self._fresh = True
+        self.counts["fun"] += 1
+
+    def _checked(self, x: Any) -> np.ndarray:
+        """A copy of a point as a flat vector."""
+        given = np.asarray(x)
+        if given.dtype.kind not in "fiu" or given.size != self.x0.size:
+            raise InvalidArgumentError(
+                f"for_scipy: `x` must be a real vector of {self.x0.size} elements; got {given.dtype.name} of shape "
+                f"{format_shape(given.shape)}"
+            )
+        return np.array(given, np.float64).reshape(-1)
+
+    def _parts(self, x: np.ndarray) -> list[np.ndarray]:
+        starts = zip(self._like, self._ends[:-1], self._ends[1:], strict=True)
+        return [x[a:b].reshape(shape).astype(dtype) for (shape, dtype), a, b in starts]
+
+    @property
+    def _is_scalar(self) -> bool:
+        return len(self._values) == 1 and self._values[0].shape == ()
+
+    def _require_scalar(self, name: str) -> None:
+        if not self._is_scalar:
+            shapes = ", ".join(format_shape(y.shape) for y in self._values)
+            raise InvalidArgumentError(
+                f"for_scipy: {name} needs a function that gives one scalar; got results of shape {shapes}. For the "
+                f"derivatives of constraints see jac and weighted_hess"
+            )
+
+    def _pattern(self) -> Any:
+        """The caller's pattern of the Jacobian."""
+        if not (self._sparsity is None or isinstance(self._sparsity, str)) and (
+            len(self._like) != 1 or len(self._values) != 1
+        ):
+            raise InvalidArgumentError("for_scipy: argument `sparsity` needs a function of one tensor that gives one")
+        rows = sum(y.size for y in self._values)
+        return pattern_given("for_scipy", self._sparsity, (rows, self.x0.size))
+
+    def _derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any = None) -> Any:
+        """A compiled derivative, what it takes, and the blocks that it gives."""
+        what, values = self._evaluations.derived(make, options, sparsity)
+        return what, values, what(values, self._executor) if isinstance(what, Spread) else what(values)
+
+    def _finished(self, what: Compiled, values: list[Any], blocks: Any, square: bool = False) -> Any:
+        """The blocks as one matrix in the format asked for."""
+        if self._format == "dense":
+            return self._dense(what, values, blocks, square)
+        sizes = self._sizes(square)
+        rows: list[list[Any]] = []
+        for i, row in enumerate(blocks):
+            rows.append([])
+            for j, block in enumerate(row):
+                place = what.plan.blocks[i][j]
+                one = sparse_block(place, block, (sizes[0][i], sizes[1][j]), self._format, np.float64)
+                rows[-1].append(one.rebuilt([_own(one.values, what, values)]))
+        return rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format=self._format)
+
+    def _dense(self, what: Compiled, values: list[Any], blocks: Any, square: bool = False) -> np.ndarray:
+        sizes = self._sizes(square)
+        if len(blocks) == 1 == len(blocks[0]) and blocks[0][0] is not None:
+            return _own(blocks[0][0], what, values).reshape(sizes[0][0], sizes[1][0])
+        rows = [
+            [np.zeros((m, n)) if b is None else np.reshape(b, (m, n)) for b, n in zip(row, sizes[1], strict=True)]
+            for row, m in zip(blocks, sizes[0], strict=True)
+        ]
+        return np.block(rows).astype(np.float64, copy=False)
+
+    def _sizes(self, square: bool) -> tuple[list[int], list[int]]:
+        return self._widths if square else [y.size for y in self._values], self._widths
+
+    def _product(self, what: Compiled, values: list[Any], p: Any) -> np.ndarray:
+        (products,) = what(values, *self._parts(self._checked(p)))
+        return _flat(products)
+
+    def _products(self, what: Compiled, values: list[Any]) -> LinearOperator:
+        """The Hessian as an operator."""
+        product: Callable[[Any], np.ndarray] = lambda p: self._product(what, values, p)  # noqa: E731
+        return LinearOperator((self.x0.size,) * 2, product, product, dtype=np.float64)
+
+    def _operator(self) -> LinearOperator:
+        """The Jacobian as an operator, one for each result and part of the point, put together."""
+        sizes = self._sizes(False)
+        operators: list[list[JacobianOperator]] = []
+        for i, y in enumerate(self._values):
+            operators.append([])
+            for j, like in enumerate(self._like):
+                push, pull = (
+                    self._evaluations.derived(make, Options(), None, (i, j)) for make in (compiled_push, compiled_pull)
+                )
+                operators[-1].append(JacobianOperator(push, pull, (y.shape, y.dtype), like))
+        if len(operators) == 1 == len(operators[0]):
+            return operators[0][0]
+        cuts = [np.cumsum(s)[:-1] for s in sizes]
+
+        def matvec(v: np.ndarray) -> np.ndarray:
+            parts = np.split(v.reshape(-1), cuts[1])
+            return _flat([sum(o.matvec(p) for o, p in zip(row, parts, strict=True)) for row in operators])
+
+        def rmatvec(u: np.ndarray) -> np.ndarray:
+            parts = np.split(u.reshape(-1), cuts[0])
+            columns = zip(*operators, strict=True)
+            return _flat([sum(o.rmatvec(p) for o, p in zip(column, parts, strict=True)) for column in columns])
+
+        return LinearOperator((sum(sizes[0]), sum(sizes[1])), matvec, rmatvec, dtype=np.float64)
+
+
+class SciPyODE:
+    """The right-hand side of ``dy/dt = f(t, y)`` and its Jacobian for `scipy.integrate`: made by `for_ode`.
+
+    Attributes
+    ----------
+    y0 : array, shape (n,)
+        The initial point.
+    function : SciPyFunction
+        The same as a function of ``(y, t, *args)``.
+    """
+
+    def __init__(self, function: SciPyFunction) -> None:
+        self.function = function
+        self.y0 = function.x0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often the function was evaluated (``"fun"``), and its Jacobian (``"jac"``)."""
+        return self.function.counts
+
+    def fun(self, t: float, y: Any, *args: Any) -> np.ndarray:
+        """``dy/dt``, flat."""
+        return np.atleast_1d(self.function.fun(y, t, *args))
+
+    def jac(self, t: float, y: Any, *args: Any) -> Any:
+        """The derivative of ``dy/dt`` with respect to `y`, shape (n, n)."""
+        found = self.function.jac(y, t, *args)
+        return found.reshape(1, -1) if getattr(found, "ndim", 2) == 1 else found
+
+    def jac_sparsity(self, *args: Any, t: float = 0.0) -> Any:
+        """Where the Jacobian can be different from zero, as a CSR array of ones."""
+        return self.function.jac_sparsity(t, *args)
+
+    def unpacked(self, y: Any) -> Any:
+        """A flat vector as arrays in the structure and of the shapes of the initial point."""
+        return self.function.unpacked(y)
+
+
+def example_arrays(x0: Any) -> list[np.ndarray]:
+    """The example point's arrays: tensors and arrays keep their floating dtype, all else becomes float64."""
+    arrays = []
+    for x in [x0] if _is_array(x0) else nest.flatten(x0):
+        value = x.read_value() if isinstance(x, Variable) else x
+        array = np.asarray(value._array if isinstance(value, EagerTensor) else value)
+        if array.dtype.kind not in "fiu":
+            raise InvalidArgumentError(f"for_scipy: `x0` must hold real numbers; got {array.dtype.name}")
+        arrays.append(array.copy() if array.dtype.kind == "f" else array.astype(np.float64))
+    return arrays
+
+
+def structure_of(x0: Any) -> Callable[[list[Any]], Any]:
+    """From one value per part of the example point to its structure."""
+    return (lambda parts: parts[0]) if _is_array(x0) else (lambda parts: nest.pack_sequence_as(x0, parts))
+
+
+def _is_array(x0: Any) -> bool:
+    """Whether it is one array, perhaps written as lists of numbers."""
+    if not nest.is_nested(x0):
+        return True
+    return not isinstance(x0, dict) and all(isinstance(x, (int, float, np.number)) for x in nest.flatten(x0))
+
+
+def _flat(arrays: Sequence[Any]) -> np.ndarray:
+    """Arrays as one vector of float64 of its own."""
+    return np.concatenate([np.zeros(0), *[np.reshape(a, -1) for a in arrays]]).astype(np.float64, copy=False)
+
+
+def _same(these: Sequence[Any], those: Sequence[Any]) -> bool:
+    return len(these) == len(those) and all(
+        bool(np.array_equal(a, b)) if isinstance(a, (np.ndarray, float, int)) else a is b
+        for a, b in zip(these, those, strict=True)
+    )
+
+
+def _own(array: Any, what: Compiled, values: Sequence[Any]) -> np.ndarray:
+    """The array as float64, a copy if anybody else holds it: solvers change what they are given in place."""
+    found = np.asarray(array)
+    if found.dtype != np.float64:
+        return found.astype(np.float64)
+    held = [*values, *what.program.constants.values()]
+    return found.copy() if any(isinstance(h, np.ndarray) and np.may_share_memory(found, h) for h in held) else found

@@ -1,0 +1,153 @@
+"""What a Jacobian is handed out as: dense, as a SciPy matrix, or as a linear operator."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from engine.core import nest
+from engine.core.composite import Composite
+from engine.core.errors import InvalidArgumentError
+from engine.core.value import dtype_of, known_shape, shape_of
+from engine.jacobian.execution.decompression import Scattered
+from engine.jacobian.planning.plan import MODES, Options
+from engine.ops.selection import pick_op, place_op
+
+FORMATS = ("dense", "csr", "csc", "coo", "operator")
+
+
+class SparseJacobian(Composite):
+    """A Jacobian block of a graph in sparse form. A session returns it as a `scipy.sparse` array.
+
+    Parameters
+    ----------
+    values : value, shape (nnz,)
+        The entries, row by row. They are ordinary values: they can be fetched, fed on, and differentiated.
+    block : Scattered
+        Where they belong.
+    format : "csr", "csc" or "coo"
+
+    Attributes
+    ----------
+    indices, indptr : array of int
+        As in `scipy.sparse.csr_array`.
+    shape : tuple of int
+        Number of elements of the target and of the source.
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, values: Any, block: Scattered, format: str) -> None:
+        self.values, self.block, self.format = values, block, format
+        self.indices, self.indptr, self.shape = block.indices, block.indptr, block.shape
+
+    @property
+    def nnz(self) -> int:
+        """Number of entries that can be different from zero."""
+        return len(self.indices)
+
+    def diagonal(self) -> Any:
+        """The entries on the diagonal, as a value."""
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        there = np.flatnonzero(rows == self.indices)
+        entries = pick_op(self.values, there, size=self.nnz, distinct=True)
+        return place_op(entries, rows[there], size=min(self.shape), distinct=True)
+
+    def components(self) -> list[Any]:
+        """The values."""
+        return [self.values]
+
+    def rebuilt(self, components: Sequence[Any]) -> Any:
+        """The `scipy.sparse` array with these values."""
+        return self.block.matrix(components[0]).asformat(self.format)
+
+    def __matmul__(self, other: Any) -> Any:
+        raise TypeError(f"{self!r} has no products yet: multiply what a session returns for it, or use jvp and vjp")
+
+    def __repr__(self) -> str:
+        return f"<SparseJacobian {self.shape[0]} x {self.shape[1]}, {self.nnz} entries, {self.format}>"
+
+
+def sparse_block(block: Any, values: Any, shape: tuple[int, int], format: str, dtype: Any) -> SparseJacobian:
+    """A block of a plan for sparse results, with its values; one that is zero has none."""
+    if block is None:
+        nothing = np.zeros(0, np.int32)
+        block = Scattered((), nothing, nothing, np.zeros(shape[0] + 1, np.int32), shape)
+    assert isinstance(block, Scattered)
+    return SparseJacobian(np.zeros(0, dtype) if values is None else values, block, format)
+
+
+def options_for(name: str, mode: Any, format: Any, max_bytes: Any, symmetric: bool = False) -> Options:
+    """The caller's arguments as `Options`, or a ValueError."""
+    if mode not in MODES:
+        raise InvalidArgumentError(f"{name}: argument `mode` must be one of {', '.join(MODES)}; got {mode!r}")
+    if format not in FORMATS:
+        raise InvalidArgumentError(f"{name}: argument `format` must be one of {', '.join(FORMATS)}; got {format!r}")
+    if max_bytes is not None and not (_is_integer(max_bytes) and max_bytes > 0):
+        raise InvalidArgumentError(
+            f"{name}: argument `max_bytes` must be a positive number of bytes; got {max_bytes!r}"
+        )
+    return _options(mode, format in ("csr", "csc", "coo"), None if max_bytes is None else int(max_bytes), symmetric)
+
+
+_options = functools.lru_cache(Options)
+"""Equal options are one object, so that looking up plans seldom needs to compare them."""
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether it is a whole number; ``1e9`` is one."""
+    if isinstance(x, (float, np.floating)):
+        return float(x).is_integer()
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+
+
+def block_size(target: Any, source: Any) -> int:
+    """How many entries the block of a target and a source has. One of none does not tell whether they are connected."""
+    return math.prod(known_shape(target, "jacobian")) * math.prod(known_shape(source, "jacobian"))
+
+
+def vectors_of(given: Any, ends: Sequence[Any]) -> list[Any]:
+    """The caller's vectors, flat, one per end; if there is but one end, lists of numbers are one vector."""
+    found = nest.flatten(given)
+    if len(ends) == 1 != len(found) and found and all(isinstance(x, (int, float, complex)) for x in found):
+        array, shape = np.asarray(given), shape_of(ends[0])
+        # the end itself may be given in a list
+        return [array[0] if shape is not None and array.ndim == len(shape) + 1 and len(array) == 1 else array]
+    return found
+
+
+def require_differentiable(name: str, ends: Sequence[Any]) -> None:
+    """Raise unless all targets and sources are of a floating or complex dtype."""
+    for x in ends:
+        if not dtype_of(x).is_differentiable:
+            raise InvalidArgumentError(f"{name}: targets and sources must have a floating or complex dtype; got {x!r}")
+
+
+def pattern_given(name: str, sparsity: Any, shape: tuple[int, int] | None) -> Any:
+    """A sparsity pattern of the caller's as a CSR matrix of bools; None if it is to be found.
+
+    `shape` is the one it must have, or None if that is not known yet.
+    """
+    if sparsity is None or (isinstance(sparsity, str) and sparsity == "detect"):
+        return None
+    if isinstance(sparsity, str):
+        raise InvalidArgumentError(f"{name}: argument `sparsity` must be None, 'detect' or a matrix; got {sparsity!r}")
+    if not sparse.issparse(sparsity):
+        try:
+            sparsity = np.atleast_2d(np.asarray(sparsity))
+        except ValueError as error:
+            raise InvalidArgumentError(f"{name}: argument `sparsity` must be a matrix: {error}") from None
+    if shape is not None and sparsity.shape != shape:
+        raise InvalidArgumentError(
+            f"{name}: argument `sparsity` must have the shape (elements of the target, elements of the source) = "
+            f"{shape}; got {sparsity.shape}"
+        )
+    matrix = sparse.csr_array(sparsity).astype(bool)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix

@@ -1,0 +1,249 @@
+"""The same op on many small arrays, done at once on a stack of them.
+
+A call of NumPy costs as much as some hundred elements, so the hundred steps of a recurrence, each of a dozen elements,
+cost a hundred times as much as they need. Its steps must come one after the other, but not all that a sweep does for
+each step: what it makes of the stored states (``1 - out ** 2``) can be made for all steps at once.
+
+- Siblings are elementwise instructions of one kind on arrays of one shape, none of which waits for another. They become
+  one instruction on the stack of their operands. Only ops that NumPy rounds correctly take part, so that an element
+  comes out the same wherever in an array it lies.
+- What all rows of small matrices are multiplied by is repeated along them, likewise for all at once: NumPy multiplies
+  arrays of the same shape in half the time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.structural import scale
+from engine.ops.arithmetic import add, divide, multiply, negative, reciprocal, square, subtract
+from engine.program.instruction import Instruction
+from engine.program.kernels import instruction_op
+from engine.program.layout import Order
+
+MANY = 8
+"""Siblings from which on it pays."""
+SMALL = 1 << 12
+"""Elements of an array up to which it pays."""
+LARGEST = 1 << 18
+"""Elements of a stack of repeated rows: more should not be held in memory for this."""
+ROUNDED = {add, subtract, multiply, divide, negative, square, reciprocal}
+
+
+def _stacked_abstract(*arrays: Aval) -> Aval:
+    return Aval((len(arrays), *(arrays[0].shape or ())), arrays[0].dtype)
+
+
+def _unstacked_abstract(stack: Aval) -> tuple[Aval, ...]:
+    count, *shape = stack.shape or ()
+    return tuple([Aval(tuple(shape), stack.dtype)] * (count or 0))
+
+
+stacked = instruction_op(
+    "stacked",
+    __name__,
+    lambda *arrays: np.concatenate(arrays).reshape(len(arrays), *arrays[0].shape),
+    _stacked_abstract,
+    "Arrays of one shape, of rank 1 or more, along a new first axis.",
+)
+unstacked = instruction_op(
+    "unstacked",
+    __name__,
+    lambda stack: tuple(stack),
+    _unstacked_abstract,
+    "What lies along the first axis.",
+    multi=True,
+    inline=lambda avals, params: "{0}",
+)
+repeated = instruction_op(
+    "repeated",
+    __name__,
+    lambda stack, *, rows: np.repeat(stack.reshape(len(stack), 1, -1), rows, axis=1),
+    lambda stack, *, rows: Aval(((stack.shape or (None,))[0], rows, (stack.shape or (None,))[-1]), stack.dtype),
+    "Vectors in a stack, each repeated to a matrix.",
+)
+
+
+def together(
+    instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set[int], orders: dict[int, Order]
+) -> tuple[list[Instruction], int]:
+    """The instructions with siblings put together, and how many were.
+
+    Parameters
+    ----------
+    avals : dict
+        Of all slots. New slots are added.
+    kept : set of int
+        Slots that are wanted when all is done.
+    orders : dict
+        How slots lie in memory: what is taken from a stack is in C order.
+    """
+    work = _Work(list(instructions), avals, kept, orders)
+    while (group := work.siblings()) is not None:
+        work.join(group)
+    work.repeat_rows()
+    return work.instructions, work.count
+
+
+class _Work:
+    """Instructions that are being put together.
+
+    Attributes
+    ----------
+    stacks : dict
+        Slots, to the slot of their stack.
+    next : int
+        A slot that nobody uses.
+    """
+
+    def __init__(
+        self, instructions: list[Instruction], avals: dict[int, Aval], kept: set[int], orders: dict[int, Order]
+    ) -> None:
+        self.instructions = instructions
+        self.orders = orders
+        self.avals = avals
+        self.kept = kept
+        self.stacks: dict[tuple[int, ...], int] = {}
+        self.count = 0
+        self.next = max(avals, default=-1) + 1
+
+    def siblings(self) -> list[int] | None:
+        """Positions of instructions of one kind that can all be done at one point of the program."""
+        made, used = self.spans()
+        kinds: dict[Any, list[int]] = {}
+        for i, instruction in enumerate(self.instructions):
+            kind = self.kind(instruction, made)
+            if kind is not None:
+                kinds.setdefault(kind, []).append(i)
+        for members in kinds.values():
+            for group in self.at_one_point(members, made, used):
+                if len(group) >= MANY:
+                    return group
+        return None
+
+    def spans(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Positions at which slots are made and first used."""
+        made = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.outputs}
+        used = {s: i for i in reversed(range(len(self.instructions))) for s in self.instructions[i].inputs}
+        return made, used
+
+    def kind(self, instruction: Instruction, made: dict[int, int]) -> Any:
+        """What siblings have in common, or None for an instruction that has none."""
+        if instruction.op not in ROUNDED:
+            return None
+        (slot,) = instruction.outputs
+        if self.orders[slot] is not Order.CONTIGUOUS:
+            return None
+        out = self.avals[slot]
+        if not out.dtype.is_floating or not out.shape or not 0 < (out.size or 0) <= SMALL:
+            return None
+        own = [s for s in instruction.inputs if s in made]
+        shared = tuple([None if s in made else s for s in instruction.inputs])
+        if len(own) != 1 or self.avals[own[0]] != out or any(s is not None and self.avals[s].ndim for s in shared):
+            return None
+        return instruction.op, shared, out.shape, out.dtype
+
+    def at_one_point(self, members: list[int], made: dict[int, int], used: dict[int, int]) -> Iterator[list[int]]:
+        """Groups of instructions whose operands are all there before any of the results is used."""
+        group: list[int] = []
+        end = len(self.instructions)
+        first, last = -1, end
+        for i in members:
+            instruction = self.instructions[i]
+            ready = max([made.get(s, -1) for s in instruction.inputs])
+            wanted = used.get(instruction.outputs[0], end)
+            if max(first, ready) >= min(last, wanted):
+                yield group
+                group, first, last = [], -1, end
+            group.append(i)
+            first, last = max(first, ready), min(last, wanted)
+        yield group
+
+    def join(self, group: list[int]) -> None:
+        """Replace siblings by one instruction."""
+        members = [self.instructions[i] for i in group]
+        made = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.outputs}
+        place = max(made.get(s, -1) for m in members for s in m.inputs) + 1
+        op, where = members[0].op, members[0].where
+        own = tuple([s for m in members for s in m.inputs if s in made])
+        new = []
+        if own not in self.stacks:
+            self.stacks[own] = self.new_slot(_stacked_abstract(*[self.avals[s] for s in own]))
+            new.append(Instruction(stacked, own, {}, (self.stacks[own],), where))
+        inputs = tuple([self.stacks[own] if s in made else s for s in members[0].inputs])
+        result = self.new_slot(self.avals[self.stacks[own]])
+        outputs = tuple([m.outputs[0] for m in members])
+        self.stacks[outputs] = result
+        new.append(Instruction(op, inputs, {}, (result,), where))
+        new.append(Instruction(unstacked, (result,), {}, outputs, where))
+        gone = set(group)
+        before = [x for i, x in enumerate(self.instructions[:place]) if i not in gone]
+        after = [x for i, x in enumerate(self.instructions[place:], place) if i not in gone]
+        self.instructions = self.drop_unused([*before, *new, *after])
+        self.count += len(group)
+
+    def new_slot(self, aval: Aval) -> int:
+        slot = self.next
+        self.avals[slot] = aval
+        self.orders[slot] = Order.CONTIGUOUS
+        self.next += 1
+        return slot
+
+    def drop_unused(self, instructions: list[Instruction]) -> list[Instruction]:
+        """The instructions without what takes apart a stack that is used as a whole only."""
+        used = {s for instruction in instructions for s in instruction.inputs} | self.kept
+        return [i for i in instructions if i.op is not unstacked or used.intersection(i.outputs)]
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    def repeat_rows(self) -> None:
+        """Give products with the rows of small matrices operands of their own shape."""
+        makers = {s: i for i in self.instructions if i.op is unstacked for s in i.outputs}
+        wanted: dict[int, list[tuple[int, int]]] = {}
+        for position, instruction in enumerate(self.instructions):
+            row = self.row_of(instruction)
+            if row is not None and row in makers:
+                wanted.setdefault(makers[row].inputs[0], []).append((position, row))
+        for stack, uses in wanted.items():
+            self.repeat(stack, uses, makers)
+
+    def row_of(self, instruction: Instruction) -> int | None:
+        """What each row of a small matrix is multiplied by."""
+        if instruction.op is not scale and instruction.op is not multiply:
+            return None
+        matrix, row = instruction.inputs
+        if self.orders[instruction.outputs[0]] is not Order.CONTIGUOUS:
+            return None
+        shape, other = self.avals[matrix].shape or (), self.avals[row].shape or ()
+        small = len(shape) == 2 and shape[0] != 1 and math.prod(d or 0 for d in shape) <= SMALL
+        return row if small and other in (shape[1:], (1, *shape[1:])) else None
+
+    def repeat(self, stack: int, uses: list[tuple[int, int]], makers: dict[int, Instruction]) -> None:
+        """Repeat all that lies in a stack, if most of it is used as rows of matrices with equally many rows."""
+        maker = makers[uses[0][1]]
+        counts = {(self.avals[self.instructions[p].outputs[0]].shape or (0,))[0] for p, _ in uses}
+        if len(counts) != 1 or 2 * len(uses) < len(maker.outputs):
+            return
+        (rows,) = counts
+        if not rows or (self.avals[stack].size or 0) * rows > LARGEST:
+            return
+        wide = self.new_slot(repeated.abstract(self.avals[stack], rows=rows))
+        slots = dict.fromkeys(maker.outputs, 0)
+        for s, aval in zip(slots, _unstacked_abstract(self.avals[wide]), strict=True):
+            slots[s] = self.new_slot(aval)
+        for position, row in uses:
+            old = self.instructions[position]
+            self.instructions[position] = Instruction(
+                old.op, (old.inputs[0], slots[row]), old.params, old.outputs, old.where
+            )
+        place = self.instructions.index(maker) + 1
+        new = [
+            Instruction(repeated, (stack,), {"rows": rows}, (wide,), maker.where),
+            Instruction(unstacked, (wide,), {}, tuple(slots.values()), maker.where),
+        ]
+        self.instructions = self.drop_unused([*self.instructions[:place], *new, *self.instructions[place:]])
