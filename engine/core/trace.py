@@ -163,10 +163,6 @@ class Trace:
         is_number = isinstance(x, (int, float, complex, bool)) and not isinstance(x, np.generic)
         return self.constant(as_array(x, dtype if is_number else None, name))
 
-    def capture_as(self, x: Any, symbol: Symbol) -> None:
-        """Let `symbol` stand for an eager tensor wherever the trace takes it from outside."""
-        self._captured[id(x)] = (x, symbol)
-
     def constant(self, array: Any, name: str | None = None) -> Any:
         """A node holding `array`."""
         return self.append(constant, (), {"value": array}, (abstract_operand(array),), name=name)[0]

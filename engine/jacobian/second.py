@@ -7,16 +7,20 @@ symmetric to the bit: entries below the diagonal are used for both places.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.core.axes import seed_rows
 from engine.core.batching import Batched, batch_level, unbatch
+from engine.core.eager import EagerTensor
 from engine.core.errors import ShapeError
-from engine.core.tape import paused
+from engine.core.op import Node
+from engine.core.tape import Tape, paused
 from engine.core.trace import placeholder
 from engine.core.value import aval_of, dtype_of, known_shape
+from engine.custom import custom_call
 from engine.forward import forward
 from engine.jacobian.execution.compiled import Compiled, Mirror, numbered
 from engine.jacobian.execution.evaluate import constant_beside, evaluate, walk_from
@@ -41,39 +45,82 @@ def compiled_hessian(path: Path, options: Options, sparsity: Any) -> Compiled:
     ------
     UnknownShapesError
     """
-    mirror = Mirror(path)
+    mirror, _, _, second, numbers = _differentiated(path)
     with paused():
-        _, _, second = _gradient(mirror)
         unknown = next((x for x in second.values if not aval_of(x).is_static), None)
         if unknown is not None:
             raise UnknownShapesError(f"hessian: the shape of {unknown!r} follows from contents")
         plan = plan_for(second, options, sparsity)
         blocks = evaluate(plan, second)
     program, arguments = mirror.lowered([b for row in blocks for b in row if b is not None])
+    arguments = numbers(arguments)
     # whatever was looked at: contents that ops compute are known from those of the path
     return Compiled(plan, program, arguments, numbered(blocks), dict(path.used))
+
+
+_Numbers = Callable[[list[int]], list[int]]
+
+
+def _differentiated(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]:
+    """The gradients of the sum of all targets, as symbols.
+
+    Returns
+    -------
+    mirror : Mirror
+    sources, gradients : list of Symbol
+    second : Path
+        From the sources to the gradients.
+    numbers : callable
+        From the numbers of values that the mirror takes to their numbers on `path`.
+    """
+    if any(node.op is custom_call and type(node.outputs[0]) is EagerTensor for node in path.nodes):
+        return _recorded(path)
+    mirror = Mirror(path)
+    with paused():
+        return mirror, *_gradient(mirror), lambda numbers: numbers
 
 
 def _gradient(mirror: Mirror) -> tuple[list[Any], list[Any], Path]:
     """The sources, the gradients of the sum of all targets, and the path to them."""
     inner, first = mirror.path, len(mirror.trace.nodes)
     sources = [inner.values[slot] for slot in inner.sources]
-    seeds = [(inner.values[slot], ones_like(inner.values[slot])) for slot in dict.fromkeys(inner.targets)]
-    found = [
-        mirror.trace.operand(zeros_like(s) if g is None else g)
-        for g, s in zip(reverse(inner.nodes, seeds, sources), sources, strict=True)
-    ]
+    found = [mirror.trace.operand(g) for g in _walked(inner.nodes, inner)]
     made = [node for node in mirror.trace.nodes[first:] if node.op is not placeholder]
     return sources, found, Path([*inner.nodes, *made], sources, found, known=mirror.contents)
 
 
+def _recorded(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]:
+    """What `_differentiated` gives, the gradients computed from arrays and recorded.
+
+    The rule of a custom gradient is a Python function. It may take what was computed beside the path, and compute from
+    arrays what depends on the sources. Symbols for the values on the path would not show that.
+    """
+    walk = Tape(watch_accessed_variables=False)
+    sources = [path.values[slot] for slot in path.sources]
+    for x in [*sources, *[out for node in path.recorded for out in node.outputs]]:
+        walk.watch(x)
+    with paused():
+        walk.start()
+        found = _walked(path.recorded, path)
+    second = Path([*path.recorded, *walk.nodes], sources, found)
+    mirror = Mirror(second)
+    ends = [[mirror.path.values[slot] for slot in side] for side in (second.sources, second.targets)]
+    return mirror, ends[0], ends[1], mirror.path, lambda numbers: [path.number(second.values[k]) for k in numbers]
+
+
+def _walked(nodes: Sequence[Node], path: Path) -> list[Any]:
+    """The gradients of the sum of all targets of a path, zeros where there is none."""
+    sources = [path.values[slot] for slot in path.sources]
+    seeds = [(path.values[slot], ones_like(path.values[slot])) for slot in dict.fromkeys(path.targets)]
+    found = reverse(nodes, seeds, sources)
+    return [zeros_like(s) if g is None else g for g, s in zip(found, sources, strict=True)]
+
+
 def compiled_gradient(path: Path, options: Options, sparsity: Any) -> Compiled:
     """The program for the gradients of the sum of all targets, ``results[0]``, one per source."""
-    mirror = Mirror(path)
-    with paused():
-        _, found, _ = _gradient(mirror)
+    mirror, _, found, _, numbers = _differentiated(path)
     program, arguments = mirror.lowered(found)
-    return Compiled(_no_plan(path, options), program, arguments, [list(range(len(found)))])
+    return Compiled(_no_plan(path, options), program, numbers(arguments), [list(range(len(found)))])
 
 
 def compiled_product(path: Path, options: Options, sparsity: Any) -> Compiled:
@@ -81,14 +128,13 @@ def compiled_product(path: Path, options: Options, sparsity: Any) -> Compiled:
 
     ``results[0]`` are the products, one per source.
     """
-    mirror = Mirror(path)
+    mirror, sources, found, second, numbers = _differentiated(path)
     with paused():
-        sources, found, second = _gradient(mirror)
         vectors = [mirror.trace.placeholder(s.aval) for s in sources]
         products = forward(second.nodes, list(zip(sources, vectors, strict=True)), found)
         wanted = [zeros_like(s) if p is None else p for p, s in zip(products, sources, strict=True)]
     program, arguments = mirror.lowered(wanted, vectors)
-    return Compiled(_no_plan(path, options), program, arguments, [list(range(len(wanted)))])
+    return Compiled(_no_plan(path, options), program, numbers(arguments), [list(range(len(wanted)))])
 
 
 def compiled_push(path: Path, options: Options, sparsity: Any) -> Compiled:

@@ -36,6 +36,21 @@ PROGRAMS: dict[str, Program] = {
         ("x",),
         ("hessian", "hvp", "order2"),
     ),
+    "a rule that does not use its cotangent": Program(
+        (Leaf("x", "source", np.array(1.0)),),
+        (
+            Instruction(
+                ("v",),
+                "tf.custom_gradient({b0})({0})",
+                ("x",),
+                (Body(("a",), (), "{0}, {b0}", ("a",), (Body(("d",), (), "tf.sin({0})", ("a",)),)),),
+                "custom_gradient",
+            ),
+        ),
+        ("v",),
+        ("x",),
+        ("hessian", "hvp", "hessian_diag", "order2"),
+    ),
     "an empty spectrum": Program(
         (Leaf("x", "source", np.zeros(0, "complex64")),),
         (Instruction(("v",), "tf.signal.irfft({0}, [7])", ("x",)),),

@@ -22,7 +22,6 @@ FLOW = "(cond|case|while_loop|map_fn|scan|foldl|foldr)"
 KNOWN = {
     f"(sign of zero|bits|value|NaN); .*{FLOW}": "a loop adds up cotangents in another order than a tape does",
     f"error ShapeError; .*{FLOW}": "Jacobians of branches whose results differ in shape",
-    "^watched, hess.*custom_gradient": "Hessians of custom gradients while another tape watches",
     "^unknown, order2: bits": "second derivatives where shapes are not known",
     "sign of zero": "zeros that plans place and gradients compute",
 }

@@ -129,3 +129,34 @@ def test_second_order_of_a_rule_that_uses_values_of_the_recording(method: str) -
     ones = [tape_api.ones_like(x)] if method == "hvp" else []
     found = getattr(tape, method)(y, x, *ones).numpy()
     np.testing.assert_allclose(found.sum(-1) if found.ndim > 1 else found, expected, rtol=1e-6)
+
+
+def test_second_derivatives_on_a_tape_see_all_that_the_rule_takes() -> None:
+    """What was computed beside the path, what the rule computes from arrays alone, tensors from outside."""
+    x = tape_api.constant(X)
+
+    def function(x: Any) -> Any:
+        @tape_api.custom_gradient
+        def doubled(a: Any) -> Any:
+            beside = tape_api.sin(a)
+            return a * 2.0, lambda ct: ct * beside + tape_api.cos(a) * x
+
+        return doubled(x) * x
+
+    with tape_api.GradientTape() as outer:
+        outer.watch(x)
+        with tape_api.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = function(x)
+        gradient = tape.gradient(y, x)
+    matrix = outer.jacobian(gradient, x).numpy()
+    assert np.count_nonzero(matrix) == 4
+    np.testing.assert_allclose(tape.hessian(y, x), matrix, rtol=1e-14)
+    np.testing.assert_allclose(tape.hessian(y, x, format="csr").toarray(), matrix, rtol=1e-14)
+    np.testing.assert_allclose(tape.hessian(y, x, format="operator") @ np.eye(4), matrix, rtol=1e-14)
+    np.testing.assert_allclose(tape.hessian_diag(y, x), np.diag(matrix), rtol=1e-14)
+    np.testing.assert_allclose(tape.hvp(y, x, X), matrix @ X, rtol=1e-14)
+    problem = tape_api.for_scipy(lambda x: tape_api.reduce_sum(function(x)), X)
+    np.testing.assert_allclose(problem.hess(X), matrix, rtol=1e-14)
+    np.testing.assert_allclose(problem.hessp(X, X), matrix @ X, rtol=1e-14)
+    np.testing.assert_allclose(problem.jac(X), gradient, rtol=1e-14)

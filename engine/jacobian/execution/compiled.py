@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.eager import EagerTensor
 from engine.core.op import Node
 from engine.core.tape import paused
 from engine.core.trace import Trace, constant_value, placeholder
@@ -75,10 +74,6 @@ class Mirror:
     def __init__(self, path: Path) -> None:
         self.trace = Trace()
         symbols = {id(x): _symbol(self.trace, x) for x in path.values}
-        for x in path.values:
-            if type(x) is EagerTensor:
-                # the rule of a custom gradient may use it
-                self.trace.capture_as(x, symbols[id(x)])
         nodes = [
             Node(n.op, tuple([symbols[id(x)] for x in n.inputs]), n.params, tuple([symbols[id(o)] for o in n.outputs]))
             for n in path.nodes

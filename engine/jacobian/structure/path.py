@@ -36,6 +36,8 @@ class Path:
     ----------
     nodes : list of Node
         In the order of execution.
+    recorded : sequence of Node
+        Those given, of which some may lead elsewhere.
     values : list of Value
         By number: the sources first, then what the nodes take and make, in order.
     slots : dict
@@ -52,7 +54,7 @@ class Path:
         not known.
     """
 
-    __slots__ = ("_known", "key", "live", "nodes", "slots", "sources", "targets", "used", "values")
+    __slots__ = ("_known", "key", "live", "nodes", "recorded", "slots", "sources", "targets", "used", "values")
 
     def __init__(
         self,
@@ -66,7 +68,8 @@ class Path:
         self.values: list[Any] = []
         self.slots: dict[int, int] = {}
         self.used: dict[int, np.ndarray | None] = {}
-        self.sources = [self._number(x) for x in sources]
+        self.sources = [self.number(x) for x in sources]
+        self.recorded = nodes
         self.nodes = between(nodes, sources, targets, stop)
         parts: list[Any] = [_described(x) for x in self.values]
         comparable = True
@@ -74,7 +77,7 @@ class Path:
             parts.append(node.op)
             for x in node.inputs:
                 if id(x) not in self.slots:
-                    self._number(x)
+                    self.number(x)
                     parts.append(_described(x))
                 parts.append(self.slots[id(x)])
             try:
@@ -82,14 +85,15 @@ class Path:
             except TypeError:
                 comparable = False
             for out in node.outputs:
-                self._number(out)
+                self.number(out)
                 parts.append(_described(out))
-        self.targets = [self._number(y) for y in targets]
+        self.targets = [self.number(y) for y in targets]
         self.live = {self.slots[id(out)] for node in self.nodes for out in node.outputs} | set(self.sources)
         parts += [tuple(self.sources), tuple(self.targets), *[_described(y) for y in targets]]
         self.key = tuple(parts) if comparable else None
 
-    def _number(self, value: Any) -> int:
+    def number(self, value: Any) -> int:
+        """The number of a value, a new one if it has none."""
         slot = self.slots.setdefault(id(value), len(self.values))
         if slot == len(self.values):
             self.values.append(value)
