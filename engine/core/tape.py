@@ -110,12 +110,15 @@ class Tape:
         Where tracked values became arrays, with what is known of it (`engine.core.detach`).
     assigned : dict
         ``id(variable) -> function`` for variables that were assigned to: it is called when one is read again.
+    beside : dict
+        ``address(value) -> (length of the log before it, node)`` for what comes from tracked values by ops without
+        derivatives, and from that. No walk looks at it; a plan that is called at another point computes it anew.
     strict : bool
         Whether a tracked value that becomes an array is an error.
     """
 
     __slots__ = (
-        *("__weakref__", "assigned", "detached", "nodes", "strict", "tracked", "variables"),
+        *("__weakref__", "assigned", "beside", "detached", "nodes", "strict", "tracked", "variables"),
         "watch_accessed_variables",
     )
 
@@ -124,6 +127,7 @@ class Tape:
         self.strict = strict
         self.detached: dict[Any, Any] = {}
         self.assigned: dict[int, Callable[[], None]] = {}
+        self.beside: dict[int, tuple[int, Node]] = {}
         self.nodes = Recording()
         self.tracked: dict[int, Any] = {}
         self.variables: dict[int, Any] = {}
@@ -135,7 +139,16 @@ class Tape:
     def forget(self) -> None:
         """Let go of what was recorded. Which variables were watched is still known."""
         self.nodes, self.tracked = Recording(), {}
-        self.detached, self.assigned = {}, {}
+        self.detached, self.assigned, self.beside = {}, {}, {}
+
+    def everything(self) -> list[Node]:
+        """All that was computed from tracked values, in the order of execution: the nodes and those beside them."""
+        found, nodes, first = [], list(self.nodes), 0
+        # one node with several results stands under each
+        for length, node in dict.fromkeys(self.beside.values()):
+            found += [*nodes[first : length // 4], node]
+            first = length // 4
+        return [*found, *nodes[first:]]
 
     def clear(self) -> None:
         """Forget everything recorded and watched."""
@@ -162,10 +175,11 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
 
     `out` is its result, a tuple if the op has several.
     """
-    if op.vjp is None:
-        return
     for tape in active.tapes:
         tracked = tape.tracked
+        if op.vjp is None:
+            _record_beside(tape, op, inputs, params, out)
+            continue
         for x in inputs:
             if address(x) in tracked:
                 tape.nodes.log += (op, inputs, params or _NOTHING, out)
@@ -174,6 +188,22 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
                 else:
                     tracked[address(out)] = out
                 break
+        else:
+            if tape.beside:
+                _record_beside(tape, op, inputs, params, out)
+
+
+def _record_beside(tape: Tape, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:
+    """Keep what has no derivative, if it comes from tracked values."""
+    tracked, beside = tape.tracked, tape.beside
+    for x in inputs:
+        key = address(x)
+        if key in tracked or key in beside:
+            outputs = out if op.multi else (out,)
+            entry = len(tape.nodes.log), Node(op, inputs, params, outputs)
+            for part in outputs:
+                beside[address(part)] = entry
+            return
 
 
 def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> None:

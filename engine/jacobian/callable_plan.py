@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -17,14 +17,14 @@ from engine.core.op import Node
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant_value
 from engine.core.value import Value, aval_of
-from engine.core.variable import read_variable
+from engine.core.variable import Variable, read_variable
 from engine.custom import custom_call
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.compiled import numbered
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import Spread, SpreadOver, check_executor, spread, spread_over
 from engine.jacobian.planning.plan import Plan, plan_for
-from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.path import Path, contents_of
 from engine.jacobian.views.results import sparse_block
 from engine.program import Program, lower
 from engine.program.lowering import needed_nodes
@@ -171,8 +171,13 @@ def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
     return array
 
 
-def bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
+def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) -> JacobianPlan:
     """The plan with a program that takes the sources and computes everything else.
+
+    Parameters
+    ----------
+    recorded : sequence of Node
+        All that a tape has seen, in the order of execution: what the path takes from there is computed anew as well.
 
     Raises
     ------
@@ -183,23 +188,32 @@ def bound(plan: Plan, path: Path, format: str) -> JacobianPlan:
     path = with_closed_rules(given)
     of: dict[int, Any] = {id(path.values[s]): trace.placeholder(aval_of(path.values[s])) for s in path.sources}
     nodes: list[Node] = []
+    # a variable that is no source keeps the value that it had
+    anew = [n for n in recorded if not isinstance(n.inputs[0], Variable) or id(n.inputs[0]) in of]
+    makers = {id(out): node for node in anew for out in node.outputs}
     with paused():
         for node in path.nodes:
             for x in node.inputs:
                 if id(x) not in of:
-                    _add(trace, of, x)
+                    _add(trace, of, x, makers)
             first = len(trace.nodes)
             _copy(trace, of, node)
             nodes += trace.nodes[first:]
         for slot in path.targets:
             if slot not in path.live:
-                _add(trace, of, path.values[slot])
+                _add(trace, of, path.values[slot], makers)
     ends = [[of[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
     copy = Path(nodes, ends[0], ends[1])
     if path is not given:
         plan = plan_for(copy, plan.options, plan.given)
     fixed = any(node.op is custom_call and not isinstance(node.outputs[0], Symbol) for node in given.nodes)
     return _bound(plan, copy, format, fixed)
+
+
+def contents_besides(recorded: Sequence[Node]) -> Callable[[Any], np.ndarray | None]:
+    """What a plan for other points may know: the contents of values that were not computed in the recording."""
+    computed = {id(out) for node in recorded for out in node.outputs}
+    return lambda x: None if id(x) in computed else contents_of(x)
 
 
 def _bound(plan: Plan, path: Path, format: str, fixed: bool) -> JacobianPlan:
@@ -226,13 +240,15 @@ def _copy(trace: Trace, of: dict[int, Any], node: Node) -> None:
     of.update(zip(map(id, node.outputs), made if node.op.multi else (made,), strict=True))
 
 
-def _add(trace: Trace, of: dict[int, Any], x: Any) -> None:
-    """A value beside the path: a constant, or what a graph computes from constants and what is there already."""
-    array = constant_value(x) if isinstance(x, Symbol) else x._array if isinstance(x, EagerTensor) else x
-    if array is not None and not isinstance(array, Value):
-        of[id(x)] = trace.operand(array if isinstance(array, tuple) else np.asarray(array))
-        return
-    steps = needed_nodes(x.trace.nodes, [x], set(of), lambda node: ()) if isinstance(x, Symbol) else ()
+def _add(trace: Trace, of: dict[int, Any], x: Any, makers: Mapping[int, Node]) -> None:
+    """A value beside the path: a constant, or what is computed from constants and what is there already."""
+    steps = _steps(of, x, makers)
+    if not steps:
+        array = constant_value(x) if isinstance(x, Symbol) else x._array if isinstance(x, EagerTensor) else x
+        if array is not None and not isinstance(array, Value):
+            of[id(x)] = trace.operand(array if isinstance(array, tuple) else np.asarray(array))
+            return
+        steps = needed_nodes(x.trace.nodes, [x], set(of), lambda node: ()) if isinstance(x, Symbol) else []
     if not steps or any(node.op.stateful or node.op is read_variable for node in steps):
         raise InvalidArgumentError(
             f"jacobian_plan: the plan is a function of its sources, but the path also takes {x!r}, whose value is not "
@@ -241,5 +257,26 @@ def _add(trace: Trace, of: dict[int, Any], x: Any) -> None:
     for node in steps:
         for operand in node.inputs:
             if id(operand) not in of:
-                _add(trace, of, operand)
+                _add(trace, of, operand, {})
         _copy(trace, of, node)
+
+
+def _steps(of: Mapping[int, Any], x: Any, makers: Mapping[int, Node]) -> list[Node]:
+    """The recorded nodes from what is there already to x, in the order of execution; none if x was not recorded."""
+    found: dict[int, Node] = {}
+    pending = [x]
+    while pending:
+        value = pending[-1]
+        node = None if id(value) in of else makers.get(id(value))
+        missing = (
+            []
+            if node is None or id(node) in found
+            else [y for y in node.inputs if id(y) not in of and id(makers.get(id(y))) not in found and id(y) in makers]
+        )
+        if missing:
+            pending += missing
+            continue
+        pending.pop()
+        if node is not None:
+            found.setdefault(id(node), node)
+    return list(found.values())

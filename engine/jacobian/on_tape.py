@@ -20,7 +20,7 @@ from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, address, dtype_of, known_shape
 from engine.core.variable import tracked_value
 from engine.forward import forward
-from engine.jacobian.callable_plan import bound
+from engine.jacobian.callable_plan import bound, contents_besides
 from engine.jacobian.execution.compiled import Compiled
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
@@ -339,15 +339,16 @@ class TapeDerivatives:
         -------
         JacobianPlan
             Print it to see direction, colours, cuts and costs; call it with arrays for the sources to evaluate the
-            Jacobian of the recorded function there, with what carries no derivatives (comparisons, indices) as it was
-            recorded. It can be pickled.
+            Jacobian of the recorded function there. What carries no derivatives (comparisons, sort orders,
+            `stop_gradient`) is computed anew; what Python decided (``if``, `stop_recording`) stays. It can be pickled.
         """
         options = options_for("jacobian_plan", mode, format, max_bytes)
         with self._taking(target, sources) as (targets, flat):
             require_differentiable("jacobian_plan", [*targets, *flat])
-            path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets)
+            everything = self._tape.everything()
+            path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets, known=contents_besides(everything))
             pattern = _pattern("jacobian_plan", sparsity, targets, flat)
-            return bound(plan_for(path, options, pattern), path, format)
+            return bound(plan_for(path, options, pattern), path, format, everything)
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
 
