@@ -125,10 +125,15 @@ def _pull_together(
 ) -> None:  # fmt: skip
     """Ask for the cotangents of all inputs at once, each added to what there is of it already."""
     keys = [reads.get(id(x), id(x)) for x in node.inputs]
-    # of an operand that occurs twice, the first occurrence takes what there is
-    previous = [_dense(cotangents.get(k)) if keys.index(k) == i else None for i, k in enumerate(keys)]
+    order = rules.order(len(keys), node.params)
+    # of an operand that occurs twice, the first occurrence in this order takes what there is
+    first: dict[int, int] = {}
+    for i in order:
+        first.setdefault(keys[i], i)
+    previous = [_dense(cotangents.get(k)) if first[k] == i else None for i, k in enumerate(keys)]
     totals = rules.rule([k in live for k in keys], previous, ct, out, *operands, **node.params)
-    for i, (key, before, total) in enumerate(zip(keys, previous, totals, strict=True)):
+    for i in order:
+        key, before, total = keys[i], previous[i], totals[i]
         if key not in live or type(total) is Zero:
             continue
         _check(total, operands[i], node, i)

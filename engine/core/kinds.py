@@ -54,10 +54,14 @@ class Together(Sequence[Rule]):
         ``rule(wanted, previous, ct, out, *inputs, **params)``: a cotangent per operand (Zero where none is wanted or
         none arises). ``previous[i]`` is what is known of operand i's cotangent already, or None; the answer includes
         it. So a sum is added up in the order in which it would be without the op.
+    order : callable, optional
+        ``order(count, params)``: the indices of the operands in the order in which their cotangents are added up where
+        some operands are the same; by default as they come.
     """
 
-    def __init__(self, rule: Callable[..., Any]) -> None:
+    def __init__(self, rule: Callable[..., Any], order: Callable[..., Sequence[int]] | None = None) -> None:
         self.rule = rule
+        self.order = order or (lambda count, params: range(count))
 
     def __getitem__(self, index: Any) -> Any:
         def alone(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:

@@ -24,7 +24,7 @@ import numpy as np
 from engine.core.aval import Aval, format_shape
 from engine.core.batching import NotBatched, logical_rank, materialize
 from engine.core.errors import ShapeError, UnimplementedError
-from engine.core.kinds import PushedTogether, Together, general
+from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
 from engine.core.op import Op
 from engine.core.value import Zero, aval_of
 from engine.ops.control import differentiable, joined, plus
@@ -139,6 +139,36 @@ def grown(start: set[int], more: Callable[[set[int]], set[int]]) -> list[int]:
     return sorted(start)
 
 
+def order_of_sums(count: int, params: dict[str, Any]) -> list[int]:
+    """The order in which steps recorded one by one add up the cotangents of operands that are the same.
+
+    What the steps capture comes first, then the sequences, which were taken apart before, then the first carries.
+    """
+    carries = params["count"] if "count" in params else params["carries"]
+    start = carries + params.get("sequences", 0)
+    return [*range(start, count), *reversed(range(carries, start)), *range(carries)]
+
+
+def _empty_sum_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Any:
+    found = op(*inputs)
+    return found if flags[0] else NotBatched(found)
+
+
+empty_sum = nondifferentiable(
+    "empty_sum",
+    lambda x, steps: np.negative(np.zeros(x.shape, x.dtype)) if steps.size else np.zeros(x.shape, x.dtype),
+    abstract=lambda x, steps: Aval(x.shape, x.dtype),
+    batch=_empty_sum_batch,
+    args=("x", "steps"),
+    doc="""What a sum over steps starts with, like `x`: -0.0, to which the first summand adds without a change.
+
+    If there are no steps it is 0.0, the sum of nothing.
+    """,
+)
+
+
 def pulled_back(
     body: SubTrace, carries: int, sequences: int, wanted: Sequence[bool], previous: Sequence[Any], cts: Any,
     operands: Sequence[Any], history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]], backwards: bool = False,
@@ -166,7 +196,7 @@ def pulled_back(
         return totals
     plan = _Plan.of(body, carries, sequences, live, fixed, given, history_cts or {})
     length, saved = history(plan.saved)
-    sums = [zeros_like(operands[i]) if previous[i] is None else previous[i] for i in plan.summed]
+    sums = [empty_sum(operands[i], length) if previous[i] is None else previous[i] for i in plan.summed]
     found = scan_op(
         *[cts[k] for k in live],
         *sums,
@@ -385,7 +415,7 @@ scan_op = general(
     "scan_op",
     _scan_kernel,
     _scan_abstract,
-    vjp=Together(_scan_vjp),
+    vjp=Together(_scan_vjp, order_of_sums),
     jvp=PushedTogether(_scan_jvp),
     batch=_scan_batch,
     fix=_scan_fix,

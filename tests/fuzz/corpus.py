@@ -51,6 +51,48 @@ PROGRAMS: dict[str, Program] = {
         ("x",),
         ("hessian", "hvp", "hessian_diag", "order2"),
     ),
+    "a value that a loop captures and that is used outside": Program(
+        (Leaf("w", "source", np.array([0.1, -0.7, 1.3, 0.4])),),
+        (Instruction(("v",), "tf.map_fn({b0}, {0})", ("w",), (Body(("a",), (), "tf.sin({0})", ("w",)),)),),
+        ("v", "w"),
+        ("w",),
+        (),
+    ),
+    "a captured value that is also what the loop starts with": Program(
+        (Leaf("x", "source", np.array([0.1, -0.7, 1.3, 0.4])),),
+        (
+            Instruction(
+                ("i", "v"),
+                "tf.while_loop(lambda i, a: i < 3, {b0}, [0, {0}])",
+                ("x",),
+                (
+                    Body(
+                        ("i", "a"),
+                        (),
+                        "[{0} + 1, {1} * 0.5 + tf.reduce_sum(tf.identity({2}))]",
+                        ("i", "a", "x"),
+                    ),
+                ),
+            ),
+        ),
+        ("v",),
+        ("x",),
+        (),
+    ),
+    "a sum over steps whose summands are minus zero": Program(
+        (Leaf("x", "source", np.array([1.0, -0.0])),),
+        (
+            Instruction(
+                ("i", "v"),
+                "tf.while_loop(lambda i, a: i < 1, {b0}, [0, tf.zeros_like({0})])",
+                ("x",),
+                (Body(("i", "a"), (), "[{0} + 1, {1} * tf.stop_gradient({1})]", ("i", "x")),),
+            ),
+        ),
+        ("v",),
+        ("x",),
+        (),
+    ),
     "an empty spectrum": Program(
         (Leaf("x", "source", np.zeros(0, "complex64")),),
         (Instruction(("v",), "tf.signal.irfft({0}, [7])", ("x",)),),

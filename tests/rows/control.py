@@ -12,7 +12,7 @@ from engine.core.value import aval_of
 from engine.ops.compare import less
 from engine.ops.control import cond_op
 from engine.ops.explog import exp
-from engine.ops.scan_loop import scan_op
+from engine.ops.scan_loop import empty_sum, scan_op
 from engine.ops.shape import identity
 from engine.ops.trig import cos, sin
 from engine.ops.while_loop import while_op, while_saving_op
@@ -100,6 +100,8 @@ TRUE, FALSE = fixed(True), fixed(False)
 STEPS = integers(low=3, high=4)
 
 ROWS = (
+    Row(empty_sum, (real(2, 3), real(4)), oracle=lambda x, steps: np.full((2, 3), -0.0)),
+    Row(empty_sum, (real(2, 3), real(0)), label="no steps", oracle=lambda x, steps: np.zeros((2, 3))),
     Row(cond_op, (TRUE, real(3), real(3)), call=chosen, oracle=chosen_by_numpy, label="true"),
     Row(cond_op, (FALSE, real(3), real(3)), call=chosen, oracle=chosen_by_numpy, label="false"),
     Row(while_op, (STEPS, unit(3), unit(3)), call=lambda *x: counted(while_op, *x), oracle=counted_by_numpy),
