@@ -28,7 +28,7 @@ from engine.jacobian.structure.path import Path
 from engine.ops.linalg import matmul_op
 from engine.program import Program
 from engine.program.kernels import scaled_product, vector_product
-from engine.program.passes.loop_fusion import blocks
+from engine.program.passes.loop_fusion import fused_loop
 from engine.replay import array_of
 
 SCALED = ("identity_product", "diagonal_product")
@@ -93,8 +93,8 @@ def flops(program: Program) -> float:
         if instruction.op in (matmul_op, vector_product, scaled_product):
             inner = _dims(program.avals[instruction.inputs[0]])[-2 if instruction.params.get("transpose_a") else -1]
             total += 2.0 * size * inner
-        elif instruction.op is blocks:
-            chain = instruction.params["chain"]
+        elif instruction.op is fused_loop:
+            chain = instruction.params["loop"]
             total += chain.size * len(chain.instructions)
         elif instruction.op.kind in ("elementwise", "multilinear") or instruction.op.name in SCALED:
             total += size

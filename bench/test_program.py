@@ -15,7 +15,8 @@ import pytest
 import graph_api
 from bench.problems import PROBLEMS, label
 from engine.program import Program, lower
-from engine.program.lowering import ALL_PASSES, needed_nodes
+from engine.program.lowering import needed_nodes
+from engine.program.passes.pipeline import ALL_PASSES
 
 COMPILED = ("mlp", "recurrent", "bundle")
 PASSES: dict[str, Collection[str]] = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,8 @@ from engine.ops import arithmetic, explog, linalg, shape, trig
 from engine.ops.compare import where
 from engine.ops.creation import identity_like
 from engine.program import program
-from engine.program.lowering import ALL_PASSES
 from engine.program.passes.nan_checks import check
+from engine.program.passes.pipeline import ALL_PASSES, DEFAULT_PASSES, PIPELINE, Pass, table
 from engine.reverse import reverse
 from graph_api.flow import python_call
 from tests.support import assert_same_bits
@@ -124,7 +126,7 @@ def test_a_stack_of_vectors_times_a_matrix_is_one_product() -> None:
     assert "reshape((5, 3))" in program.source() and ".dot(v1.T)" in program.source()
     columns = lowered(lambda w, b: linalg.matmul(w, b), [w, numbers(5, 3, 1)])
     assert names(columns) == ["reshape_to", "matmul_op", "reshape_to"]
-    assert columns.report["specialize"] == 1
+    assert columns.report["shape_specialization"] == 1
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
@@ -137,7 +139,7 @@ def test_products_of_matrices_and_vectors(dtype: str) -> None:
         return [shape.reshape(r, (-1,)) for r in rows] + [linalg.matvec(w, y), linalg.matvec(w, x, transpose_a=True)]
 
     program, plain = lowered(f, [x, y, w]), lowered(f, [x, y, w], ALWAYS)
-    assert names(program) == ["vector_product"] * 2 and program.report["cse"] == 3
+    assert names(program) == ["vector_product"] * 2 and program.report["common_subexpression_elimination"] == 3
     assert_same_bits(program(x, y, w), plain(x, y, w))
     for step in (2, -1):
         strided = [np.repeat(a, abs(step))[::step] for a in (x, y)]
@@ -166,7 +168,7 @@ def test_elementwise_ops_leave_out_axes_of_size_one() -> None:
         return [shape.squeeze(b, 1) for b in (scale(a, y), a + z, where(a > y, a, z), a * a, a + a[:1] * 2.0)]
 
     program, plain = lowered(f, [x, y, z]), lowered(f, [x, y, z], ALWAYS)
-    assert program.report["vectors"] == 6
+    assert program.report["unit_axes"] == 6
     assert_same_bits(program(x, y, z), plain(x, y, z))
     # here the axis lies between others, and tells them apart
     g = lambda x, y: shape.expand_dims(x, 1) * y  # noqa: E731
@@ -198,9 +200,9 @@ def test_the_states_of_a_recurrence_are_treated_at_once(sweep: Callable[..., Any
     x, w = numbers(5).astype(dtype), (numbers(5, 5) / 4).astype(dtype)
     inputs = [x, w]
     f = lambda *xs: sweep(steps, *xs)  # noqa: E731
-    program, plain = lowered(f, inputs), lowered(f, inputs, [p for p in ALL_PASSES if p != "siblings"])
+    program, plain = lowered(f, inputs), lowered(f, inputs, [p for p in ALL_PASSES if p != "horizontal_fusion"])
     assert_same_bits(program(*inputs), plain(*inputs))
-    assert program.report["siblings"] == 24
+    assert program.report["horizontal_fusion"] == 24
     assert [names(program).count(n) for n in ("square", "subtract", "stacked", "repeated")] == [1, 1, 1, 1]
 
 
@@ -215,7 +217,7 @@ def test_siblings_wait_for_no_other() -> None:
         return [*out, out[3] + out[19]]
 
     program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
-    assert program.report["siblings"] == 20 and names(program).count("square") == 1
+    assert program.report["horizontal_fusion"] == 20 and names(program).count("square") == 1
     assert names(program).count("negative") == 16
     assert_same_bits(program(x), plain(x))
     pickle.loads(pickle.dumps(program))(x)
@@ -228,7 +230,7 @@ def test_few_or_large_siblings_stay_alone() -> None:
         (lambda x: [arithmetic.square(trig.sin(x[i])) for i in range(9)], numbers(9)),
         (lambda x: [trig.tanh(trig.sin(x[i])) for i in range(9)], numbers(9, 3)),
     ):
-        assert "siblings" not in lowered(f, [x]).report
+        assert "horizontal_fusion" not in lowered(f, [x]).report
 
 
 # ---- plain products --------------------------------------------------------------------------------------------------
@@ -237,7 +239,7 @@ def test_few_or_large_siblings_stay_alone() -> None:
 def test_one_check_for_all_products() -> None:
     f, inputs = PROBLEMS["network"]
     program = lowered(lambda *xs: rows(f, *xs), inputs)
-    assert program.report["finite"] == 2
+    assert program.report["speculative_nan_checks"] == 2
     assert program.source().count("check(") == 1 and program.source().count("np.multiply(") == 2
 
 
@@ -271,7 +273,7 @@ def test_effects_are_not_repeated() -> None:
     f = lambda ct, x: scale(ct, x.trace.apply(python_call, [x], params)[0])  # noqa: E731
     x = np.float32([0.0, 1.0])
     program = lowered(f, [x, x])
-    assert program.plain is None
+    assert program.speculation is None
     assert_same_bits(program(x, x), [x])
     assert len(calls) == 1
 
@@ -294,12 +296,40 @@ def test_the_rules_of_a_known_reshape() -> None:
         lowered(lambda x: reshape_to(x, shape=(4,)), [np.arange(6.0)])
 
 
-def test_every_pass_can_be_switched_off() -> None:
+@pytest.mark.parametrize("one", PIPELINE, ids=lambda one: one.name)
+def test_every_pass_can_be_switched_off(one: Pass) -> None:
+    assert one.exact and one.default
     f, inputs = PROBLEMS["network"]
     full = lowered(lambda *xs: rows(f, *xs), inputs)
-    for left_out in ALL_PASSES:
-        kept = [p for p in ALL_PASSES if p != left_out]
-        program = lowered(lambda *xs: rows(f, *xs), inputs, kept)
-        assert left_out not in program.report
+    for passes in ([p for p in ALL_PASSES if p != one.name], [one.name]):
+        program = lowered(lambda *xs: rows(f, *xs), inputs, passes)
+        assert set(program.report) - {"seeds"} <= set(passes) and set(program.sizes) - {"lowering"} <= set(passes)
         assert_same_bits(program(*inputs), full(*inputs))
         assert len(flatten(program.outputs)) == 1
+
+
+def test_the_table_of_passes() -> None:
+    assert len(set(ALL_PASSES)) == len(PIPELINE) and set(DEFAULT_PASSES) <= set(ALL_PASSES)
+    for one in PIPELINE:
+        assert one.level in ("node", "state", "program", "buffers")
+        # lowering applies the passes of the first two levels
+        assert (one.apply is None) == (one.level in ("node", "state"))
+        assert one.summary.endswith(".") and len(one.summary) < 120
+
+
+def test_the_page_of_passes_is_made_from_the_table() -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs" / "passes.md").read_text()
+    assert table() in page
+
+
+def test_a_program_explains_what_each_pass_did() -> None:
+    f, inputs = PROBLEMS["network"]
+    program = lowered(lambda *xs: rows(f, *xs), inputs)
+    lines = program.explain().splitlines()
+    listed = [line.split()[0] for line in lines[1:-1]]
+    assert set(program.report) | set(program.sizes) == set(listed) and len(listed) == len(set(listed))
+    sizes = list(program.sizes.values())
+    # each pass is given what the one before it left
+    assert all(left == given for (_, left), (given, _) in itertools.pairwise(sizes))
+    assert lines[-1].startswith(f"instructions: {sizes[-1][1]},") and sizes[-1][1] == len(program.instructions)
+    assert pickle.loads(pickle.dumps(program)).explain() == program.explain()

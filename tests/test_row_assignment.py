@@ -12,7 +12,8 @@ import graph_api
 import tape_api
 from engine.core.errors import IndexOutOfRangeError
 from engine.program import lower
-from engine.program.lowering import ALL_PASSES, needed_nodes
+from engine.program.lowering import needed_nodes
+from engine.program.passes.pipeline import ALL_PASSES
 from tests.support import assert_same_bits
 
 V = np.array([[1.0, -2.0], [0.5, 0.25], [-0.75, 1.5]])
@@ -95,7 +96,7 @@ def test_what_a_program_gives_for_a_variable_changed_in_part(whole_wanted: bool)
         program, _, (assignment,) = lower(nodes, [], wanted, passes=passes)
         assert assignment.handle is variable.handle and assignment.in_part is in_part
         results = program(V)[len(wanted) :]
-        assert program.report.get("parts", 0) == in_part
+        assert program.report.get("partial_assignment", 0) == in_part
         expected = [[[1]], [[0.0, 0.0]]] if in_part else [V * [[1], [0], [1]]]
         for got, want in zip(results, expected, strict=True):
             np.testing.assert_array_equal(got, want)

@@ -15,7 +15,8 @@ from engine.core.trace import Trace
 from engine.frontend import operators  # noqa: F401  (functions here use Python's operators on values)
 from engine.ops import arithmetic, explog, joining, linalg, reduce, shape, trig
 from engine.ops.creation import ones_like
-from engine.program.lowering import ALL_PASSES, lower, needed_nodes
+from engine.program.lowering import lower, needed_nodes
+from engine.program.passes.pipeline import ALL_PASSES
 from engine.reverse import reverse
 from engine.transform import recorded
 from tests.support import array, arrays, placeholders

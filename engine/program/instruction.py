@@ -1,4 +1,4 @@
-"""`Instruction`: one kernel call of a program."""
+"""`Instruction`: one kernel call of a program, on values that are named by value ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Instruction:
     ----------
     op : Op
     inputs, outputs : tuple of int
-        Slots.
+        Value ids.
     params : dict
     where : str
         For error messages: the graph operation's name and the user's line that made it.

@@ -1,6 +1,6 @@
-"""Ops that only lowering makes: what a product with a diagonal matrix is, and elementwise ops run block by block.
+"""Ops that only lowering and its passes make: products with diagonal matrices and with vectors, and `number_like`.
 
-They have no derivatives and no batches: programs are what derivatives and batches have become.
+They exist in programs only, where all derivatives and batches have been taken. So they have no rules for either.
 """
 
 from __future__ import annotations

@@ -1,31 +1,8 @@
 """Lowering: from nodes of a trace to a `Program` for given shapes.
 
-Lowering walks the nodes once, in the order of execution, and evaluates each abstractly with the now known avals. On the
-way it applies the passes, each of which looks at one node at a time. They are exact: any subset of them gives the same
-bits, infinities, NaN and signs of zero included.
-
-- ``simplify``: a node that changes nothing for these shapes (summing to a shape it has already) is dropped. One that
-  changes the shape alone becomes a reshape, and reshapes that follow each other become one.
-- ``specialize``: a node becomes simpler ops where these shapes allow it (a stack of vectors times one matrix is one
-  product of two matrices).
-- ``facts``: what is known of contents is used: a product with ones is the other operand.
-- ``vectors``: axes of size one that make no difference are left out (`engine.program.passes.unit_axes`).
-- ``references``: an operand of which only the shape counts becomes the first value of that shape, so that nothing is
-  computed for its shape.
-- ``fold``: a node whose operands are all constants is computed now.
-- ``cse``: a node equal to an earlier one (same op, operands and parameters) is that one. Stateful ops are left alone.
-- ``parts``: a variable that is assigned its own value with some entries replaced is given these entries, not a copy.
-- ``prune``: what no output needs is dropped.
-- ``siblings``: the same op on many small arrays is done on a stack of them (`engine.program.passes.horizontal_fusion`).
-- ``slices``: vectors are put together from others slice by slice, where they can
-  (`engine.program.passes.slice_concat`).
-- ``blocks``: elementwise ops on large arrays are run together, block by block (`engine.program.passes.loop_fusion`).
-- ``pieces``: large arrays are joined piece by piece (`engine.program.passes.inplace_concat`).
-- ``finite``: products that must not make NaN of a zero are not looked at one by one
-  (`engine.program.passes.nan_checks`).
-- ``workspace``: large intermediate results are written to the same memory in each run
-  (`engine.program.passes.buffer_assignment`).
-- ``inline``: what needs no call of a function of ours is written out in the generated code.
+Lowering walks the nodes once, in the order of execution, and evaluates each abstractly with the now known avals. Each
+value gets a *value id*, as in any static single assignment form. On the way `Lowering.emit` applies the passes of level
+"node"; then the passes that look at all instructions run. `engine.program.passes.pipeline.PIPELINE` lists them all.
 
 *State.* ``read_variable`` becomes whatever the variable holds at that point: the program's state input, or the value
 last assigned to it; ``variable_is_initialized`` becomes a state input of its own. ``assign_variable`` becomes nothing
@@ -51,31 +28,21 @@ from engine.core.value import as_array
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.program.instruction import Instruction, is_stateful
 from engine.program.layout import Order, is_view, order_of, order_of_result
-from engine.program.passes.algebraic import SEEDS, Fact, of_array, of_result, of_seeds, rewritten, swept
-from engine.program.passes.pipeline import finish
-from engine.program.passes.unit_axes import without_ones
+from engine.program.passes.algebraic import (
+    SEEDS,
+    Structure,
+    seed_product,
+    simplified,
+    structure_of_array,
+    structure_of_result,
+    structure_of_seeds,
+)
+from engine.program.passes.pipeline import DEFAULT_PASSES, run_pipeline
+from engine.program.passes.unit_axes import without_unit_axes
 from engine.program.program import Program, located
 from engine.program.state import Assignment, assignments
-from engine.program.traced_value import Slot, Slots
+from engine.program.traced_value import TracedValue, ValueTable
 
-ALL_PASSES = (
-    "simplify",
-    "specialize",
-    "facts",
-    "vectors",
-    "references",
-    "fold",
-    "cse",
-    "parts",
-    "prune",
-    "siblings",
-    "slices",
-    "blocks",
-    "pieces",
-    "finite",
-    "inline",
-    "workspace",
-)
 FOLD_LIMIT = 1 << 20
 """Constants larger than this many bytes are not folded, but computed each time the program runs."""
 FOLD_TOTAL = 16
@@ -83,29 +50,29 @@ FOLD_TOTAL = 16
 
 
 @dataclass
-class Lowering(Slots):
+class Lowering(ValueTable):
     """The state of one lowering.
 
     Attributes
     ----------
-    slots : dict
+    ids : dict
         ``id(symbol) -> slot``.
     current : dict
         ``id(handle) -> slot`` holding the variable's value at this point.
     reads : dict
-        ``id(handle) -> (handle, slot)`` of the state inputs, in the order of first use.
+        ``id(handle) -> (handle, value id)`` of the state inputs, in the order of first use.
     assigned : dict
         ``id(handle) -> handle`` of the variables assigned to.
-    facts : dict
-        What is known of the contents of a slot.
-    unshaped : dict
-        ``slot -> slot`` it is a reshape of, if it has the same elements in the same places in memory.
+    structures : dict
+        What is known of the contents of a value.
+    before_reshape : dict
+        ``value id -> value id`` of what it is a reshape of, if both have the same memory.
     node : Node
         The node being lowered.
     first : dict
         ``(shape, dtype) -> slot`` of the first value of that shape and dtype.
     orders : dict
-        What is known of how a slot's value lies in memory.
+        What is known of how a value lies in memory.
     """
 
     passes: Collection[str]
@@ -113,7 +80,7 @@ class Lowering(Slots):
     state_aval: Callable[[Any], Aval]
     fold_limit: int
     folded_bytes: int = 0
-    slots: dict[int, int] = field(default_factory=dict)
+    ids: dict[int, int] = field(default_factory=dict)
     avals: dict[int, Aval] = field(default_factory=dict)
     constants: dict[int, Any] = field(default_factory=dict)
     instructions: list[Instruction] = field(default_factory=list)
@@ -122,23 +89,23 @@ class Lowering(Slots):
     assigned: dict[int, Any] = field(default_factory=dict)
     seen: dict[Any, tuple[int, ...]] = field(default_factory=dict)
     report: dict[str, int] = field(default_factory=dict)
-    facts: dict[int, Fact] = field(default_factory=dict)
-    unshaped: dict[int, int] = field(default_factory=dict)
+    structures: dict[int, Structure] = field(default_factory=dict)
+    before_reshape: dict[int, int] = field(default_factory=dict)
     first: dict[Any, int] = field(default_factory=dict)
     orders: dict[int, Order] = field(default_factory=dict)
     node: Any = None
 
-    def new_slot(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
-        """A fresh slot."""
-        slot = len(self.avals)
-        self.avals[slot] = aval
-        self.orders[slot] = Order.CONTIGUOUS if aval.is_static and (aval.size or 0) <= 1 else order
+    def new_id(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
+        """A fresh value id."""
+        value_id = len(self.avals)
+        self.avals[value_id] = aval
+        self.orders[value_id] = Order.CONTIGUOUS if aval.is_static and (aval.size or 0) <= 1 else order
         if aval.is_static:
-            self.first.setdefault((aval.shape, aval.dtype), slot)
-        return slot
+            self.first.setdefault((aval.shape, aval.dtype), value_id)
+        return value_id
 
     def referring(self, op: Op, inputs: tuple[int, ...]) -> tuple[int, ...]:
-        """The operands with the first slots of the same shapes in place of references."""
+        """The operands with the first value ids of the same shapes in place of references."""
         avals = [self.avals[s] for s in inputs]
         new = tuple(
             [
@@ -147,70 +114,70 @@ class Lowering(Slots):
             ]
         )
         if new != inputs:
-            self.count("references")
+            self.count("reference_operands")
         return new
 
     def visit(self, node: Node) -> None:
         """Lower one node."""
         if node.op is read_variable:
-            self.slots[id(node.outputs[0])] = self.slot_of(node.inputs[0])
+            self.ids[id(node.outputs[0])] = self.id_of(node.inputs[0])
         elif node.op is variable_is_initialized:
-            self.slots[id(node.outputs[0])] = self.state_of(node.outputs[0])
+            self.ids[id(node.outputs[0])] = self.state_of(node.outputs[0])
         elif node.op is assign_variable:
             self.assign(node)
         else:
-            inputs = tuple([self.slot_of(x) for x in node.inputs])
+            inputs = tuple([self.id_of(x) for x in node.inputs])
             self.node = node
             try:
                 outputs = self.emit(node.op, inputs, node.params)
             except Exception as error:
                 raise located(error, self.describe(node)) from error
-            for symbol, slot in zip(node.outputs, outputs, strict=True):
+            for symbol, value_id in zip(node.outputs, outputs, strict=True):
                 # one that is given keeps the value it is given
-                self.slots.setdefault(id(symbol), slot)
+                self.ids.setdefault(id(symbol), value_id)
 
-    def slot_of(self, x: Any) -> int:
-        """The slot of an operand: what a variable holds, for its handle.
+    def id_of(self, x: Any) -> int:
+        """The value id of an operand: what a variable holds, for its handle.
 
         The derivative of reading is reading. So something computed may be read, and the shape of a handle asked for.
         """
-        slot = self.slots.get(id(x))
-        return self.state_of(x) if slot is None or x.node.op is variable_handle else slot
+        value_id = self.ids.get(id(x))
+        return self.state_of(x) if value_id is None or x.node.op is variable_handle else value_id
 
     def state_of(self, handle: Any) -> int:
-        """The slot that holds the variable's value now."""
+        """The value id that holds the variable's value now."""
         key = id(handle)
         if key not in self.current:
             # what a variable holds is in C order
-            slot = self.new_slot(self.state_aval(handle), Order.CONTIGUOUS)
-            self.reads[key] = (handle, slot)
-            self.current[key] = slot
+            value_id = self.new_id(self.state_aval(handle), Order.CONTIGUOUS)
+            self.reads[key] = (handle, value_id)
+            self.current[key] = value_id
         return self.current[key]
 
     def assign(self, node: Node) -> None:
         """An assignment: from here on the variable holds the operand's value."""
         handle, value = node.inputs
-        slot = self.in_order(self.slots[id(value)])
+        value_id = self.in_order(self.ids[id(value)])
         try:
-            assign_variable.abstract(handle.aval, self.avals[slot])
+            assign_variable.abstract(handle.aval, self.avals[value_id])
         except ShapeError as error:
             raise located(error, self.describe(node)) from error
-        self.current[id(handle)] = slot
+        self.current[id(handle)] = value_id
         self.assigned[id(handle)] = handle
-        self.slots[id(node.outputs[0])] = slot
+        self.ids[id(node.outputs[0])] = value_id
 
-    def is_contiguous(self, slot: int) -> bool:
+    def is_contiguous(self, value_id: int) -> bool:
         """Whether a value is known to lie in C order."""
-        return self.orders[slot] is Order.CONTIGUOUS
+        return self.orders[value_id] is Order.CONTIGUOUS
 
-    def in_order(self, slot: int) -> int:
-        """The slot of the same value in C order."""
-        return slot if self.is_contiguous(slot) else self.emit(contiguous, (slot,), {})[0]
+    def in_order(self, value_id: int) -> int:
+        """The value id of the same value in C order."""
+        return value_id if self.is_contiguous(value_id) else self.emit(contiguous, (value_id,), {})[0]
 
     def emit(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any]) -> tuple[int, ...]:
-        """The output slots of an op: existing ones if a pass finds them, else those of a new instruction."""
+        """The output value ids of an op: existing ones if a pass finds them, else those of a new instruction."""
         if op is constant:
-            return (self.constant_slot(params["value"]),)
+            return (self.constant_id(params["value"]),)
         avals = [self.avals[s] for s in inputs]
         # shapes that are known only now are examined before a pass makes something else of the op
         results = op.abstract(*avals, **params)
@@ -220,24 +187,24 @@ class Lowering(Slots):
             arrays = {i: self.constants[s] for i, s in enumerate(inputs) if s in self.constants}
             inputs, params = op.fix(inputs, arrays, params)
             avals = [self.avals[s] for s in inputs]
-        if "simplify" in self.passes and op.simplify is not None:
+        if "noop_elimination" in self.passes and op.simplify is not None:
             same = op.simplify(avals, params)
             if same is not None and not (self.is_contiguous(inputs[same]) or is_view(op, avals, params)):
                 # the op's own result would lie in memory in another way, perhaps
                 same = None
             if same is not None and (kept := self.reshaped(op, inputs[same], results)) is not None:
-                self.count("simplify")
+                self.count("noop_elimination")
                 return (kept,)
-        if op.references and "references" in self.passes:
+        if op.references and "reference_operands" in self.passes:
             inputs = self.referring(op, inputs)
         key = _key(op, inputs, params)
-        if "cse" in self.passes and key in self.seen:
-            self.count("cse")
+        if "common_subexpression_elimination" in self.passes and key in self.seen:
+            self.count("common_subexpression_elimination")
             return self.seen[key]
         # what is known of a constant says more than its elements
-        known = any(s in self.facts for s in inputs)
+        known = any(s in self.structures for s in inputs)
         outputs = self.rewritten(op, inputs, avals, params) if known else None
-        if outputs is None and "fold" in self.passes:
+        if outputs is None and "constant_folding" in self.passes:
             outputs = self.folded(op, inputs, params)
         if outputs is None and not known:
             outputs = self.rewritten(op, inputs, avals, params)
@@ -248,45 +215,45 @@ class Lowering(Slots):
         return outputs
 
     def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
-        """The output slots of the sub-trace that an op stands for."""
+        """The output value ids of the sub-trace that an op stands for."""
         of = dict(zip(map(id, inner.parameters), inputs, strict=True))
         for node in inner.nodes:
-            slots = self.emit(node.op, tuple([of[id(x)] for x in node.inputs]), node.params)
-            of.update(zip(map(id, node.outputs), slots, strict=True))
+            ids = self.emit(node.op, tuple([of[id(x)] for x in node.inputs]), node.params)
+            of.update(zip(map(id, node.outputs), ids, strict=True))
         return tuple([of[id(result)] for result in inner.results])
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """What replaces a node is written in ops on slots."""
-        slots = tuple([x.index if type(x) is Slot else self.constant_slot(as_array(x)) for x in inputs])
-        outputs = tuple([Slot(self, s) for s in self.emit(op, slots, params)])
+        """The traced result of an op on traced values: what replaces a node is written in ops."""
+        ids = tuple([x.value_id if type(x) is TracedValue else self.constant_id(as_array(x)) for x in inputs])
+        outputs = tuple([TracedValue(self, s) for s in self.emit(op, ids, params)])
         return outputs if op.multi else outputs[0]
 
-    def reshaped(self, op: Op, slot: int, out: Aval) -> int | None:
-        """The slot of an op's result, of which `out` is known, that equals `slot` up to its shape."""
-        aval = self.avals[slot]
+    def reshaped(self, op: Op, value_id: int, out: Aval) -> int | None:
+        """The value id of an op's result, of which `out` is known, that equals `value_id` up to its shape."""
+        aval = self.avals[value_id]
         if out.shape == aval.shape and aval.is_static:
-            return slot
+            return value_id
         if not (out.is_static and aval.is_static and aval.dtype.is_differentiable):
             return None
-        root = self.unshaped.get(slot, slot)
-        if self.avals[root].shape == out.shape:
-            return root
-        if op is reshape_to and root == slot:
+        source = self.before_reshape.get(value_id, value_id)
+        if self.avals[source].shape == out.shape:
+            return source
+        if op is reshape_to and source == value_id:
             return None
-        return self.emit(reshape_to, (root,), {"shape": out.shape})[0]
+        return self.emit(reshape_to, (source,), {"shape": out.shape})[0]
 
     def rewritten(
         self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any]
     ) -> tuple[int, ...] | None:
-        """The output slots by what `Op.specialize` or facts make of the op, or None."""
+        """The output value ids by what a pass makes of the op, or None."""
         if op.stateful or op.multi or not all(a.is_static for a in avals):
             return None
-        slots = [Slot(self, s) for s in inputs]
+        values = [TracedValue(self, s) for s in inputs]
         for name, attempt in _ATTEMPTS.items():
-            found = attempt(op, slots, params) if name == "seeds" or name in self.passes else None
+            found = attempt(op, values, params) if name == "seeds" or name in self.passes else None
             if found is not None:
                 self.count(name)
-                return (found.index,)
+                return (found.value_id,)
         return None
 
     def instruction(
@@ -295,39 +262,43 @@ class Lowering(Slots):
         """Append the kernel call; `results` is what is known of what it gives."""
         made = results if op.multi else (results,)
         operands = [self.orders[s] for s in inputs]
-        outputs = tuple([self.new_slot(a, order_of_result(op, operands, avals, params, a)) for a in made])
+        outputs = tuple([self.new_id(a, order_of_result(op, operands, avals, params, a)) for a in made])
         self.instructions.append(Instruction(op, inputs, params, outputs, self.describe(self.node)))
         if op is reshape_to and _same_places(avals[0].shape, results.shape):
-            self.unshaped[outputs[0]] = self.unshaped.get(inputs[0], inputs[0])
+            self.before_reshape[outputs[0]] = self.before_reshape.get(inputs[0], inputs[0])
         if not op.multi:
-            self.learn(outputs[0], self.known(op, inputs, params, results))
+            self.learn(outputs[0], self.structure_of(op, inputs, params, results))
         return outputs
 
-    def known(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Fact | None:
+    def structure_of(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Structure | None:
         """What is known of an op's result."""
-        slots = [Slot(self, s) for s in inputs]
-        seeds = of_seeds(op, slots, params, out)
-        return of_result(op, slots, params, out) if seeds is None and "facts" in self.passes else seeds
+        values = [TracedValue(self, s) for s in inputs]
+        seeds = structure_of_seeds(op, values, params, out)
+        return (
+            structure_of_result(op, values, params, out)
+            if seeds is None and "algebraic_simplification" in self.passes
+            else seeds
+        )
 
-    def learn(self, slot: int, fact: Fact | None) -> None:
-        """Note what is known of a slot's contents."""
-        if fact is not None:
-            self.facts[slot] = fact
+    def learn(self, value_id: int, structure: Structure | None) -> None:
+        """Note what is known of the contents of a value."""
+        if structure is not None:
+            self.structures[value_id] = structure
 
-    def constant_slot(self, array: Any, shared: bool = True) -> int:
-        """The slot of a constant; equal small constants share one."""
+    def constant_id(self, array: Any, shared: bool = True) -> int:
+        """The value id of a constant; equal small constants share one."""
         key = None
         if array.size <= 64 and shared:
             key = ("constant", array.dtype.str, array.shape, array.strides, array.tobytes())
-            if "cse" in self.passes and key in self.seen:
+            if "common_subexpression_elimination" in self.passes and key in self.seen:
                 return self.seen[key][0]
-        slot = self.new_slot(abstract_operand(array), order_of(array))
-        self.constants[slot] = array
-        if "facts" in self.passes:
-            self.learn(slot, of_array(array))
+        value_id = self.new_id(abstract_operand(array), order_of(array))
+        self.constants[value_id] = array
+        if "algebraic_simplification" in self.passes:
+            self.learn(value_id, structure_of_array(array))
         if key is not None:
-            self.seen[key] = (slot,)
-        return slot
+            self.seen[key] = (value_id,)
+        return value_id
 
     def folded(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any]) -> tuple[int, ...] | None:
         """Compute a node of constants now; None if it is not one."""
@@ -343,13 +314,13 @@ class Lowering(Slots):
         if size > self.fold_limit or self.folded_bytes + size > FOLD_TOTAL * self.fold_limit:
             return None
         self.folded_bytes += size
-        self.count("fold")
-        fact = None if op.multi else self.known(op, inputs, params, abstract_operand(result))
+        self.count("constant_folding")
+        structure = None if op.multi else self.structure_of(op, inputs, params, abstract_operand(result))
         # seeds are not what a user's constant that looks like them is
-        shared = not isinstance(fact, SEEDS)
-        outputs = tuple([self.constant_slot(r[()] if r.ndim == 0 else r, shared) for r in results])
-        if fact is not None:
-            self.learn(outputs[0], fact)
+        shared = not isinstance(structure, SEEDS)
+        outputs = tuple([self.constant_id(r[()] if r.ndim == 0 else r, shared) for r in results])
+        if structure is not None:
+            self.learn(outputs[0], structure)
         return outputs
 
     def operands_now(self, op: Op, inputs: tuple[int, ...]) -> list[Any] | None:
@@ -370,18 +341,18 @@ class Lowering(Slots):
         self.report[name] = self.report.get(name, 0) + 1
 
 
-def _specialized(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
+def _specialized(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
     return None if op.specialize is None else op.specialize(*inputs, **params)
 
 
 _ATTEMPTS: dict[str, Callable[..., Any]] = {
-    "seeds": swept,
-    "facts": rewritten,
-    "specialize": _specialized,
-    "vectors": without_ones,
+    "seeds": seed_product,
+    "algebraic_simplification": simplified,
+    "shape_specialization": _specialized,
+    "unit_axes": without_unit_axes,
 }
-"""By name of the pass: what a node may be replaced by, as a function of its op, operands and parameters. That of seeds
-is no pass that could be left out."""
+"""By name of the pass: what a node may be replaced by, as a function of its op, operands and parameters. "seeds" is no
+pass, because it defines what the seeds of a Jacobian mean, and cannot be left out."""
 
 
 def _same_places(shape: Shape, other: Shape) -> bool:
@@ -432,7 +403,7 @@ def lower(
     orders: Sequence[Order] | None = None,
     state_aval: Callable[[Any], Aval] = lambda handle: handle.aval,
     describe: Callable[[Node], str] = lambda node: "",
-    passes: Collection[str] = ALL_PASSES,
+    passes: Collection[str] = DEFAULT_PASSES,
     fold_limit: int = FOLD_LIMIT,
 ) -> tuple[Program, list[Any], list[Assignment]]:
     """Compile nodes for inputs of given avals.
@@ -453,7 +424,7 @@ def lower(
     describe : callable
         Where a node comes from, for error messages.
     passes : collection of str
-        Which of `ALL_PASSES` to apply.
+        Which of `engine.program.passes.pipeline.PIPELINE` to apply, by name.
     fold_limit : int
         How many bytes a folded constant may have.
 
@@ -468,28 +439,31 @@ def lower(
     work = Lowering(frozenset(passes), describe, state_aval, fold_limit)
     arguments = []
     for (symbol, aval), order in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True):
-        work.slots[id(symbol)] = slot = work.new_slot(aval, order)
+        work.ids[id(symbol)] = value_id = work.new_id(aval, order)
         if symbol.node.op is variable_handle:
-            work.current[id(symbol)] = slot
-        arguments.append(slot)
+            work.current[id(symbol)] = value_id
+        arguments.append(value_id)
     fed = {id(symbol) for symbol, _ in inputs}
     for node in nodes:
         if node.op is not variable_handle and not (node.outputs and all(id(o) in fed for o in node.outputs)):
             work.visit(node)
-    wanted = [work.slots[id(x)] for x in outputs]
+    wanted = [work.ids[id(x)] for x in outputs]
     changed = [(handle, work.current[key]) for key, handle in work.assigned.items()]
-    came = {id(handle): slot for handle, slot in work.reads.values()} if "parts" in passes else {}
-    assigned, new_values = assignments(changed, came, work.instructions, wanted)
+    initial = (
+        {id(handle): value_id for handle, value_id in work.reads.values()} if "partial_assignment" in passes else {}
+    )
+    assigned, new_values = assignments(changed, initial, work.instructions, wanted)
     if in_part := sum(assignment.in_part for assignment in assigned):
-        work.report["parts"] = in_part
+        work.report["partial_assignment"] = in_part
     program = Program(
-        inputs=tuple(arguments + [slot for _, slot in work.reads.values()]),
+        inputs=tuple(arguments + [value_id for _, value_id in work.reads.values()]),
         outputs=tuple(wanted + new_values),
         constants=work.constants,
         instructions=work.instructions,
         avals=work.avals,
         report=work.report,
         orders=work.orders,
+        sizes={"lowering": (len(nodes), len(work.instructions))},
     )
-    finish(program, passes)
+    run_pipeline(program, passes)
     return program, [handle for handle, _ in work.reads.values()], assigned

@@ -1,9 +1,9 @@
 """`Program`: a straight-line list of kernel calls, and the Python function that runs it.
 
 A program is pure: arrays in, arrays out. State (variables, random counters) has become inputs and outputs by the time
-a program exists. It is an explicit list in static single assignment form: each *slot* (an int) is written once, by an
-input, a constant or an instruction. A generated Python function executes it; the list is what is pickled, and the
-function is generated again on the other side.
+a program exists. It is in static single assignment form: each value has an id (an int) and is written once, as an
+input, a constant or an instruction's result. A generated Python function executes the instructions. The list of
+instructions is what is pickled; loading it generates the function again.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from engine.ops.joining import concat_op, stack_op
 from engine.ops.linalg import matmul_op
 from engine.program.instruction import Instruction
 from engine.program.layout import Order, packed, unpacked
-from engine.program.passes.buffer_assignment import Workspace, into
-from engine.program.passes.loop_fusion import blocks
-from engine.program.passes.nan_checks import NotFinite, Plain, check
-from engine.runtime import buffer_pool as arena
+from engine.program.passes.buffer_assignment import BufferAssignment, into
+from engine.program.passes.loop_fusion import fused_loop
+from engine.program.passes.nan_checks import Speculation, SpeculationFailed, check
+from engine.runtime import buffer_pool
 from engine.runtime.ownership import owners_of
 
-_RETRIES = 8
-"""After so many runs that met a NaN, a program no longer hopes for runs without."""
+_MAX_FAILURES = 8
+"""After this many runs that met a NaN, the checked version is used for good."""
 
 
 @dataclass(slots=True)
@@ -38,23 +38,25 @@ class Program:
     Attributes
     ----------
     inputs, outputs : tuple of int
-        Slots of the arguments and results.
+        Value ids of the arguments and results.
     constants : dict
-        Slot to array.
+        Value id to array.
     instructions : list of Instruction
         In the order of execution.
     avals : dict
-        What is known of each slot.
+        Shape and dtype of each value.
     report : dict
-        What each pass did: its name to the number of instructions it removed or made simpler.
-    plain : Plain, optional
-        Products that may be plain, as long as all is finite.
+        What each pass did: its name to the number of values or instructions that it removed or changed.
+    speculation : Speculation, optional
+        Products that need no check of their own, and the results to check instead.
     inline : bool
-        Whether to write out what ops say of themselves in `Op.inline`.
-    workspace : Workspace, optional
-        Where to write large intermediate results.
+        Whether to write out kernels as `Op.inline` says.
+    buffers : BufferAssignment, optional
+        Where to write large results.
     orders : dict
-        What is known of how each slot lies in memory, for passes.
+        What is known of how each value lies in memory, for passes.
+    sizes : dict
+        What each pass was given and left, in instructions; nodes and instructions for ``"lowering"``.
     """
 
     inputs: tuple[int, ...]
@@ -63,12 +65,13 @@ class Program:
     instructions: list[Instruction]
     avals: dict[int, Aval]
     report: dict[str, int] = field(default_factory=dict)
-    plain: Plain | None = None
+    speculation: Speculation | None = None
     inline: bool = False
-    workspace: Workspace | None = None
+    buffers: BufferAssignment | None = None
     orders: dict[int, Order] = field(default_factory=dict)
-    _compiled: tuple[Callable[..., Any], Workspace | None] | None = None
-    _retries: int = 0
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _compiled: tuple[Callable[..., Any], BufferAssignment | None] | None = None
+    _failures: int = 0
     _owners: set[int] | None = None
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
@@ -77,7 +80,7 @@ class Program:
         Parameters
         ----------
         *arguments : array
-            One per input slot, of the shape and dtype it was compiled for.
+            One per input, of the shape and dtype it was compiled for.
 
         Returns
         -------
@@ -86,37 +89,37 @@ class Program:
         """
         if self._compiled is None:
             # threads that do so at once make the same function
-            self._compiled = self._generate(self.plain, self.workspace), self.workspace
-        function, workspace = self._compiled
+            self._compiled = self._generate(self.speculation, self.buffers), self.buffers
+        function, buffers = self._compiled
         try:
-            if workspace is not None:
-                return self._in_workspace(function, workspace, arguments)
+            if buffers is not None:
+                return self._with_buffers(function, buffers, arguments)
             return function(*arguments)
-        except NotFinite:
-            return self._careful(arguments)
+        except SpeculationFailed:
+            return self._run_checked(arguments)
         except Exception as error:
             better = self._located(error)
             if better is error:
                 raise
             raise better from error
 
-    def _in_workspace(self, function: Callable[..., Any], space: Workspace, arguments: tuple[Any, ...]) -> Any:
-        if not space.places:
+    def _with_buffers(self, function: Callable[..., Any], buffers: BufferAssignment, arguments: tuple[Any, ...]) -> Any:
+        if not buffers.offsets:
             return function(*arguments)
-        stretch = arena.take(space.size)
+        block = buffer_pool.take(buffers.size)
         try:
-            return function(*arguments, *stretch.cut(space, space.cut))
+            return function(*arguments, *block.views(buffers, buffers.views))
         finally:
-            arena.give_back(stretch)
+            buffer_pool.give_back(block)
 
-    def _careful(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Run the program with every product looked at."""
-        careful = self._generate(None)
-        self._retries += 1
-        if self._retries >= _RETRIES:
-            self._compiled = careful, None
-            self.workspace = None
-        return careful(*arguments)
+    def _run_checked(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the program with a check of every product."""
+        checked = self._generate(None)
+        self._failures += 1
+        if self._failures >= _MAX_FAILURES:
+            self._compiled = checked, None
+            self.buffers = None
+        return checked(*arguments)
 
     @property
     def owners(self) -> set[int]:
@@ -127,26 +130,26 @@ class Program:
 
     def source(self) -> str:
         """The Python source of the generated function."""
-        return "\n".join(self._lines(self.plain, None))
+        return "\n".join(self._lines(self.speculation, None))
 
-    def _lines(self, plain: Plain | None, space: Workspace | None) -> list[str]:
+    def _lines(self, speculation: Speculation | None, buffers: BufferAssignment | None) -> list[str]:
         names, dying = self._names()
-        places = [f"w{s}" for s in space.places] if space is not None else []
-        lines = [f"def program({', '.join([*[names[s] for s in self.inputs], *places])}):"]
+        outs = [f"w{s}" for s in buffers.offsets] if buffers is not None else []
+        lines = [f"def program({', '.join([*[names[s] for s in self.inputs], *outs])}):"]
         for i, instruction in enumerate(self.instructions):
             # one line per instruction, so that a traceback's line number tells which one failed
-            lines.append("    " + self._statement(i, instruction, names, plain, space))
+            lines.append("    " + self._statement(i, instruction, names, speculation, buffers))
             if dying[i]:
                 lines[-1] += "; del " + ", ".join(dying[i])
         lines.append("    return (" + "".join(f"{names[s]}, " for s in self.outputs) + ")")
         return lines
 
     def _names(self) -> tuple[dict[int, str], list[list[str]]]:
-        """The local variable for each slot, and per instruction those to delete after it.
+        """The local variable for each value, and per instruction those to delete after it.
 
-        A name is used again once its value is not needed any more. Python keeps a frame in a stretch of memory of 16 kB
-        with those of its callers: one that has a variable for each of a thousand values takes a stretch of its own,
-        which some calls, by their depth, must have mapped each time.
+        A name is used again once its value is not needed any more. Python keeps a frame in 16 kB of memory with
+        those of its callers: a frame with a variable for each of a thousand values takes 16 kB of its own, which some
+        calls, by their depth, must have mapped each time.
         """
         last = {s: i for i, each in enumerate(self.instructions) for s in (*each.inputs, *each.outputs)}
         keep = set(self.outputs) | set(self.constants)
@@ -157,8 +160,8 @@ class Program:
             dead = [s for s in dict.fromkeys((*each.inputs, *each.outputs)) if last[s] == i and s not in keep]
             gone = [names[s] for s in dead if s in names]
             free += gone
-            for slot in each.outputs:
-                names[slot] = free.pop() if free else f"v{slot}"
+            for value_id in each.outputs:
+                names[value_id] = free.pop() if free else f"v{value_id}"
             written = {names[s] for s in each.outputs}
             unused = [names[s] for s in dead if s in each.outputs]
             dying.append([name for name in gone if name not in written] + unused)
@@ -166,33 +169,40 @@ class Program:
         return names, dying
 
     def _statement(
-        self, i: int, instruction: Instruction, names: dict[int, str], plain: Plain | None, space: Workspace | None
+        self,
+        i: int,
+        instruction: Instruction,
+        names: dict[int, str],
+        speculation: Speculation | None,
+        buffers: BufferAssignment | None,
     ) -> str:
         results = ", ".join(names[s] for s in instruction.outputs)
         operands = [names[s] for s in instruction.inputs]
         if instruction.op.multi:
             results += "," if results else "_"
-        slot = instruction.outputs[0] if instruction.outputs else -1
-        place = None if space is None else self._place(slot, names, space)
-        if place is None:
-            statement = f"{results} = {self._expression(i, instruction, operands, plain)}"
+        value_id = instruction.outputs[0] if instruction.outputs else -1
+        out = None if buffers is None else self._out(value_id, names, buffers)
+        if out is None:
+            statement = f"{results} = {self._expression(i, instruction, operands, speculation)}"
         else:
-            statement = f"{results} = {self._written_to(place, i, instruction, operands, plain)}"
-        return f"{statement}; check({results})" if plain is not None and i in plain.checks else statement
+            statement = f"{results} = {self._with_out(out, i, instruction, operands, speculation)}"
+        return f"{statement}; check({results})" if speculation is not None and i in speculation.checks else statement
 
-    def _place(self, slot: int, names: dict[int, str], space: Workspace) -> str | None:
-        """Where a slot is to be written: memory of the workspace's, a new array, or some rows of a larger one."""
-        if slot in space.places:
-            return f"w{slot}"
-        if slot in space.results:
-            return f"empty({self.avals[slot].shape}, {self.avals[slot].dtype.numpy.str!r})"
-        if slot in space.pieces:
-            whole, start, stop = space.pieces[slot]
-            return f"{names[whole]}[{start}:{stop}].reshape({self.avals[slot].shape})"
+    def _out(self, value_id: int, names: dict[int, str], buffers: BufferAssignment) -> str | None:
+        """Where to write a value, if it matters: at an offset in the block, in a new array, or in rows of a concat."""
+        if value_id in buffers.offsets:
+            return f"w{value_id}"
+        if value_id in buffers.results:
+            return f"empty({self.avals[value_id].shape}, {self.avals[value_id].dtype.numpy.str!r})"
+        if value_id in buffers.concat_rows:
+            whole, start, stop = buffers.concat_rows[value_id]
+            return f"{names[whole]}[{start}:{stop}].reshape({self.avals[value_id].shape})"
         return None
 
-    def _expression(self, i: int, instruction: Instruction, operands: list[str], plain: Plain | None) -> str:
-        if plain is not None and i in plain.products:
+    def _expression(
+        self, i: int, instruction: Instruction, operands: list[str], speculation: Speculation | None
+    ) -> str:
+        if speculation is not None and i in speculation.products:
             return f"np.multiply({', '.join(operands)})"
         text = self._written_out(instruction, operands) if self.inline else None
         if text is not None:
@@ -208,35 +218,35 @@ class Program:
         text = op.inline(avals, instruction.params)
         return None if text is None else text.format(*operands)
 
-    def _written_to(
-        self, place: str, i: int, instruction: Instruction, operands: list[str], plain: Plain | None
+    def _with_out(
+        self, out: str, i: int, instruction: Instruction, operands: list[str], speculation: Speculation | None
     ) -> str:
-        """The same, with a place for the result."""
+        """The expression that writes its result to `out`."""
         if instruction.op is matmul_op:
-            return f"{(self._written_out(instruction, operands) or '').removesuffix(')')}, out={place})"
+            return f"{(self._written_out(instruction, operands) or '').removesuffix(')')}, out={out})"
         taken = ", ".join(operands)
-        if instruction.op is blocks:
-            return f"k{i}({taken}, chain=p{i}_chain, place={place})"
+        if instruction.op is fused_loop:
+            return f"k{i}({taken}, loop=p{i}_loop, out={out})"
         if instruction.op in (concat_op, stack_op):
             name = "np.concatenate" if instruction.op is concat_op else "np.stack"
-            return f"{name}(({taken},), p{i}_axis, out={place})"
-        kernel = "np.multiply" if plain is not None and i in plain.products else f"k{i}"
-        return f"{kernel}({taken}, out=into({place}, {taken}))"
+            return f"{name}(({taken},), p{i}_axis, out={out})"
+        kernel = "np.multiply" if speculation is not None and i in speculation.products else f"k{i}"
+        return f"{kernel}({taken}, out=into({out}, {taken}))"
 
-    def _generate(self, plain: Plain | None, space: Workspace | None = None) -> Callable[..., Any]:
+    def _generate(self, speculation: Speculation | None, buffers: BufferAssignment | None = None) -> Callable[..., Any]:
         names: dict[str, Any] = {
             "__name__": "engine.program.generated",
             "np": np,
             "check": check,
             "into": into,
-            "empty": arena.empty,
+            "empty": buffer_pool.empty,
         }
         names.update({f"v{s}": array for s, array in self.constants.items()})
         names.update({f"v{s}": np.asarray(self.constants[s]) for s in self._ufunc_scalars()})
         for i, instruction in enumerate(self.instructions):
             names[f"k{i}"] = self._kernel(instruction)
             names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
-        exec(compile("\n".join(self._lines(plain, space)), "<program>", "exec"), names)
+        exec(compile("\n".join(self._lines(speculation, buffers)), "<program>", "exec"), names)
         return names["program"]
 
     def _kernel(self, instruction: Instruction) -> Callable[..., Any]:
@@ -245,11 +255,11 @@ class Program:
         if op.strict or all(self.avals[s].is_static for s in instruction.inputs):
             return op.kernel
 
-        def checked(*operands: Any, **params: Any) -> Any:
+        def guarded(*operands: Any, **params: Any) -> Any:
             accept(op, operands, params)
             return op.kernel(*operands, **params)
 
-        return checked
+        return guarded
 
     def _ufunc_scalars(self) -> set[int]:
         """Scalar constants that only NumPy's ufuncs take, which are quicker with arrays of rank 0 than with scalars."""
@@ -261,7 +271,7 @@ class Program:
 
     def _located(self, error: Exception) -> Exception:
         """The error in the op's own words, with the place where the user made the op."""
-        frame, line = _place_of(error.__traceback__)
+        frame, line = _frame_of(error.__traceback__)
         if frame is None or not 2 <= line < 2 + len(self.instructions):
             return error
         instruction = self.instructions[line - 2]
@@ -274,13 +284,52 @@ class Program:
     def __getstate__(self) -> tuple[Any, ...]:
         constants = {s: packed(array) for s, array in self.constants.items()}
         parts = (self.inputs, self.outputs, constants, self.instructions, self.avals, self.report)
-        return (*parts, self.plain, self.inline, self.workspace)
+        return (*parts, self.speculation, self.inline, self.buffers, self.sizes)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
-        self.plain, self.inline, self.workspace = state[6:]
+        self.speculation, self.inline, self.buffers, self.sizes = state[6:]
         self.constants = {s: unpacked(array) for s, array in self.constants.items()}
-        self._compiled, self._retries, self._owners, self.orders = None, 0, None, {}
+        self._compiled, self._failures, self._owners, self.orders = None, 0, None, {}
+
+    def explain(self) -> str:
+        """What each pass did to this program, as a table.
+
+        Passes of level "node" have no sizes of their own: they run together while nodes become instructions, which is
+        the row ``lowering``. `engine.program.passes.pipeline.PIPELINE` says what each pass does.
+
+        Examples
+        --------
+        >>> from engine.core.aval import Aval
+        >>> from engine.core.dtypes import float64
+        >>> from engine.core.trace import Trace
+        >>> from engine.ops.trig import sin
+        >>> from engine.program import lower
+        >>> trace = Trace()
+        >>> x = trace.placeholder(Aval((3,), float64))
+        >>> y = sin(x) * sin(x)
+        >>> passes = ("common_subexpression_elimination", "dead_code_elimination")
+        >>> program, _, _ = lower(trace.nodes[1:], [(x, x.aval)], [y], passes=passes)
+        >>> print(program.explain())
+        pass                              changed  instructions
+        common_subexpression_elimination  1
+        lowering                                   3 -> 2
+        dead_code_elimination             0        2 -> 2
+        instructions: 2, their results: 48 bytes, block for intermediates: 0 bytes
+        """
+        before = [(name, str(count), "") for name, count in self.report.items() if name not in self.sizes]
+        after = [
+            (name, "" if name == "lowering" else str(self.report.get(name, 0)), f"{old} -> {new}")
+            for name, (old, new) in self.sizes.items()
+        ]
+        rows = [("pass", "changed", "instructions"), *before, *after]
+        widths = [max(len(row[k]) for row in rows) for k in range(3)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        results = [self.avals[s] for instruction in self.instructions for s in instruction.outputs]
+        written = sum((a.size or 0) * a.dtype.size for a in results)
+        block = 0 if self.buffers is None else self.buffers.size
+        total = f"instructions: {len(self.instructions)}, their results: {written} bytes"
+        return "\n".join([*lines, f"{total}, block for intermediates: {block} bytes"])
 
     def __str__(self) -> str:
         """The instructions, one a line, with their avals."""
@@ -292,7 +341,7 @@ class Program:
         return "\n".join([*lines, f"outputs {', '.join(f'v{s}' for s in self.outputs)}"])
 
 
-def _place_of(traceback: TracebackType | None) -> tuple[FrameType | None, int]:
+def _frame_of(traceback: TracebackType | None) -> tuple[FrameType | None, int]:
     """The frame of the generated function in which the error arose, and the line."""
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == "<program>":

@@ -1,7 +1,7 @@
-"""What a program says of the variables it assigns to: a new value, or the entries of it that differ.
+"""Assignments to variables as results of a program: a new value, or the entries of it that differ.
 
 A variable that is assigned its own value with some entries replaced (rows of an embedding, in a training step) need not
-be copied: the program gives index vectors and entries, and whoever keeps the value writes them there, once the whole
+be copied: the program returns index vectors and entries, and its caller writes them into the variable, once the whole
 program has succeeded.
 """
 
@@ -35,38 +35,38 @@ class Assignment:
 
 def assignments(
     changed: Sequence[tuple[Any, int]],
-    came: Mapping[int, int],
+    initial: Mapping[int, int],
     instructions: Sequence[Instruction],
     wanted: Sequence[int],
 ) -> tuple[list[Assignment], list[int]]:
-    """The assignments, and the slots of their results.
+    """The assignments, and the value ids of their results.
 
     Parameters
     ----------
-    changed : sequence of (handle, slot)
+    changed : sequence of (handle, value id)
         The variables assigned to, and their new values.
     came : mapping
-        ``id(handle) -> slot`` of the values with which variables came, which may be changed in part.
+        ``id(handle) -> slot`` of the variables' values before the run, which may be changed in part.
     instructions : sequence of Instruction
     wanted : sequence of int
-        The slots of the program's other results.
+        The value ids of the program's other results.
     """
     found: list[Assignment] = []
     results: list[int] = []
     if not changed:
         return found, results
-    used = Counter([*wanted, *[slot for _, slot in changed]])
+    used = Counter([*wanted, *[value_id for _, value_id in changed]])
     used.update(s for instruction in instructions for s in instruction.inputs)
     made_by = {s: instruction for instruction in instructions for s in instruction.outputs}
-    for handle, slot in changed:
-        part = _part(made_by.get(slot), came.get(id(handle))) if used[slot] == 1 else ()
+    for handle, value_id in changed:
+        part = _part(made_by.get(value_id), initial.get(id(handle))) if used[value_id] == 1 else ()
         found.append(Assignment(handle, in_part=bool(part)))
-        results += part or (slot,)
+        results += part or (value_id,)
     return found, results
 
 
 def _part(change: Instruction | None, whole: int | None) -> tuple[int, ...]:
-    """The slots of index vectors and entries, if an instruction replaces just these in `whole`."""
+    """The value ids of index vectors and entries, if an instruction replaces just these in `whole`."""
     if change is None or change.op is not tensor_scatter_update_op or change.params.get("batch_dims"):
         return ()
     return change.inputs[1:] if change.inputs[0] == whole else ()

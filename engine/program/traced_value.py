@@ -1,7 +1,7 @@
-"""`Slot`: a value of a program that is being lowered.
+"""`TracedValue`: a value of a program that is being lowered.
 
-Lowering applies ops to slots as a graph applies them to symbols. So what replaces a node is written in ops too, like
-the rules of derivatives are.
+A pass of level "node" applies ops to traced values as a graph applies them to symbols. So what replaces a node is
+written in ops, like the rules of derivatives.
 """
 
 from __future__ import annotations
@@ -13,57 +13,57 @@ from engine.core.op import Op
 from engine.core.value import Value
 
 
-class Slots:
-    """What a `Slot` needs to know of the lowering it belongs to (`engine.program.lowering.Lowering`)."""
+class ValueTable:
+    """What is known of each value id: what a `TracedValue` reads of `engine.program.lowering.Lowering`."""
 
     avals: dict[int, Aval]
-    facts: dict[int, Any]
-    unshaped: dict[int, int]
+    structures: dict[int, Any]
+    before_reshape: dict[int, int]
     orders: dict[int, Any]
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The slot of an op applied to slots and arrays (a tuple of slots if it has several results)."""
+        """The traced result of an op on traced values and arrays (a tuple if the op has several results)."""
         raise NotImplementedError
 
 
-class Slot(Value):
-    """The value in one slot.
+class TracedValue(Value):
+    """One value.
 
     Parameters
     ----------
     lowering : Lowering
-    index : int
+    value_id : int
     """
 
-    __slots__ = ("index", "lowering")
+    __slots__ = ("lowering", "value_id")
     level = 1
 
-    def __init__(self, lowering: Slots, index: int) -> None:
+    def __init__(self, lowering: ValueTable, value_id: int) -> None:
         self.lowering = lowering
-        self.index = index
+        self.value_id = value_id
 
     @property
     def aval(self) -> Aval:
         """Shape and dtype."""
-        return self.lowering.avals[self.index]
+        return self.lowering.avals[self.value_id]
 
     @property
-    def fact(self) -> Any:
+    def structure(self) -> Any:
         """What is known of the contents (`engine.program.passes.algebraic`), or None."""
-        return self.lowering.facts.get(self.index)
+        return self.lowering.structures.get(self.value_id)
 
     @property
     def order(self) -> Any:
         """What is known of how it lies in memory (`engine.program.layout.Order`)."""
-        return self.lowering.orders[self.index]
+        return self.lowering.orders[self.value_id]
 
     @property
-    def unshaped(self) -> Slot:
+    def before_reshape(self) -> TracedValue:
         """What it is a reshape of, with the same elements in the same places in memory, or itself."""
-        return Slot(self.lowering, self.lowering.unshaped.get(self.index, self.index))
+        return TracedValue(self.lowering, self.lowering.before_reshape.get(self.value_id, self.value_id))
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         return self.lowering.apply(op, inputs, params)
 
     def __repr__(self) -> str:
-        return f"v{self.index}:{self.aval}"
+        return f"v{self.value_id}:{self.aval}"

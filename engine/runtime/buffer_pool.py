@@ -20,49 +20,49 @@ KEPT = 1 << 26
 """Bytes that are kept in all while nobody uses them."""
 _LEAST = 1 << 17
 """Bytes of an array that is worth it."""
-_CUTS = 8
+_VIEWS = 8
 
 
 @dataclass(eq=False)
-class Stretch:
-    """A stretch of memory, and the arrays that it has been cut into."""
+class PoolBlock:
+    """A pool block: memory, and the views that were made of it."""
 
     memory: np.ndarray
-    _cuts: dict[Hashable, Any] = field(default_factory=dict)
+    _views: dict[Hashable, Any] = field(default_factory=dict)
 
-    def cut(self, key: Hashable, make: Callable[[np.ndarray], Any]) -> Any:
+    def views(self, key: Hashable, make: Callable[[np.ndarray], Any]) -> Any:
         """``make(memory)``, or what that gave for the same key before."""
-        if key not in self._cuts:
-            if len(self._cuts) >= _CUTS:
-                self._cuts.clear()
-            self._cuts[key] = make(self.memory)
-        return self._cuts[key]
+        if key not in self._views:
+            if len(self._views) >= _VIEWS:
+                self._views.clear()
+            self._views[key] = make(self.memory)
+        return self._views[key]
 
 
-_spare: list[Stretch] = []
+_spare: list[PoolBlock] = []
 """What nobody uses, that used last at the end.
 
 There is no lock: memory changes hands by one operation of a list, `remove` or `append`, which threads do not split and
-which a finalizer may do in the middle of anything. Who has taken a stretch has it alone, and what it has been cut into.
+which a finalizer may do in the middle of anything. Who has taken a block has it alone, with its views.
 """
 
 
-def take(size: int) -> Stretch:
+def take(size: int) -> PoolBlock:
     """Memory of at least so many bytes that nobody else uses until it is given back."""
-    for stretch in reversed(_spare):
-        if size <= stretch.memory.size <= 2 * size:
+    for block in reversed(_spare):
+        if size <= block.memory.size <= 2 * size:
             try:
-                _spare.remove(stretch)
+                _spare.remove(block)
             except ValueError:
                 # another thread was quicker
                 continue
-            return stretch
-    return Stretch(np.empty(size, np.uint8))
+            return block
+    return PoolBlock(np.empty(size, np.uint8))
 
 
-def give_back(stretch: Stretch) -> None:
+def give_back(block: PoolBlock) -> None:
     """Let others have it. What has not been used for longest is freed if there is too much."""
-    _spare.append(stretch)
+    _spare.append(block)
     while sum([s.memory.size for s in _spare.copy()]) > KEPT:
         del _spare[:1]
 
@@ -75,15 +75,15 @@ def forget() -> None:
 class _Held:
     """What an array keeps alive in place of memory of its own: when the last array goes, the memory is given back."""
 
-    __slots__ = ("__array_interface__", "_stretch")
+    __slots__ = ("__array_interface__", "_block")
 
-    def __init__(self, stretch: Stretch, interface: dict[str, Any]) -> None:
-        self._stretch = stretch
+    def __init__(self, block: PoolBlock, interface: dict[str, Any]) -> None:
+        self._block = block
         self.__array_interface__ = interface
 
     # the default is there still when an interpreter that ends has cleared the module
-    def __del__(self, give_back: Callable[[Stretch], None] = give_back) -> None:
-        give_back(self._stretch)
+    def __del__(self, give_back: Callable[[PoolBlock], None] = give_back) -> None:
+        give_back(self._block)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -92,8 +92,8 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     size = math.prod(shape) * dtype.itemsize
     if not _LEAST <= size <= KEPT:
         return np.empty(shape, dtype)
-    stretch = take(size)
-    return np.asarray(_Held(stretch, stretch.cut((shape, dtype), functools.partial(_interface, shape, dtype))))
+    block = take(size)
+    return np.asarray(_Held(block, block.views((shape, dtype), functools.partial(_interface, shape, dtype))))
 
 
 def _interface(shape: tuple[int, ...], dtype: np.dtype, memory: np.ndarray) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 import graph_api as g
 from engine.core.errors import InvalidArgumentError
-from engine.runtime import buffer_pool as arena
+from engine.runtime import buffer_pool
 from tests.jacobian.both import Function, least_memory, on_tape
 
 N = 400
@@ -66,7 +66,7 @@ def compiled(fn: Function, x: np.ndarray, **options: Any) -> Callable[[], Any]:
         session = g.Session()
     run = lambda: session.run(jacobian, {given: x})  # noqa: E731
     run()
-    arena.forget()
+    buffer_pool.forget()
     return run
 
 

@@ -1,4 +1,4 @@
-"""The passes of the compiler; `pipeline.py` has the table of those that see a whole program.
+"""The passes of the compiler. `pipeline.py` has the table of all of them; each larger pass has a module of its own.
 
 In: instructions with static shapes. Out: fewer, fused or better placed instructions, with the same bits.
 """

@@ -1,9 +1,9 @@
-"""What lowering knows of the contents of a slot, and what follows from it.
+"""Algebraic simplification by constant structure: what is known of the contents of a value, and what follows from it.
 
-**The pass `facts`**, which changes no bit, infinities, NaN and signs of zero included:
+**The pass `algebraic_simplification`** changes no bit, infinities, NaN and signs of zero included:
 
-- `Fill`: every element is the same real number. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not be
-  repeated. Complex numbers are left alone: ``(1 + 0j) * x`` is not x where x is infinite or a zero has a sign.
+- `Fill`: every element is one real number. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not be repeated.
+  Complex numbers are left alone: ``(1 + 0j) * x`` is not x where x is infinite or a zero has a sign.
 
 **What the seeds of a plan mean**, which is no pass and cannot be switched off. The seeds of a Jacobian are the rows of
 the identity matrix. Only plans make them, by ops that nothing else uses (`identity_like`, `seed_rows`). What a sweep
@@ -11,14 +11,14 @@ makes of them is defined here, for graphs, tapes and chunks alike. An identity m
 
 - `Identity`: the elements, flattened, are those of an identity matrix. Its product with a matrix is that matrix: it is
   no sum, so an infinity in one row does not turn all other rows into NaN.
-- `Diagonal`: the elements, flattened, are those of a diagonal matrix, whose diagonal is in another slot: what scaling
-  the rows of the identity gives. Its product with a matrix scales the rows of that.
+- `Diagonal`: the elements, flattened, are those of a diagonal matrix, whose diagonal is another value: what scaling
+  the rows of the identity gives. Its product with a matrix scales the rows of that matrix.
 - `Repeated`: the elements are those of a smaller array, again and again along one axis: the seeds of a batch Jacobian.
   A product with a matrix is made of the smaller array.
 - `Scaled`: such an array, scaled by a number for each element of the batch. In a product with a matrix these numbers
   are multiplied by all products of the smaller array and the matrix, ``d (a b)`` where ``(a d) b`` was.
 
-Facts outlive reshapes.
+A reshape keeps what is known.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from engine.ops.reduce import spread_like_op
 from engine.ops.shape import broadcast_to_op, transpose_op
 from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.program.layout import Order, order_of_result
-from engine.program.traced_value import Slot
+from engine.program.traced_value import TracedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Identity:
 class Diagonal:
     """The elements of a diagonal matrix; `values` is its diagonal, as a vector."""
 
-    values: Slot
+    values: TracedValue
 
     @property
     def rows(self) -> int:
@@ -76,7 +76,7 @@ class Diagonal:
 class Repeated:
     """`values`, again and again along a new axis at `position`."""
 
-    values: Slot
+    values: TracedValue
     position: int
 
 
@@ -84,14 +84,14 @@ class Repeated:
 class Scaled:
     """The rows of `values`, (..., s, k), each times all rows of `factors`, (n, k): of shape (..., s, n, k)."""
 
-    values: Slot
-    factors: Slot
+    values: TracedValue
+    factors: TracedValue
 
 
 _MANY = 4
 """Elements of a batch for each column of a matrix, from which on its products are cheap."""
 
-Fact = Fill | Identity | Diagonal | Repeated | Scaled
+Structure = Fill | Identity | Diagonal | Repeated | Scaled
 SEEDS = (Identity, Diagonal, Repeated, Scaled)
 """What is known of seeds, and of what a sweep makes of them."""
 
@@ -99,7 +99,7 @@ SEEDS = (Identity, Diagonal, Repeated, Scaled)
 # ---- what is known ---------------------------------------------------------------------------------------------------
 
 
-def of_array(array: Any) -> Fact | None:
+def structure_of_array(array: Any) -> Structure | None:
     """What is special about a constant."""
     if not array.size or array.dtype.kind != "f":
         return None
@@ -120,52 +120,52 @@ _FILLING = {ones_like: 1.0, zeros_like: 0.0}
 _REPEATING = {spread_like_op, broadcast_like_op, broadcast_to_op, repeat_leading, seed_rows, transpose_op}
 
 
-def of_result(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval) -> Fact | None:
+def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any], out: Aval) -> Structure | None:
     """What is known of an op's result by what is known of real numbers."""
     if op in _FILLING and out.dtype.is_floating:
         return Fill(_FILLING[op])
     if op is number_like:
         return Fill(params["number"])
-    fact = inputs[0].fact if inputs else None
-    if type(fact) is not Fill:
+    structure = inputs[0].structure if inputs else None
+    if type(structure) is not Fill:
         return None
     if op in _REPEATING:
-        return _shared(fact, inputs[0].aval, out) if params.get("mean") else fact
-    return fact if op.sparsity is IN_ORDER else None
+        return _shared(structure, inputs[0].aval, out) if params.get("mean") else structure
+    return structure if op.sparsity is IN_ORDER else None
 
 
-def of_seeds(op: Op, inputs: Sequence[Slot], params: dict[str, Any], out: Aval) -> Fact | None:
+def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any], out: Aval) -> Structure | None:
     """What is known of an op's result because it is made of a plan's seeds."""
     if op is identity_like:
         return Identity(params["count"]) if params["first"] == 0 and params["count"] ** 2 == out.size else None
     if op is seed_rows:
         return Repeated(inputs[0], params["position"])
-    fact = inputs[0].fact if inputs else None
-    if isinstance(fact, (Identity, Diagonal)) and out.size == fact.rows**2:
+    structure = inputs[0].structure if inputs else None
+    if isinstance(structure, (Identity, Diagonal)) and out.size == structure.rows**2:
         if op.sparsity is IN_ORDER:
-            return fact
+            return structure
         if op is scale and _is_per_column(*inputs):
-            row = reshape_to(inputs[1], shape=(fact.rows,))
-            return Diagonal(scale(fact.values, row, **params) if isinstance(fact, Diagonal) else row)
-    if op is scale and not params and isinstance(fact, Repeated) and _is_per_row(fact, *inputs):
-        return Scaled(fact.values, inputs[1])
+            row = reshape_to(inputs[1], shape=(structure.rows,))
+            return Diagonal(scale(structure.values, row, **params) if isinstance(structure, Diagonal) else row)
+    if op is scale and not params and isinstance(structure, Repeated) and _is_per_row(structure, *inputs):
+        return Scaled(structure.values, inputs[1])
     return None
 
 
-def _shared(fact: Fill, x: Aval, out: Aval) -> Fill | None:
+def _shared(structure: Fill, x: Aval, out: Aval) -> Fill | None:
     """What each element of a mean gets."""
     if not x.size or not out.size or not out.dtype.is_floating:
         return None
-    return Fill((out.dtype.numpy.type(fact.value) / (out.size // x.size)).item())
+    return Fill((out.dtype.numpy.type(structure.value) / (out.size // x.size)).item())
 
 
-def _is_per_row(fact: Repeated, rows: Slot, x: Slot) -> bool:
+def _is_per_row(structure: Repeated, rows: TracedValue, x: TracedValue) -> bool:
     """Whether `x` has a row for each of the repetitions of two vectors or more."""
     shape = rows.aval.shape or ()
-    return len(shape) == 3 and fact.position == 1 and x.aval.shape == shape[1:]
+    return len(shape) == 3 and structure.position == 1 and x.aval.shape == shape[1:]
 
 
-def _is_per_column(rows: Slot, x: Slot) -> bool:
+def _is_per_column(rows: TracedValue, x: TracedValue) -> bool:
     """Whether `x` has one element for each column of `rows`, a square matrix whose columns may have any shape."""
     shape, other = rows.aval.shape or (), x.aval.shape or ()
     return len(other) <= len(shape) and (1,) * (len(shape) - len(other)) + other == (1, *shape[1:])
@@ -174,107 +174,107 @@ def _is_per_column(rows: Slot, x: Slot) -> bool:
 # ---- what follows ----------------------------------------------------------------------------------------------------
 
 
-def rewritten(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
-    """The result by simpler means, or None. What seeds meet is left to `swept`, with any passes."""
-    facts = [x.fact for x in inputs]
-    if not any(facts) or any(isinstance(fact, SEEDS) for fact in facts):
+def simplified(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
+    """The result by simpler means, or None. What seeds meet is left to `seed_product`, with any passes."""
+    structures = [x.structure for x in inputs]
+    if not any(structures) or any(isinstance(structure, SEEDS) for structure in structures):
         return None
     rule = _RULES.get(op)
     found = rule(*inputs, **params) if rule is not None else None
     return _one_number(op, inputs, params) if found is None and op in _EXACT else found
 
 
-def _one_number(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
+def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
     """One number for all elements, where all that they are computed from is one number for all."""
-    if not all(type(x.fact) is Fill for x in inputs):
+    if not all(type(x.structure) is Fill for x in inputs):
         return None
     out = op.abstract(*[x.aval for x in inputs], **params)
     alike = next((x for x in inputs if x.aval.shape == out.shape), None)
     if alike is None or out.size == 1 or any(x.order < Order.DESCENDING for x in inputs):
         return None
-    number = op.kernel(*[np.asarray(x.fact.value, x.dtype.numpy) for x in inputs], **params)
+    number = op.kernel(*[np.asarray(x.structure.value, x.dtype.numpy) for x in inputs], **params)
     return number_like(alike, number=number.item())
 
 
-def _product(x: Slot, y: Slot) -> Any:
+def _product(x: TracedValue, y: TracedValue) -> Any:
     out = Aval(broadcast_shapes("multiply", x.aval.shape, y.aval.shape), x.dtype)
     if order_of_result(multiply, (x.order, y.order), (x.aval, y.aval), {}, out) is not Order.CONTIGUOUS:
         # what stands for the product must lie in memory as it would
         return None
     for one, other in ((x, y), (y, x)):
-        if other.aval.size == out.size and type(one.fact) is Fill:
+        if other.aval.size == out.size and type(one.structure) is Fill:
             other = other if other.order is Order.CONTIGUOUS else contiguous(other)
-            if one.fact.value == 1:
+            if one.structure.value == 1:
                 return reshape_to(other, shape=out.shape)
             if one.aval.size != 1:
-                return multiply(np.asarray(one.fact.value, out.dtype.numpy), reshape_to(other, shape=out.shape))
+                return multiply(np.asarray(one.structure.value, out.dtype.numpy), reshape_to(other, shape=out.shape))
     return None
 
 
-def _scaled(ct: Slot, partial: Slot, *, either: bool = False) -> Any:
-    """A product in which no zero can meet an infinity is a plain one."""
+def _scaled(ct: TracedValue, partial: TracedValue, *, either: bool = False) -> Any:
+    """A product in which no zero can meet an infinity needs no check."""
     if either:
-        both = (ct.fact, partial.fact)
+        both = (ct.structure, partial.structure)
         plain = any(type(f) is Fill and math.isfinite(f.value) and f.value != 0 for f in both)
         return multiply(ct, partial) if plain else None
-    if type(ct.fact) is Fill and ct.fact.value != 0:
+    if type(ct.structure) is Fill and ct.structure.value != 0:
         return multiply(ct, partial)
-    return multiply(ct, partial) if type(partial.fact) is Fill and math.isfinite(partial.fact.value) else None
+    return multiply(ct, partial) if type(partial.structure) is Fill and math.isfinite(partial.structure.value) else None
 
 
-def swept(op: Op, inputs: Sequence[Slot], params: dict[str, Any]) -> Any:
+def seed_product(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
     """A product of matrices with what is made of seeds, or None."""
-    if op is not matmul_op or not any(isinstance(x.fact, SEEDS) for x in inputs):
+    if op is not matmul_op or not any(isinstance(x.structure, SEEDS) for x in inputs):
         return None
     return _matrix_product(*inputs, **params)
 
 
-def _matrix_product(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
-    if isinstance(a.fact, Repeated):
-        return _product_once(a, a.fact, b, transpose_a, transpose_b)
-    if isinstance(a.fact, Scaled):
-        return None if transpose_a else _scaled_products(a.fact, b, transpose_b)
+def _matrix_product(a: TracedValue, b: TracedValue, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    if isinstance(a.structure, Repeated):
+        return _product_once(a, a.structure, b, transpose_a, transpose_b)
+    if isinstance(a.structure, Scaled):
+        return None if transpose_a else _scaled_products(a.structure, b, transpose_b)
     if len(a.aval.shape or ()) != 2 or len(b.aval.shape or ()) != 2:
         # comes back with matrices, if there are two
         return matmul_specialized(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
     if _is_diagonal(a):
-        return _scaled_matrix(a.fact, b, transpose_b, True)
-    return _scaled_matrix(b.fact, a, transpose_a, False) if _is_diagonal(b) else None
+        return _scaled_matrix(a.structure, b, transpose_b, True)
+    return _scaled_matrix(b.structure, a, transpose_a, False) if _is_diagonal(b) else None
 
 
-def _product_once(a: Slot, fact: Repeated, b: Slot, transpose_a: bool, transpose_b: bool) -> Any:
+def _product_once(a: TracedValue, structure: Repeated, b: TracedValue, transpose_a: bool, transpose_b: bool) -> Any:
     """The product of the smaller array, repeated, if the axis is no axis of the product."""
     rank = len(a.aval.shape or ())
-    if transpose_a or len(b.aval.shape or ()) != 2 or fact.position == rank - 1 or rank < 3:
+    if transpose_a or len(b.aval.shape or ()) != 2 or structure.position == rank - 1 or rank < 3:
         return None
-    product = matmul_op(fact.values, b, transpose_a=False, transpose_b=transpose_b)
-    return repeat_leading(product, size=a.aval.shape[fact.position], position=fact.position)  # type: ignore[index]
+    product = matmul_op(structure.values, b, transpose_a=False, transpose_b=transpose_b)
+    return repeat_leading(product, size=a.aval.shape[structure.position], position=structure.position)  # type: ignore[index]
 
 
-def _scaled_products(fact: Scaled, b: Slot, transpose: bool) -> Any:
+def _scaled_products(structure: Scaled, b: TracedValue, transpose: bool) -> Any:
     """The factors times all products of values and matrix, if there are many factors for each of these."""
-    (seeds, inner), (rows, _) = known_shape(fact.values, "matmul"), known_shape(fact.factors, "matmul")
+    (seeds, inner), (rows, _) = known_shape(structure.values, "matmul"), known_shape(structure.factors, "matmul")
     if len(b.aval.shape or ()) != 2:
         return None
     matrix = transpose_op(b, perm=(1, 0)) if transpose else b
     columns = known_shape(matrix, "matmul")[1]
     if columns * _MANY > rows:
         return None
-    left = reshape_to(transpose_op(fact.values, perm=(1, 0)), shape=(inner, seeds, 1))
+    left = reshape_to(transpose_op(structure.values, perm=(1, 0)), shape=(inner, seeds, 1))
     products = reshape_to(multiply(left, reshape_to(matrix, shape=(inner, 1, columns))), shape=(inner, seeds * columns))
-    found = scaled_product(fact.factors, products, fact.values, matrix)
+    found = scaled_product(structure.factors, products, structure.values, matrix)
     return transpose_op(reshape_to(found, shape=(rows, seeds, columns)), perm=(1, 0, 2))
 
 
-def _is_diagonal(x: Slot) -> bool:
-    return isinstance(x.fact, (Identity, Diagonal)) and x.aval.shape == (x.fact.rows, x.fact.rows)
+def _is_diagonal(x: TracedValue) -> bool:
+    return isinstance(x.structure, (Identity, Diagonal)) and x.aval.shape == (x.structure.rows, x.structure.rows)
 
 
-def _scaled_matrix(fact: Fact | None, matrix: Slot, transpose: bool, of_rows: bool) -> Any:
+def _scaled_matrix(structure: Structure | None, matrix: TracedValue, transpose: bool, of_rows: bool) -> Any:
     """The matrix (transposed) with its rows or columns scaled, in memory as a product would be."""
-    if not isinstance(fact, Diagonal):
+    if not isinstance(structure, Diagonal):
         return identity_product(matrix, transpose=transpose)
-    factors = reshape_to(fact.values, shape=(fact.rows, 1) if of_rows else (1, fact.rows))
+    factors = reshape_to(structure.values, shape=(structure.rows, 1) if of_rows else (1, structure.rows))
     return diagonal_product(matrix, factors, transpose=transpose)
 
 

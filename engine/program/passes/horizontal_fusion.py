@@ -1,14 +1,14 @@
-"""The same op on many small arrays, done at once on a stack of them.
+"""Horizontal fusion: one op on many small arrays becomes one instruction on a stack of them.
 
 A call of NumPy costs as much as some hundred elements, so the hundred steps of a recurrence, each of a dozen elements,
-cost a hundred times as much as they need. Its steps must come one after the other, but not all that a sweep does for
+cost a hundred times as much as they need. The steps must come one after the other, but not all that a sweep does for
 each step: what it makes of the stored states (``1 - out ** 2``) can be made for all steps at once.
 
-- Siblings are elementwise instructions of one kind on arrays of one shape, none of which waits for another. They become
-  one instruction on the stack of their operands. Only ops that NumPy rounds correctly take part, so that an element
-  comes out the same wherever in an array it lies.
-- What all rows of small matrices are multiplied by is repeated along them, likewise for all at once: NumPy multiplies
-  arrays of the same shape in half the time.
+- A group has elementwise instructions of one op on arrays of one shape, none of which waits for another. It becomes one
+  instruction on the stack of their operands. Only ops that NumPy rounds correctly take part, so that an element comes
+  out the same wherever in an array it lies.
+- A vector by which all rows of a small matrix are multiplied is repeated along them, for a whole stack at once: NumPy
+  multiplies arrays of equal shape in half the time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.program.kernels import instruction_op
 from engine.program.layout import Order
 
 MANY = 8
-"""Siblings from which on it pays."""
+"""Instructions of a group from which on it pays."""
 SMALL = 1 << 12
 """Elements of an array up to which it pays."""
 LARGEST = 1 << 18
@@ -69,50 +69,50 @@ repeated = instruction_op(
 )
 
 
-def together(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set[int], orders: dict[int, Order]
+def fuse_horizontally(
+    instructions: Sequence[Instruction], avals: dict[int, Aval], live_out: set[int], orders: dict[int, Order]
 ) -> tuple[list[Instruction], int]:
-    """The instructions with siblings put together, and how many were.
+    """The instructions with groups fused, and how many instructions were.
 
     Parameters
     ----------
     avals : dict
-        Of all slots. New slots are added.
+        Of all values; those of new ones are added.
     kept : set of int
-        Slots that are wanted when all is done.
+        Value ids that are live-out.
     orders : dict
-        How slots lie in memory: what is taken from a stack is in C order.
+        How values lie in memory: what is taken from a stack is in C order.
     """
-    work = _Work(list(instructions), avals, kept, orders)
-    while (group := work.siblings()) is not None:
-        work.join(group)
-    work.repeat_rows()
-    return work.instructions, work.count
+    fusion = _Fusion(list(instructions), avals, live_out, orders)
+    while (group := fusion.next_group()) is not None:
+        fusion.fuse(group)
+    fusion.repeat_rows()
+    return fusion.instructions, fusion.count
 
 
-class _Work:
-    """Instructions that are being put together.
+class _Fusion:
+    """Instructions that are being fused.
 
     Attributes
     ----------
     stacks : dict
-        Slots, to the slot of their stack.
+        Tuples of value ids, to the value id of their stack.
     next : int
-        A slot that nobody uses.
+        A value id that is not used yet.
     """
 
     def __init__(
-        self, instructions: list[Instruction], avals: dict[int, Aval], kept: set[int], orders: dict[int, Order]
+        self, instructions: list[Instruction], avals: dict[int, Aval], live_out: set[int], orders: dict[int, Order]
     ) -> None:
         self.instructions = instructions
         self.orders = orders
         self.avals = avals
-        self.kept = kept
+        self.live_out = live_out
         self.stacks: dict[tuple[int, ...], int] = {}
         self.count = 0
         self.next = max(avals, default=-1) + 1
 
-    def siblings(self) -> list[int] | None:
+    def next_group(self) -> list[int] | None:
         """Positions of instructions of one kind that can all be done at one point of the program."""
         made, used = self.spans()
         kinds: dict[Any, list[int]] = {}
@@ -127,19 +127,19 @@ class _Work:
         return None
 
     def spans(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Positions at which slots are made and first used."""
+        """Positions at which values are made and first used."""
         made = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.outputs}
         used = {s: i for i in reversed(range(len(self.instructions))) for s in self.instructions[i].inputs}
         return made, used
 
     def kind(self, instruction: Instruction, made: dict[int, int]) -> Any:
-        """What siblings have in common, or None for an instruction that has none."""
+        """What the instructions of a group have in common, or None for one that cannot be fused."""
         if instruction.op not in ROUNDED:
             return None
-        (slot,) = instruction.outputs
-        if self.orders[slot] is not Order.CONTIGUOUS:
+        (value_id,) = instruction.outputs
+        if self.orders[value_id] is not Order.CONTIGUOUS:
             return None
-        out = self.avals[slot]
+        out = self.avals[value_id]
         if not out.dtype.is_floating or not out.shape or not 0 < (out.size or 0) <= SMALL:
             return None
         own = [s for s in instruction.inputs if s in made]
@@ -164,8 +164,8 @@ class _Work:
             first, last = max(first, ready), min(last, wanted)
         yield group
 
-    def join(self, group: list[int]) -> None:
-        """Replace siblings by one instruction."""
+    def fuse(self, group: list[int]) -> None:
+        """Replace a group by one instruction."""
         members = [self.instructions[i] for i in group]
         made = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.outputs}
         place = max(made.get(s, -1) for m in members for s in m.inputs) + 1
@@ -173,10 +173,10 @@ class _Work:
         own = tuple([s for m in members for s in m.inputs if s in made])
         new = []
         if own not in self.stacks:
-            self.stacks[own] = self.new_slot(_stacked_abstract(*[self.avals[s] for s in own]))
+            self.stacks[own] = self.new_id(_stacked_abstract(*[self.avals[s] for s in own]))
             new.append(Instruction(stacked, own, {}, (self.stacks[own],), where))
         inputs = tuple([self.stacks[own] if s in made else s for s in members[0].inputs])
-        result = self.new_slot(self.avals[self.stacks[own]])
+        result = self.new_id(self.avals[self.stacks[own]])
         outputs = tuple([m.outputs[0] for m in members])
         self.stacks[outputs] = result
         new.append(Instruction(op, inputs, {}, (result,), where))
@@ -187,16 +187,16 @@ class _Work:
         self.instructions = self.drop_unused([*before, *new, *after])
         self.count += len(group)
 
-    def new_slot(self, aval: Aval) -> int:
-        slot = self.next
-        self.avals[slot] = aval
-        self.orders[slot] = Order.CONTIGUOUS
+    def new_id(self, aval: Aval) -> int:
+        value_id = self.next
+        self.avals[value_id] = aval
+        self.orders[value_id] = Order.CONTIGUOUS
         self.next += 1
-        return slot
+        return value_id
 
     def drop_unused(self, instructions: list[Instruction]) -> list[Instruction]:
         """The instructions without what takes apart a stack that is used as a whole only."""
-        used = {s for instruction in instructions for s in instruction.inputs} | self.kept
+        used = {s for instruction in instructions for s in instruction.inputs} | self.live_out
         return [i for i in instructions if i.op is not unstacked or used.intersection(i.outputs)]
 
     # ---- rows --------------------------------------------------------------------------------------------------------
@@ -232,18 +232,18 @@ class _Work:
         (rows,) = counts
         if not rows or (self.avals[stack].size or 0) * rows > LARGEST:
             return
-        wide = self.new_slot(repeated.abstract(self.avals[stack], rows=rows))
-        slots = dict.fromkeys(maker.outputs, 0)
-        for s, aval in zip(slots, _unstacked_abstract(self.avals[wide]), strict=True):
-            slots[s] = self.new_slot(aval)
+        wide = self.new_id(repeated.abstract(self.avals[stack], rows=rows))
+        ids = dict.fromkeys(maker.outputs, 0)
+        for s, aval in zip(ids, _unstacked_abstract(self.avals[wide]), strict=True):
+            ids[s] = self.new_id(aval)
         for position, row in uses:
             old = self.instructions[position]
             self.instructions[position] = Instruction(
-                old.op, (old.inputs[0], slots[row]), old.params, old.outputs, old.where
+                old.op, (old.inputs[0], ids[row]), old.params, old.outputs, old.where
             )
         place = self.instructions.index(maker) + 1
         new = [
             Instruction(repeated, (stack,), {"rows": rows}, (wide,), maker.where),
-            Instruction(unstacked, (wide,), {}, tuple(slots.values()), maker.where),
+            Instruction(unstacked, (wide,), {}, tuple(ids.values()), maker.where),
         ]
         self.instructions = self.drop_unused([*self.instructions[:place], *new, *self.instructions[place:]])

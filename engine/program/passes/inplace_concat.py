@@ -1,7 +1,7 @@
-"""Large arrays that are put together from pieces: each piece is written to its place as soon as it is there.
+"""In-place concat: each operand of a large concat is written to its rows as soon as it is computed.
 
-So the pieces are not all kept until the last one is there, which would take the memory twice. Jacobians that are swept
-in chunks of seeds need no more than the result and one sweep.
+Otherwise all operands are kept until the last one is computed, which takes the memory twice. With this pass a Jacobian
+that is swept in chunks of seeds needs no more memory than the result and one sweep.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ _LEAST = 1 << 16
 """Bytes; smaller arrays are joined at the end."""
 
 
-def _room(*, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+def _alloc(*, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     return empty(shape, dtype)
 
 
-def _filled(whole: Any, piece: Any, *, start: int) -> Any:
-    # a piece that was written where it belongs is a view of the whole, which nobody else has seen so far
-    if piece.base is not whole:
-        whole[start : start + len(piece)] = piece
+def _write_rows(whole: Any, operand: Any, *, start: int) -> Any:
+    # an operand that was computed in place is a view of the whole, which nothing else has read so far
+    if operand.base is not whole:
+        whole[start : start + len(operand)] = operand
     return whole
 
 
-room = instruction_op(
-    "room",
+alloc = instruction_op(
+    "alloc",
     __name__,
-    _room,
+    _alloc,
     lambda *, shape, dtype: Aval(shape, as_dtype(dtype)),
     "An array with nothing in it yet.",
 )
-filled = instruction_op(
-    "filled",
+write_rows = instruction_op(
+    "write_rows",
     __name__,
-    _filled,
-    lambda whole, piece, *, start: whole,
+    _write_rows,
+    lambda whole, operand, *, start: whole,
     "The array with rows from `start` on replaced, in place.",
 )
 
 
-def in_place(
+def concat_in_place(
     instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: set[int]
 ) -> tuple[list[Instruction], int]:
     """The instructions with joins along the first axis replaced, and how many there were.
@@ -60,9 +60,9 @@ def in_place(
     ----------
     instructions : sequence of Instruction
     avals : dict
-        Of the slots; those of new ones are added.
+        Of all values; those of new ones are added.
     outputs : set of int
-        The program's results, which are needed for themselves.
+        Value ids that are live-out.
     """
     reads = _Reads(instructions, outputs)
     made = reads.made
@@ -76,16 +76,16 @@ def in_place(
         (whole,) = join.outputs
         aval = avals[whole]
         starts = np.cumsum([0, *[avals[s].shape[0] for s in join.inputs]])  # type: ignore[index]
-        pieces = sorted(zip(join.inputs, starts, strict=False), key=lambda piece: made[piece[0]])
-        slot = _new(avals, aval)
-        empty = Instruction(room, (), {"shape": aval.shape, "dtype": aval.dtype.numpy}, (slot,), join.where)
-        first = reads.unshaped(pieces[0][0])
-        before.setdefault(made.get(first, made[pieces[0][0]]), []).append(empty)
-        for k, (piece, start) in enumerate(pieces):
-            following = whole if k + 1 == len(pieces) else _new(avals, aval)
-            fill = Instruction(filled, (slot, piece), {"start": int(start)}, (following,), join.where)
-            after.setdefault(made[piece], []).append(fill)
-            slot = following
+        operands = sorted(zip(join.inputs, starts, strict=False), key=lambda operand: made[operand[0]])
+        value_id = _new_id(avals, aval)
+        allocation = Instruction(alloc, (), {"shape": aval.shape, "dtype": aval.dtype.numpy}, (value_id,), join.where)
+        first = reads.before_reshape(operands[0][0])
+        before.setdefault(made.get(first, made[operands[0][0]]), []).append(allocation)
+        for k, (operand, start) in enumerate(operands):
+            following = whole if k + 1 == len(operands) else _new_id(avals, aval)
+            fill = Instruction(write_rows, (value_id, operand), {"start": int(start)}, (following,), join.where)
+            after.setdefault(made[operand], []).append(fill)
+            value_id = following
     found: list[Instruction] = []
     for i, instruction in enumerate(instructions):
         found += before.get(i, [])
@@ -94,44 +94,44 @@ def in_place(
     return found, len(replaced)
 
 
-def written_in_place(
+def concat_destinations(
     instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
 ) -> dict[int, tuple[int, int, int]]:
-    """Slots that may be written where they belong: the slot of the whole at that time, the first row and the last."""
+    """Per operand that may be computed in place: the id of the whole at that time, and the rows (start, stop)."""
     reads = _Reads(instructions, outputs)
-    wholes: dict[int, list[int]] = {}
+    versions_of: dict[int, list[int]] = {}
     found = {}
     for instruction in instructions:
-        if instruction.op is room:
-            wholes[instruction.outputs[0]] = [*instruction.outputs]
-        elif instruction.op is filled:
-            same = wholes[instruction.inputs[0]]
-            slot = reads.unshaped(instruction.inputs[1])
-            before = [s for s in same if slot in reads.made and reads.made[s] < reads.made[slot]]
+        if instruction.op is alloc:
+            versions_of[instruction.outputs[0]] = [*instruction.outputs]
+        elif instruction.op is write_rows:
+            versions = versions_of[instruction.inputs[0]]
+            value_id = reads.before_reshape(instruction.inputs[1])
+            before = [s for s in versions if value_id in reads.made and reads.made[s] < reads.made[value_id]]
             if before:
                 start, (rows, *_) = instruction.params["start"], avals[instruction.inputs[1]].shape or (0,)
-                found[slot] = before[-1], start, start + (rows or 0)
-            wholes[instruction.outputs[0]] = same
-            same += instruction.outputs
+                found[value_id] = before[-1], start, start + (rows or 0)
+            versions_of[instruction.outputs[0]] = versions
+            versions += instruction.outputs
     return found
 
 
 class _Reads:
-    """Which instruction makes each slot (`made`), and how often it is used."""
+    """Which instruction makes each value (`made`), and how often it is used (`uses`)."""
 
     def __init__(self, instructions: Sequence[Instruction], outputs: Collection[int]) -> None:
         self.instructions = instructions
         self.made = {s: i for i, instruction in enumerate(instructions) for s in instruction.outputs}
         self.uses = Counter([*(s for instruction in instructions for s in instruction.inputs), *outputs])
 
-    def unshaped(self, slot: int) -> int:
-        """What a slot is a reshape of, in the end, if nobody else reads that."""
-        while slot in self.made and self.instructions[self.made[slot]].op is reshape_to:
-            (given,) = self.instructions[self.made[slot]].inputs
+    def before_reshape(self, value_id: int) -> int:
+        """The value that this one is a reshape of, in the end, if nothing else reads it."""
+        while value_id in self.made and self.instructions[self.made[value_id]].op is reshape_to:
+            (given,) = self.instructions[self.made[value_id]].inputs
             if self.uses[given] > 1:
                 break
-            slot = given
-        return slot
+            value_id = given
+        return value_id
 
 
 def _is_large_join(join: Instruction, avals: dict[int, Aval]) -> bool:
@@ -143,9 +143,9 @@ def _is_large_join(join: Instruction, avals: dict[int, Aval]) -> bool:
     return (aval.size or 0) * aval.dtype.size >= _LEAST and all(avals[s].is_static for s in join.inputs)
 
 
-def _new(avals: dict[int, Aval], aval: Aval) -> int:
-    slot = len(avals)
-    while slot in avals:
-        slot += 1
-    avals[slot] = aval
-    return slot
+def _new_id(avals: dict[int, Aval], aval: Aval) -> int:
+    value_id = len(avals)
+    while value_id in avals:
+        value_id += 1
+    avals[value_id] = aval
+    return value_id

@@ -1,7 +1,8 @@
-"""Chains of elementwise ops on large arrays, run block by block.
+"""Loop fusion: a chain of elementwise ops on large arrays runs tile by tile.
 
-An op at a time, each intermediate result goes to memory and comes back. In blocks that fit into the cache it does not,
-and needs no memory either. Each element goes through the same kernels in the same order, so no bit changes.
+One op at a time, each intermediate result goes to memory and comes back. A tile fits into the cache, so a tile's
+intermediate results stay there and need no memory of their own. Each element goes through its kernels in the order of
+the program, so no bit changes.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from engine.core.aval import Aval
 from engine.core.structural import reshape_to
 from engine.program.instruction import Instruction
 from engine.program.kernels import instruction_op
-from engine.program.passes.nan_checks import NotFinite, Plain, check, plain
+from engine.program.passes.nan_checks import Speculation, SpeculationFailed, check, speculate
 from engine.program.passes.unit_axes import is_elementwise
 from engine.runtime.buffer_pool import empty
 
 LARGE = 5 << 19
-"""Bytes of an array from which on blocks pay: it does not stay in any cache until the next op."""
+"""Bytes of an array from which on tiles pay: it does not stay in any cache until the next op."""
 SHORT = 1 << 10
 """Elements in memory one after the other, below which they do not."""
-BLOCK_BYTES = 1 << 18
-"""Bytes of an array in one block."""
+TILE_BYTES = 1 << 18
+"""Bytes of an array in one tile."""
 
 
-class Chain:
+class FusedLoop:
     """Elementwise instructions on arrays of one size and on scalars.
 
     Parameters
@@ -36,15 +37,15 @@ class Chain:
     instructions : sequence of Instruction
         In the order of execution.
     inputs : sequence of int
-        Slots. An input is a scalar or has as many elements as all the others, in the same order.
+        Value ids. An input is a scalar or has as many elements as all the others, in the same order.
     outputs : sequence of (int, tuple of int)
-        Slots, and the shapes that the results shall have.
+        Value ids, and the shapes that the results shall have.
     avals : dict
-        Of all slots.
+        Of all value ids.
     members : sequence of Instruction, optional
-        The same with the reshapes between them, for arrays that no blocks can be made of.
+        The instructions with the reshapes between them, for arrays that cannot be tiled.
     results : sequence of int, optional
-        The slots of the results among those.
+        The value ids of the results among `members`.
     """
 
     def __init__(
@@ -62,37 +63,37 @@ class Chain:
         self.avals = {s: avals[s] for i in instructions for s in (*i.inputs, *i.outputs)}
         self.size = max(a.size or 0 for a in self.avals.values())
         self._functions: tuple[Callable[..., Any], Callable[..., Any]] | None = None
-        self._spare: list[np.dtype] = []
+        self._scratch: list[np.dtype] = []
 
-    def __call__(self, *arrays: Any, place: Any = None) -> tuple[Any, ...]:
-        """The results for arrays of the inputs' shapes; there may be a place for the result if it is one."""
-        in_blocks = [self.avals[s].size == self.size for s in self.inputs]
-        rows = _in_rows([a for a, full in zip(arrays, in_blocks, strict=True) if full])
+    def __call__(self, *arrays: Any, out: Any = None) -> tuple[Any, ...]:
+        """The results for arrays of the inputs' shapes; a single result is written to `out`, if given."""
+        tiled = [self.avals[s].size == self.size for s in self.inputs]
+        rows = _as_rows([a for a, full in zip(arrays, tiled, strict=True) if full])
         if rows is None:
-            return self._one_by_one(arrays)
+            return self._unfused(arrays)
         left = iter(rows)
-        operands = [next(left) if full else a.reshape(()) for a, full in zip(arrays, in_blocks, strict=True)]
-        results = {s: empty(shape, self.avals[s].dtype.numpy) if place is None else place for s, shape in self.outputs}
-        self._run(operands, in_blocks, [r.reshape(rows[0].shape) for r in results.values()], rows[0].shape)
+        operands = [next(left) if full else a.reshape(()) for a, full in zip(arrays, tiled, strict=True)]
+        results = {s: empty(shape, self.avals[s].dtype.numpy) if out is None else out for s, shape in self.outputs}
+        self._run(operands, tiled, [r.reshape(rows[0].shape) for r in results.values()], rows[0].shape)
         return tuple([results[s].reshape(shape) for s, shape in self.outputs])
 
-    def _run(self, operands: list[Any], in_blocks: list[bool], results: list[Any], shape: tuple[int, ...]) -> None:
+    def _run(self, operands: list[Any], tiled: list[bool], results: list[Any], shape: tuple[int, ...]) -> None:
         """Fill the results, row by row."""
         if self._functions is None:
-            self._functions = self._generate(plain(self.instructions, self.avals)), self._generate(None)
-        quick, careful = self._functions
-        block = min(BLOCK_BYTES // max(a.dtype.size for a in self.avals.values()), shape[-1])
-        spare = [np.empty(block, dtype) for dtype in self._spare]
+            self._functions = self._generate(speculate(self.instructions, self.avals)), self._generate(None)
+        speculative, checked = self._functions
+        tile = min(TILE_BYTES // max(a.dtype.size for a in self.avals.values()), shape[-1])
+        scratch = [np.empty(tile, dtype) for dtype in self._scratch]
         for row in np.ndindex(*shape[:-1]):
-            of_row = [x[row] if full else x for x, full in zip(operands, in_blocks, strict=True)]
-            of_row += [r[row] for r in results] + spare
+            of_row = [x[row] if full else x for x, full in zip(operands, tiled, strict=True)]
+            of_row += [r[row] for r in results] + scratch
             try:
-                quick(shape[-1], block, *of_row)
-            except NotFinite:
-                careful(shape[-1], block, *of_row)
+                speculative(shape[-1], tile, *of_row)
+            except SpeculationFailed:
+                checked(shape[-1], tile, *of_row)
 
-    def _one_by_one(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """The results by one instruction after the other, as they would be without blocks."""
+    def _unfused(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The results by one instruction after the other, as they would be without tiles."""
         known = dict(zip(self.inputs, arrays, strict=True))
         last = {s: i for i, member in enumerate(self.members) for s in member.inputs}
         last.update({s: len(self.members) for s in self.results})
@@ -106,53 +107,53 @@ class Chain:
 
     # ---- the generated function --------------------------------------------------------------------------------------
 
-    def _generate(self, trusted: Plain | None) -> Callable[..., Any]:
-        """A function of the lengths of a row and a block, rows of inputs and results, and spare blocks."""
-        places, self._spare = self._places()
+    def _generate(self, speculation: Speculation | None) -> Callable[..., Any]:
+        """A function of the lengths of a row and a tile, rows of inputs and results, and scratch tiles."""
+        buffers, self._scratch = self._buffers()
         names: dict[str, Any] = {"__name__": "engine.program.generated", "np": np, "check": check}
         stored = dict.fromkeys(s for s, _ in self.outputs)
-        rows = [places[s] for s in (*self.inputs, *stored) if self.avals[s].size == self.size]
-        arguments = [f"all_{p}" if p in rows else p for p in [places[s] for s in (*self.inputs, *stored)]]
-        spare = [f"spare{k}" for k in range(len(self._spare))]
+        rows = [buffers[s] for s in (*self.inputs, *stored) if self.avals[s].size == self.size]
+        arguments = [f"all_{p}" if p in rows else p for p in [buffers[s] for s in (*self.inputs, *stored)]]
+        scratch = [f"scratch{k}" for k in range(len(self._scratch))]
         source = [
-            f"def chain(size, block, {', '.join([*arguments, *[f'all_{p}' for p in spare]])}):",
-            "    for start in range(0, size, block):",
-            *[f"        {p} = all_{p}[start:start + block]" for p in rows],
-            *[f"        {p} = all_{p}[:size - start]" for p in spare],
+            f"def loop(size, tile, {', '.join([*arguments, *[f'all_{p}' for p in scratch]])}):",
+            "    for start in range(0, size, tile):",
+            *[f"        {p} = all_{p}[start:start + tile]" for p in rows],
+            *[f"        {p} = all_{p}[:size - start]" for p in scratch],
         ]
         for i, instruction in enumerate(self.instructions):
             names[f"k{i}"] = instruction.op.kernel
             names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
-            source.append("        " + _statement(i, instruction, places, trusted))
-        exec(compile("\n".join(source), "<chain>", "exec"), names)
-        return names["chain"]
+            source.append("        " + _statement(i, instruction, buffers, speculation))
+        exec(compile("\n".join(source), "<loop>", "exec"), names)
+        return names["loop"]
 
-    def _places(self) -> tuple[dict[int, str], list[np.dtype]]:
-        """What holds each slot's block: the name of an argument or of a spare array.
+    def _buffers(self) -> tuple[dict[int, str], list[np.dtype]]:
+        """The name of the buffer for each value's tile: an argument or a scratch array.
 
-        An op may write over an operand that nobody needs any more, and into what a later result will be written to.
+        An op may write over an operand that is dead, and into the memory of a later result.
         """
-        places = {s: f"v{s}" for s in (*self.inputs, *[s for s, _ in self.outputs])}
+        buffers = {s: f"v{s}" for s in (*self.inputs, *[s for s, _ in self.outputs])}
         last = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.inputs}
         made = {instruction.outputs[0]: i for i, instruction in enumerate(self.instructions)}
-        spare: list[np.dtype] = []
+        scratch: list[np.dtype] = []
         # the names of what is free, with its dtype and until which instruction
-        free = [(places[s], self.avals[s].dtype.numpy, made[s]) for s in dict.fromkeys(s for s, _ in self.outputs)]
+        free = [(buffers[s], self.avals[s].dtype.numpy, made[s]) for s in dict.fromkeys(s for s, _ in self.outputs)]
         held: dict[int, tuple[str, np.dtype, int]] = {}
         for i, instruction in enumerate(self.instructions):
-            (slot,) = instruction.outputs
-            dtype, end = self.avals[slot].dtype.numpy, last.get(slot, i)
+            (value_id,) = instruction.outputs
+            dtype, end = self.avals[value_id].dtype.numpy, last.get(value_id, i)
             free += [held.pop(s) for s in {*instruction.inputs} if s in held and last[s] == i]
-            if slot not in places:
+            if value_id not in buffers:
                 fitting = [f for f in free if f[1] == dtype and end <= f[2]]
                 if not fitting:
-                    fitting.append((f"spare{len(spare)}", dtype, len(self.instructions)))
+                    fitting.append((f"scratch{len(scratch)}", dtype, len(self.instructions)))
                     free += fitting
-                    spare.append(dtype)
-                held[slot] = fitting[-1]
+                    scratch.append(dtype)
+                held[value_id] = fitting[-1]
                 free.remove(fitting[-1])
-                places[slot] = fitting[-1][0]
-        return places, spare
+                buffers[value_id] = fitting[-1][0]
+        return buffers, scratch
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_functions": None}
@@ -162,21 +163,21 @@ class Chain:
         return f"[{'; '.join(steps)}]"
 
 
-def _statement(i: int, instruction: Instruction, places: dict[int, str], trusted: Plain | None) -> str:
-    """One instruction on blocks, its result written where it belongs."""
-    operands = [places[s] for s in instruction.inputs]
-    into = places[instruction.outputs[0]]
-    if trusted is not None and i in trusted.products:
+def _statement(i: int, instruction: Instruction, buffers: dict[int, str], speculation: Speculation | None) -> str:
+    """One instruction on tiles, its result written to its buffer."""
+    operands = [buffers[s] for s in instruction.inputs]
+    into = buffers[instruction.outputs[0]]
+    if speculation is not None and i in speculation.products:
         text = f"np.multiply({', '.join(operands)}, out={into})"
     elif isinstance(instruction.op.kernel, np.ufunc):
         text = f"k{i}({', '.join(operands)}, out={into})"
     else:
         named = [f"{name}=p{i}_{name}" for name in instruction.params]
         text = f"np.copyto({into}, k{i}({', '.join(operands + named)}))"
-    return f"{text}; check({into})" if trusted is not None and i in trusted.checks else text
+    return f"{text}; check({into})" if speculation is not None and i in speculation.checks else text
 
 
-def _in_rows(arrays: Sequence[Any]) -> list[Any] | None:
+def _as_rows(arrays: Sequence[Any]) -> list[Any] | None:
     """The arrays, which differ in axes of size one at most, with all those axes as one that are one in memory.
 
     None if their results would not lie in C order, or if the rows are short.
@@ -194,12 +195,12 @@ def _in_rows(arrays: Sequence[Any]) -> list[Any] | None:
     return None if length < SHORT else [a.reshape(*shape[:first], length) for a in arrays]
 
 
-blocks = instruction_op(
-    "blocks",
+fused_loop = instruction_op(
+    "fused_loop",
     __name__,
-    lambda *arrays, chain, place=None: chain(*arrays, place=place),
-    lambda *avals, chain: tuple([Aval(shape, chain.avals[s].dtype) for s, shape in chain.outputs]),
-    "A chain of elementwise ops, block by block.",
+    lambda *arrays, loop, out=None: loop(*arrays, out=out),
+    lambda *avals, loop: tuple([Aval(shape, loop.avals[s].dtype) for s, shape in loop.outputs]),
+    "Elementwise ops, one after the other, tile by tile.",
     multi=True,
 )
 
@@ -207,17 +208,19 @@ blocks = instruction_op(
 # ---- finding chains --------------------------------------------------------------------------------------------------
 
 
-def fused(instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set[int]) -> tuple[list[Instruction], int]:
-    """The instructions with elementwise ones on large arrays put together, and how many were.
+def fuse_loops(
+    instructions: Sequence[Instruction], avals: dict[int, Aval], live_out: set[int]
+) -> tuple[list[Instruction], int]:
+    """The instructions with elementwise ones on large arrays fused, and how many were.
 
     Parameters
     ----------
     kept : set of int
-        Slots that are wanted when all is done.
+        Value ids that are live-out.
     """
     if all((aval.size or 0) * aval.dtype.size < LARGE for aval in avals.values()):
         return list(instructions), 0
-    groups = _Groups(instructions, avals, kept)
+    groups = _Groups(instructions, avals, live_out)
     for instruction in instructions:
         groups.add(instruction)
     for size in list(groups.members):
@@ -226,13 +229,13 @@ def fused(instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set
 
 
 class _Groups:
-    """Elementwise instructions wait in groups, one for each size, until somebody else needs a result.
+    """Elementwise instructions wait in groups, one for each size, until an instruction outside needs a result.
 
-    Nor do they wait when no later instruction can join them: what they read would only take memory meanwhile.
+    A group is closed early if no later instruction can join it: what it reads would only take memory meanwhile.
     """
 
-    def __init__(self, instructions: Sequence[Instruction], avals: dict[int, Aval], kept: set[int]) -> None:
-        self.avals, self.kept = avals, kept
+    def __init__(self, instructions: Sequence[Instruction], avals: dict[int, Aval], live_out: set[int]) -> None:
+        self.avals, self.live_out = avals, live_out
         self.users: dict[int, list[Instruction]] = {}
         for instruction in instructions:
             for s in instruction.inputs:
@@ -265,10 +268,10 @@ class _Groups:
         return not any(self.group_of(user) == size for user in later)
 
     def group_of(self, instruction: Instruction) -> int | None:
-        """The size of the arrays that an instruction works on, if it can be run in blocks."""
+        """The size of the arrays that an instruction works on, if it can be tiled."""
         op, outputs = instruction.op, [self.avals[s] for s in instruction.outputs]
         if op is reshape_to:
-            # a new name for a result of the group
+            # another shape of a result of the group
             return self.waiting.get(instruction.inputs[0])
         operands = [self.avals[s] for s in instruction.inputs]
         if op.stateful or len(outputs) != 1 or not is_elementwise(op):
@@ -287,30 +290,30 @@ class _Groups:
         if len(steps) < 2:
             self.result += members
             return
-        self.result.append(self.together(members, made))
+        self.result.append(self.fuse(members, made))
         self.count += len(steps)
 
-    def together(self, members: Sequence[Instruction], made: set[int]) -> Instruction:
+    def fuse(self, members: Sequence[Instruction], made: set[int]) -> Instruction:
         """One instruction for a group."""
-        root = {s: s for s in made}
+        source = {s: s for s in made}
         steps = []
         for m in members:
             if m.op is reshape_to:
-                root[m.outputs[0]] = root[m.inputs[0]]
+                source[m.outputs[0]] = source[m.inputs[0]]
             else:
-                operands = tuple([root.get(s, s) for s in m.inputs])
+                operands = tuple([source.get(s, s) for s in m.inputs])
                 steps.append(Instruction(m.op, operands, m.params, m.outputs, m.where))
         inside = {id(m) for m in members}
         outputs = [s for m in members for s in m.outputs if self.is_needed(s, inside)]
         inputs = dict.fromkeys(s for step in steps for s in step.inputs if s not in made)
         shapes: list[Any] = [self.avals[s].shape for s in outputs]
-        made_as = [(root[s], d) for s, d in zip(outputs, shapes, strict=True)]
-        chain = Chain(steps, list(inputs), made_as, self.avals, members, outputs)
-        return Instruction(blocks, tuple(inputs), {"chain": chain}, tuple(outputs), members[-1].where)
+        made_as = [(source[s], d) for s, d in zip(outputs, shapes, strict=True)]
+        loop = FusedLoop(steps, list(inputs), made_as, self.avals, members, outputs)
+        return Instruction(fused_loop, tuple(inputs), {"loop": loop}, tuple(outputs), members[-1].where)
 
-    def is_needed(self, slot: int, inside: set[int]) -> bool:
-        """Whether anybody outside a group needs a slot."""
-        return slot in self.kept or any(id(user) not in inside for user in self.users.get(slot, ()))
+    def is_needed(self, value_id: int, inside: set[int]) -> bool:
+        """Whether an instruction outside the group, or the caller, needs a value."""
+        return value_id in self.live_out or any(id(user) not in inside for user in self.users.get(value_id, ()))
 
 
 def _is_real(aval: Aval) -> bool:

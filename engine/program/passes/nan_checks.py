@@ -1,10 +1,10 @@
-"""Where a program may multiply without looking, because somebody looks later.
+"""Speculative NaN checks: a program multiplies without checks and looks for a NaN once, at a later result.
 
 `engine.core.structural.scale` multiplies a cotangent by a partial derivative, but a zero stays zero even if the partial
 is infinite or NaN there. So it looks at each of its results for a NaN, which in small programs costs as much as
-multiplying. But what comes after it in a sweep hands NaN on: sums and products of a NaN are NaN. So it is enough to
-multiply plainly and to look once, at a result through which all of it must pass. If there is no NaN, no zero has met an
-infinity and the product was right to the bit. If there is one, the program is run again, with `scale` itself.
+multiplying. But the ops behind it in a sweep propagate NaN: sums and products of a NaN are NaN. So it is enough to
+multiply with `numpy.multiply` and to check one result through which all products must pass. If there is no NaN, no zero
+has met an infinity and each product was right to the bit. If there is one, the program runs again, with `scale` itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.program.kernels import diagonal_product, identity_product, vector_pr
 
 _ALL = frozenset({0, 1})
 _FIRST = frozenset({0})
-HANDS_ON: dict[Op, Collection[int]] = {
+PROPAGATES_NAN: dict[Op, Collection[int]] = {
     add: _ALL,
     subtract: _ALL,
     multiply: _ALL,
@@ -48,20 +48,20 @@ HANDS_ON: dict[Op, Collection[int]] = {
 _VIEWS = {reshape_to, transpose_op, matrix_transpose_op}
 
 
-class NotFinite(Exception):
+class SpeculationFailed(Exception):
     """Raised by `check` inside a program, and caught by what runs it."""
 
 
 @dataclass(frozen=True)
-class Plain:
-    """What may be done plainly in a program.
+class Speculation:
+    """What a program may speculate on.
 
     Attributes
     ----------
     products : set of int
-        Positions of `scale` instructions that may multiply without looking.
+        Positions of `scale` instructions that may multiply without a check.
     checks : set of int
-        Positions of instructions at whose result to look.
+        Positions of instructions whose result to check.
     """
 
     products: frozenset[int]
@@ -71,13 +71,13 @@ class Plain:
 def check(x: Any) -> None:
     """Raise NotFinite if there is a NaN (or, among complex numbers, an infinity)."""
     if has_nan(x):
-        raise NotFinite
+        raise SpeculationFailed
 
 
-def plain(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Plain:
-    """Which products of a program without effects may be plain, and where to look instead.
+def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Speculation:
+    """Which products of a program without effects need no check, and which results to check instead.
 
-    Each is looked at where the fewest elements are.
+    For each product that is the smallest result that must be NaN if the product is.
     """
     users: dict[int, list[int]] = {}
     products: set[int] = set()
@@ -86,16 +86,16 @@ def plain(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Plain:
     smallest: dict[int, tuple[int, int]] = {}
     for i in reversed(range(len(instructions))):
         instruction = instructions[i]
-        slot = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
-        size = avals[slot].size if slot >= 0 else None
-        if size and avals[slot].dtype.is_differentiable:
+        value_id = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
+        size = avals[value_id].size if value_id >= 0 else None
+        if size and avals[value_id].dtype.is_differentiable:
             # the smallest result that is NaN if this one is, as (size, -position); a view is as good as what it shows
-            found = [smallest[user] for user in users.get(slot, ()) if user in smallest]
+            found = [smallest[user] for user in users.get(value_id, ()) if user in smallest]
             if instruction.op not in _VIEWS:
                 found.append((size, -i))
             if found:
                 smallest[i] = min(found)
-            if any(user in watched for user in users.get(slot, ())):
+            if any(user in watched for user in users.get(value_id, ())):
                 watched.add(i)
             if instruction.op is scale:
                 products.add(i)
@@ -103,9 +103,9 @@ def plain(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Plain:
                     checks.add(-smallest[i][1])
                     watched.add(i)
         if instruction.params.get("either") and i not in products:
-            # a zero wins over a NaN, unless the product is a plain one
+            # a zero wins over a NaN, unless the product is unchecked
             continue
-        for position in HANDS_ON.get(instruction.op, ()):
+        for position in PROPAGATES_NAN.get(instruction.op, ()):
             if position < len(instruction.inputs):
                 users.setdefault(instruction.inputs[position], []).append(i)
-    return Plain(frozenset(products), frozenset(checks))
+    return Speculation(frozenset(products), frozenset(checks))

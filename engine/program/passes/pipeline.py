@@ -1,95 +1,152 @@
-"""The passes that look at a whole program, once all its instructions are there. See `engine.program.lowering`."""
+"""The pass pipeline: one table of all passes, in the order in which they are applied.
+
+A pass of level "node" looks at one node at a time, while `engine.program.lowering` makes instructions of nodes; so all
+passes of that level run interleaved. A pass of level "state" looks at the assignments to variables. A pass of level
+"program" or "buffers" looks at all instructions of a finished program and is a function of it. Every pass is exact: any
+subset of the passes gives the same bits, infinities, NaN and signs of zero included.
+
+`PIPELINE` is the one place that lists passes. The arguments ``passes=``, the on/off tests, `Program.explain` and
+docs/passes.md are made from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from engine.program.instruction import is_stateful, without_unused
-from engine.program.passes.buffer_assignment import workspace
-from engine.program.passes.horizontal_fusion import together
-from engine.program.passes.inplace_concat import in_place
-from engine.program.passes.loop_fusion import fused
-from engine.program.passes.nan_checks import plain
-from engine.program.passes.slice_concat import by_slices
+from engine.program.passes.buffer_assignment import assign_buffers
+from engine.program.passes.horizontal_fusion import fuse_horizontally
+from engine.program.passes.inplace_concat import concat_in_place
+from engine.program.passes.loop_fusion import fuse_loops
+from engine.program.passes.nan_checks import speculate
+from engine.program.passes.slice_concat import concat_slices
 from engine.program.program import Program
 
 
-def finish(program: Program, passes: Collection[str]) -> None:
-    """Apply those of the passes that are wanted."""
-    for name, apply in _PASSES.items():
-        if name in passes:
-            apply(program)
+@dataclass(frozen=True)
+class Pass:
+    """One row of the table.
+
+    Attributes
+    ----------
+    name : str
+        The key in ``passes=`` and in `Program.report`.
+    level : str
+        What it looks at: ``"node"``, ``"state"``, ``"program"`` or ``"buffers"``.
+    summary : str
+        What it does, in one sentence.
+    apply : callable, optional
+        Changes a program and returns how many values or instructions it changed. None where lowering applies the pass.
+    exact : bool
+        Whether it changes no bit.
+    default : bool
+        Whether it is applied unless a caller says otherwise.
+    """
+
+    name: str
+    level: str
+    summary: str
+    apply: Callable[[Program], int] | None = None
+    exact: bool = True
+    default: bool = True
 
 
-def _join_siblings(program: Program) -> None:
-    """Put instructions of one kind on many small arrays together."""
-    program.instructions, count = together(program.instructions, program.avals, set(program.outputs), program.orders)
-    if count:
-        program.report["siblings"] = count
+def run_pipeline(program: Program, passes: Collection[str]) -> None:
+    """Apply the passes of the levels "program" and "buffers" that are in `passes`, and note what each did."""
+    for one in PIPELINE:
+        if one.apply is not None and one.name in passes:
+            before = len(program.instructions)
+            if count := one.apply(program):
+                program.report[one.name] = count
+            program.sizes[one.name] = before, len(program.instructions)
 
 
-def _lay_out(program: Program) -> None:
-    """Put vectors together slice by slice."""
-    program.instructions, count = by_slices(
-        program.instructions, program.avals, program.constants, set(program.outputs)
-    )
-    if count:
-        program.report["slices"] = count
+def table() -> str:
+    """The passes as a table in Markdown."""
+    rows = [f"| `{p.name}` | {p.level} | {_yes(p.exact)} | {_yes(p.default)} | {p.summary} |" for p in PIPELINE]
+    return "\n".join(["| pass | level | exact | default | what it does |", "|---|---|---|---|---|", *rows])
 
 
-def _run_in_blocks(program: Program) -> None:
-    """Put elementwise instructions on large arrays together."""
-    program.instructions, count = fused(program.instructions, program.avals, set(program.outputs))
-    if count:
-        program.report["blocks"] = count
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
-def _write_pieces(program: Program) -> None:
-    """Put large arrays together piece by piece."""
-    program.instructions, count = in_place(program.instructions, program.avals, set(program.outputs))
-    if count:
-        program.report["pieces"] = count
-
-
-def _keep_places(program: Program) -> None:
-    """Say where to write large results."""
-    products = program.plain.products if program.plain is not None else ()
-    program.workspace = workspace(program.instructions, program.avals, program.outputs, products)
-    if program.workspace is not None:
-        program.report["workspace"] = len(program.workspace.places) + len(program.workspace.results)
-
-
-def _trust(program: Program) -> None:
-    """Note which products may be plain, in a program that may be run twice."""
-    if any(is_stateful(i.op, i.params) for i in program.instructions):
-        return
-    found = plain(program.instructions, program.avals)
-    if found.products:
-        program.plain = found
-        program.report["finite"] = len(found.products)
-
-
-def _prune(program: Program) -> None:
-    """Drop what no output needs, except stateful instructions."""
-    kept = without_unused(program.instructions, program.outputs)
-    program.report["prune"] = len(program.instructions) - len(kept)
-    program.instructions = kept
-    needed = {*program.outputs, *(s for instruction in kept for s in instruction.inputs)}
+def _dead_code_elimination(program: Program) -> int:
+    live = without_unused(program.instructions, program.outputs)
+    dropped = len(program.instructions) - len(live)
+    program.instructions = live
+    needed = {*program.outputs, *(s for instruction in live for s in instruction.inputs)}
     program.constants = {s: a for s, a in program.constants.items() if s in needed}
+    return dropped
 
 
-def _write_out(program: Program) -> None:
-    """Write out what needs no call of a function of ours."""
+def _horizontal_fusion(program: Program) -> int:
+    live_out = set(program.outputs)
+    program.instructions, count = fuse_horizontally(program.instructions, program.avals, live_out, program.orders)
+    return count
+
+
+def _slice_concat(program: Program) -> int:
+    live_out = set(program.outputs)
+    program.instructions, count = concat_slices(program.instructions, program.avals, program.constants, live_out)
+    return count
+
+
+def _loop_fusion(program: Program) -> int:
+    program.instructions, count = fuse_loops(program.instructions, program.avals, set(program.outputs))
+    return count
+
+
+def _inplace_concat(program: Program) -> int:
+    program.instructions, count = concat_in_place(program.instructions, program.avals, set(program.outputs))
+    return count
+
+
+def _speculative_nan_checks(program: Program) -> int:
+    # after a NaN the program is run a second time, so it must have no effects
+    if any(is_stateful(i.op, i.params) for i in program.instructions):
+        return 0
+    found = speculate(program.instructions, program.avals)
+    program.speculation = found if found.products else None
+    return len(found.products)
+
+
+def _inlining(program: Program) -> int:
     program.inline = True
+    return 0
 
 
-_PASSES = {
-    "prune": _prune,
-    "siblings": _join_siblings,
-    "slices": _lay_out,
-    "blocks": _run_in_blocks,
-    "pieces": _write_pieces,
-    "finite": _trust,
-    "inline": _write_out,
-    "workspace": _keep_places,
-}
+def _buffer_assignment(program: Program) -> int:
+    products = program.speculation.products if program.speculation is not None else ()
+    program.buffers = assign_buffers(program.instructions, program.avals, program.outputs, products)
+    return 0 if program.buffers is None else len(program.buffers.offsets) + len(program.buffers.results)
+
+
+PIPELINE = (
+    Pass("noop_elimination", "node", "Drops a node that changes nothing for these shapes; merges reshapes."),
+    Pass("shape_specialization", "node", "Replaces a node by simpler ops where its shapes allow it (`Op.specialize`)."),
+    Pass("algebraic_simplification", "node", "Uses known contents: a product with ones is the other operand."),
+    Pass("unit_axes", "node", "Leaves out axes of size one that make no difference."),
+    Pass("reference_operands", "node", "Reads the shape of an operand off an earlier value of that shape."),
+    Pass("constant_folding", "node", "Computes a node of constants while lowering."),
+    Pass("common_subexpression_elimination", "node", "Uses an earlier result of the same op, operands and parameters."),
+    Pass("partial_assignment", "state", "Assigns to a variable the entries that changed, without a copy of the rest."),
+    Pass("dead_code_elimination", "program", "Drops what no output needs.", _dead_code_elimination),
+    Pass(
+        "horizontal_fusion", "program", "Runs one op on many small arrays as one call on a stack.", _horizontal_fusion
+    ),
+    Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", _slice_concat),
+    Pass("loop_fusion", "program", "Runs elementwise ops on large arrays together, tile by tile.", _loop_fusion),
+    Pass("inplace_concat", "program", "Writes the operands of a large concat straight into it.", _inplace_concat),
+    Pass(
+        "speculative_nan_checks",
+        "program",
+        "Multiplies without a check for each product and checks a later result; after a NaN the program runs again.",
+        _speculative_nan_checks,
+    ),
+    Pass("inlining", "program", "Writes NumPy calls out in the generated code (`Op.inline`).", _inlining),
+    Pass("buffer_assignment", "buffers", "Gives large intermediates offsets in one block.", _buffer_assignment),
+)
+ALL_PASSES = tuple(one.name for one in PIPELINE)
+DEFAULT_PASSES = tuple(one.name for one in PIPELINE if one.default)

@@ -1,8 +1,8 @@
-"""Numbers picked from several vectors and put together in order, slice by slice.
+"""Slice concat: a vector that picks numbers from several others becomes copies of slices.
 
 The values of a banded matrix in the order of its rows are those of its diagonals, in turn: the first diagonal goes to
-every third place, say. To join the diagonals and pick from what that gives takes a look at an index for each number,
-and two more journeys to memory. A slice for each diagonal takes neither.
+every third position, say. Concatenating the diagonals and indexing the result reads an index for each number, and
+moves each number through memory twice more. One slice for each diagonal does neither.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Move = tuple[int, slice, slice]
 """Which vector, what of it, and where it goes."""
 
 
-def _laid_out(*vectors: Any, aval: Aval, moves: Sequence[Move], sums: Sequence[Move]) -> Any:
+def _slice_concat(*vectors: Any, aval: Aval, moves: Sequence[Move], sums: Sequence[Move]) -> Any:
     out = empty((aval.size or 0,), aval.dtype.numpy)
     for k, of, to in moves:
         out[to] = vectors[k][of]
@@ -40,16 +40,16 @@ def _laid_out(*vectors: Any, aval: Aval, moves: Sequence[Move], sums: Sequence[M
     return out
 
 
-laid_out = instruction_op(
-    "laid_out",
+slice_concat = instruction_op(
+    "slice_concat",
     __name__,
-    _laid_out,
+    _slice_concat,
     lambda *vectors, aval, moves, sums: aval,
     "A vector that slices of others are written to, and then added to.",
 )
 
 
-def by_slices(
+def concat_slices(
     instructions: Sequence[Instruction], avals: dict[int, Aval], constants: dict[int, Any], outputs: Collection[int]
 ) -> tuple[list[Instruction], int]:
     """The instructions with picks replaced that are slices, and how many there were.
@@ -57,9 +57,9 @@ def by_slices(
     Parameters
     ----------
     constants : dict
-        Slot to array.
+        Value id to array.
     outputs : collection of int
-        Slots that are wanted when all is done.
+        Value ids that are live-out.
     """
     made = {i.outputs[0]: i for i in instructions if len(i.outputs) == 1}
     uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
@@ -89,15 +89,15 @@ def _replaced(
     first, more = made.get(x), made.get(values)
     if more is not None and more.op is pick_op:
         more = _picked(more, made, avals, constants, 1)
-    if first is None or more is None or first.op is not laid_out or entries not in constants:
+    if first is None or more is None or first.op is not slice_concat or entries not in constants:
         return None
-    if more.op is not laid_out or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:
+    if more.op is not slice_concat or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:
         return None
     sums = [move for each in more.params["moves"] for move in _onward(each, constants[entries])]
     if len(sums) > _MOST or not instruction.params["distinct"]:
         return None
     params = {**first.params, "sums": (*first.params["sums"], *sums)}
-    return Instruction(laid_out, first.inputs, params, instruction.outputs, instruction.where)
+    return Instruction(slice_concat, first.inputs, params, instruction.outputs, instruction.where)
 
 
 def _picked(
@@ -120,7 +120,7 @@ def _picked(
     if moves is None:
         return None
     return Instruction(
-        laid_out, vectors, {"aval": out, "moves": moves, "sums": ()}, instruction.outputs, instruction.where
+        slice_concat, vectors, {"aval": out, "moves": moves, "sums": ()}, instruction.outputs, instruction.where
     )
 
 

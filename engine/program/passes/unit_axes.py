@@ -1,8 +1,8 @@
-"""Axes of size one, of which programs with vectors are full, where they make no difference.
+"""Unit axes: leaves out axes of size one, of which programs with vectors are full, where they make no difference.
 
-`matmul` takes matrices, so vectors are given an axis of size one before it, and lose it again. For BLAS the product of
-a vector and a matrix is the same call as that of a row and a matrix. And elementwise ops may as well work on what such
-an axis was given to: the reshapes before and behind them then cancel.
+`matmul` takes matrices. So a program gives a vector an axis of size one before the product and drops it afterwards. For
+BLAS the product of a vector and a matrix is the call that multiplies a row and a matrix. An elementwise op may work on
+the vector itself; then the reshapes before and behind it cancel.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from engine.core.value import known_shape
 from engine.ops.compare import cast_op, select
 from engine.ops.linalg import FEW, matmul_op
 from engine.program.kernels import vector_product
-from engine.program.traced_value import Slot
+from engine.program.traced_value import TracedValue
 
 
-def without_ones(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
+def without_unit_axes(op: Op, inputs: list[TracedValue], params: dict[str, Any]) -> Any:
     """An op's result without axes of size one on the way, or None."""
     if op is matmul_op:
         return _by_vector(*inputs, **params)
@@ -36,13 +36,13 @@ def is_elementwise(op: Op) -> bool:
     return isinstance(op.kernel, np.ufunc) and op.kernel.signature is None
 
 
-def _elementwise(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
+def _elementwise(op: Op, inputs: list[TracedValue], params: dict[str, Any]) -> Any:
     """The op on what its operands are reshapes of, reshaped."""
     shapes = [known_shape(x, op.name) for x in inputs]
     full = broadcast_shapes(op.name, *shapes)
     if not is_known(full):
         return None
-    bare = {x.unshaped.aval.shape for x, shape in zip(inputs, shapes, strict=True) if shape == full}
+    bare = {x.before_reshape.aval.shape for x, shape in zip(inputs, shapes, strict=True) if shape == full}
     if len(bare) != 1 or full in bare:
         return _of_one_rank(op, inputs, params, full)
     (wanted,) = bare
@@ -52,7 +52,7 @@ def _elementwise(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
     for x, shape in zip(inputs, shapes, strict=True):
         kept = _without_leading_ones(shape)
         if shape == full:
-            operands.append(x.unshaped)
+            operands.append(x.before_reshape)
         elif full[len(full) - len(kept) :] == wanted[len(wanted) - len(kept) :] and len(kept) <= len(wanted):
             operands.append(x if len(shape) <= len(wanted) else reshape_to(x, shape=kept))
         else:
@@ -60,7 +60,7 @@ def _elementwise(op: Op, inputs: list[Slot], params: dict[str, Any]) -> Any:
     return reshape_to(op(*operands, **params), shape=full)
 
 
-def _of_one_rank(op: Op, inputs: list[Slot], params: dict[str, Any], full: tuple[int, ...]) -> Any:
+def _of_one_rank(op: Op, inputs: list[TracedValue], params: dict[str, Any], full: tuple[int, ...]) -> Any:
     """The op on operands that are all of the result's shape: NumPy need not broadcast those that lack ones only."""
     avals = [x.aval for x in inputs]
     size = math.prod(full)
@@ -76,7 +76,7 @@ def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[first:]
 
 
-def _by_vector(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def _by_vector(a: TracedValue, b: TracedValue, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     """A product of matrices by that of a vector and a matrix, or None."""
     rows = _vector(a, 1 if transpose_a else 0)
     if rows is not None:
@@ -85,15 +85,15 @@ def _by_vector(a: Slot, b: Slot, *, transpose_a: bool = False, transpose_b: bool
     return None if columns is None else _product(columns, a, not transpose_a, as_row=False)
 
 
-def _vector(x: Slot, axis: int) -> Slot | None:
+def _vector(x: TracedValue, axis: int) -> TracedValue | None:
     """The vector that `x` is, with an axis of size one in addition."""
-    shape, given = x.aval.shape or (), x.unshaped
+    shape, given = x.aval.shape or (), x.before_reshape
     if len(shape) != 2 or shape[axis] != 1 or not x.dtype.is_differentiable:
         return None
     return given if given.aval.ndim == 1 else None
 
 
-def _product(vector: Slot, matrix: Slot, transpose: bool, as_row: bool) -> Any:
+def _product(vector: TracedValue, matrix: TracedValue, transpose: bool, as_row: bool) -> Any:
     shape = known_shape(matrix, "matmul")
     size = shape[0 if transpose else 1]
     if len(shape) != 2 or size > FEW:

@@ -1,4 +1,4 @@
-"""The passes for large arrays: elementwise ops block by block, joins piece by piece. They change no bit."""
+"""The passes for large arrays, loop fusion and in-place concat: they change no bit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from engine.ops.compare import cast, where
 from engine.ops.joining import concat
 from engine.ops.scan import cumsum
 from engine.program.layout import Order
-from engine.program.passes import loop_fusion as blocks
+from engine.program.passes import loop_fusion
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names, numbers
 from tests.test_program_passes import ALWAYS
 
-# ---- blocks ----------------------------------------------------------------------------------------------------------
+# ---- loop fusion -----------------------------------------------------------------------------------------------------
 
 
 def chain(x: Any, y: Any) -> Any:
@@ -37,13 +37,13 @@ def chain(x: Any, y: Any) -> Any:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("bytes_", [1 << 10, 3000, 1 << 30])
 def test_blocks_change_no_bit(dtype: str, bytes_: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "LARGE", 100)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", bytes_)
-    monkeypatch.setattr(blocks, "SHORT", 10)
+    monkeypatch.setattr(loop_fusion, "LARGE", 100)
+    monkeypatch.setattr(loop_fusion, "TILE_BYTES", bytes_)
+    monkeypatch.setattr(loop_fusion, "SHORT", 10)
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal((41, 37)).astype(dtype) for _ in range(2))
     program, plain = lowered(chain, [x, y]), lowered(chain, [x, y], ALWAYS)
-    assert "blocks" in names(program) and program.report["blocks"] >= 10
+    assert "fused_loop" in names(program) and program.report["loop_fusion"] >= 10
     assert_same_bits(program(x, y), plain(x, y))
     again = pickle.loads(pickle.dumps(program))
     assert_same_bits(again(x, y), plain(x, y))
@@ -79,13 +79,13 @@ def some_chain(rng: np.random.Generator, x: Any, y: Any) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_memory_of_a_block_is_used_again_when_it_is_free(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("LARGE", 100), ("BLOCK_BYTES", 1 << 10), ("SHORT", 10)):
-        monkeypatch.setattr(blocks, name, value)
+    for name, value in (("LARGE", 100), ("TILE_BYTES", 1 << 10), ("SHORT", 10)):
+        monkeypatch.setattr(loop_fusion, name, value)
     x, y = np.random.default_rng(seed).standard_normal((2, 41, 37))
     given = [x, y.astype(np.float32)]
     f = lambda x, y: some_chain(np.random.default_rng(seed), x, y)  # noqa: E731
     program, plain = lowered(f, given), lowered(f, given, ALWAYS)
-    assert "blocks" in names(program)
+    assert "fused_loop" in names(program)
     for _ in range(2):
         assert_same_bits(program(*given), plain(*given))
 
@@ -93,7 +93,7 @@ def test_memory_of_a_block_is_used_again_when_it_is_free(seed: int, monkeypatch:
 def test_blocks_hold_few_elements_in_memory() -> None:
     x = np.linspace(0, 1, 1 << 19)
     program = lowered(lambda x: trig.sin(x) * trig.cos(x) + explog.exp(x), [x])
-    assert names(program) == ["blocks"] and program.report["blocks"] == 5
+    assert names(program) == ["fused_loop"] and program.report["loop_fusion"] == 5
     assert_same_bits(program(x), [np.sin(x) * np.cos(x) + np.exp(x)])
     assert names(lowered(lambda x: trig.sin(x) * x, [x[:1000]])) == ["sin", "multiply"]
 
@@ -103,7 +103,7 @@ def test_a_zero_in_a_block_stays_zero() -> None:
     x[-1] = 4.0
     f = lambda ct, x: scale(ct, explog.rsqrt(x)) + 1.0  # noqa: E731
     program = lowered(f, [x, x])
-    assert names(program) == ["blocks"]
+    assert names(program) == ["fused_loop"]
     assert_same_bits(program(x, x), [np.where(x == 0, 1.0, 3.0)])
 
 
@@ -116,20 +116,20 @@ def test_blocks_that_are_complete_do_not_wait() -> None:
 
     program = lowered(chunks, [x, x, 2 * x, 3 * x])
     # the first has the cosine too
-    assert names(program) == ["blocks", "cumsum_op"] * 3
+    assert names(program) == ["fused_loop", "cumsum_op"] * 3
     plain = lowered(chunks, [x, x, 2 * x, 3 * x], ALWAYS)
     assert_same_bits(program(x, x, 2 * x, 3 * x), plain(x, x, 2 * x, 3 * x))
 
 
-# ---- pieces ----------------------------------------------------------------------------------------------------------
+# ---- in-place concat -------------------------------------------------------------------------------------------------
 
 
 def test_large_arrays_are_joined_piece_by_piece() -> None:
     x = numbers(100, 200)
     f = lambda x: concat([trig.sin(x), cumsum(x), trig.cos(x)[:50]], 0)  # noqa: E731
     program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
-    assert program.report["pieces"] == 1 and "concat_op" not in names(program)
-    assert names(program).index("filled") < names(program).index("cumsum_op")
+    assert program.report["inplace_concat"] == 1 and "concat_op" not in names(program)
+    assert names(program).index("write_rows") < names(program).index("cumsum_op")
     first = program(x)
     assert_same_bits(first, plain(x))
     # each run has an array of its own
@@ -151,15 +151,15 @@ def test_large_arrays_are_joined_piece_by_piece() -> None:
 def test_other_arrays_are_joined_at_the_end(f: Callable[[Any], Any]) -> None:
     x = numbers(100, 200)
     program = lowered(f, [x])
-    assert "pieces" not in program.report and "concat_op" in names(program)
+    assert "inplace_concat" not in program.report and "concat_op" in names(program)
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_pieces_are_written_where_they_belong(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes in another order in memory is copied there."""
-    monkeypatch.setattr(blocks, "LARGE", 100)
-    monkeypatch.setattr(blocks, "SHORT", 10)
+    monkeypatch.setattr(loop_fusion, "LARGE", 100)
+    monkeypatch.setattr(loop_fusion, "SHORT", 10)
     x = np.asarray(np.random.default_rng(0).normal(size=(120, 100)), order=order)
     w = np.random.default_rng(1).normal(size=(100, 100))
 
@@ -170,21 +170,21 @@ def test_pieces_are_written_where_they_belong(order: Any, monkeypatch: pytest.Mo
         return concat([in_blocks, product, shape.reshape(single, (120, 100))], 0)
 
     program, plain = lowered(f, [x, w]), lowered(f, [x, w], ALWAYS)
-    assert "room" in names(program) and program.workspace is not None
-    written = [i.op.name for i in program.instructions if {*i.outputs} & {*program.workspace.pieces}]
-    assert sorted(written) == ["blocks", "matmul_op", "multiply"]
+    assert "alloc" in names(program) and program.buffers is not None
+    written = [i.op.name for i in program.instructions if {*i.outputs} & {*program.buffers.concat_rows}]
+    assert sorted(written) == ["fused_loop", "matmul_op", "multiply"]
     for _ in range(2):
         assert_same_bits(program(x, w), plain(x, w))
     assert_same_bits(pickle.loads(pickle.dumps(program))(x, w), plain(x, w))
 
 
-def test_a_place_for_a_result_serves_before() -> None:
+def test_the_memory_of_a_result_serves_before() -> None:
     """A chain needs no memory of its own where it may write into its result's, or over what is used up."""
     x = np.linspace(0.1, 1, 1 << 19)
     program = lowered(lambda x: [explog.exp(trig.sin(x) * x), trig.cos(x) + explog.log(x)], [x])
-    (chain,) = [i.params["chain"] for i in program.instructions]
+    (loop,) = [i.params["loop"] for i in program.instructions]
     assert_same_bits(program(x), [np.exp(np.sin(x) * x), np.cos(x) + np.log(x)])
-    assert len(chain._spare) == 1
+    assert len(loop._scratch) == 1
 
 
 def test_arrays_in_another_order_go_through_reshapes() -> None:
@@ -197,6 +197,6 @@ def test_arrays_in_another_order_go_through_reshapes() -> None:
         return [z * 2.0, reshape_to(y, shape=(600, 700)) + 1.0]
 
     program = lowered(f, [x, w], order=Order.UNKNOWN)
-    assert program.report["blocks"]
+    assert program.report["loop_fusion"]
     for given in (x, np.asfortranarray(x), np.repeat(x, 2, 1)[:, ::2]):
         assert_same_bits(program(given, w), lowered(f, [x, w], ())(given, w))

@@ -17,7 +17,7 @@ from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.joining import concat, stack, unstack
 from engine.ops.scan import cumsum
 from engine.program.layout import Order
-from engine.runtime import buffer_pool as arena
+from engine.runtime import buffer_pool
 from graph_api.flow import python_call
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names
@@ -39,13 +39,13 @@ def mixed(x: Any, y: Any) -> Any:
 
 
 @pytest.fixture
-def spare() -> Iterator[list[arena.Stretch]]:
-    """What the arena keeps, empty at first; what earlier tests left behind is not given back meanwhile."""
+def spare() -> Iterator[list[buffer_pool.PoolBlock]]:
+    """What the pool keeps, empty at first; what earlier tests left behind is not given back meanwhile."""
     gc.collect()
     gc.disable()
-    arena.forget()
+    buffer_pool.forget()
     try:
-        yield arena._spare
+        yield buffer_pool._spare
     finally:
         gc.enable()
 
@@ -57,12 +57,12 @@ def called(x: Any) -> Any:
 
 def written(f: Any, inputs: Any, order: Order = Order.CONTIGUOUS) -> Any:
     program = lowered(f, inputs, order=order)
-    assert program.workspace is not None and program.workspace.places
+    assert program.buffers is not None and program.buffers.offsets
     return program
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
-def test_places_change_no_bit(dtype: str) -> None:
+def test_buffers_change_no_bit(dtype: str) -> None:
     x, y = A.astype(dtype), B.astype(dtype)
     program, plain = written(mixed, [x, y], Order.UNKNOWN), lowered(mixed, [x, y], ALWAYS)
     wide = np.repeat(x, 3, axis=1)
@@ -79,11 +79,11 @@ def test_results_are_the_callers() -> None:
     copies = [np.array(r) for r in first]
     program(B, A)
     assert_same_bits(first, copies)
-    kept = [stretch.memory for stretch in arena._spare]
+    kept = [block.memory for block in buffer_pool._spare]
     assert kept and not any(np.may_share_memory(r, m) for r in first for m in kept)
 
 
-def test_memory_of_results_is_used_again(spare: list[arena.Stretch]) -> None:
+def test_memory_of_results_is_used_again(spare: list[buffer_pool.PoolBlock]) -> None:
     program = lowered(lambda x: [trig.sin(x), concat([x, x], 0)], [A])
     first, joined = program(A)
     row = first[3]
@@ -93,9 +93,9 @@ def test_memory_of_results_is_used_again(spare: list[arena.Stretch]) -> None:
     assert len(spare) == 1
     assert program(A)[0].ctypes.data != address
     assert_same_bits([row], [np.sin(A[3])])
-    arena.forget()
+    buffer_pool.forget()
     del row
-    assert [stretch.memory.ctypes.data for stretch in spare] == [address]
+    assert [block.memory.ctypes.data for block in spare] == [address]
     again, _ = program(A)
     assert again.ctypes.data == address and again.flags.writeable
     assert_same_bits([pickle.loads(pickle.dumps(again))], [np.sin(A)])
@@ -110,9 +110,9 @@ def test_memory_of_results_is_used_again(spare: list[arena.Stretch]) -> None:
         pytest.param(lambda x: trig.sin(x[:9]) * 2.0, id="small"),
     ],
 )
-def test_what_somebody_may_see_has_no_place(f: Any) -> None:
+def test_what_escapes_has_no_buffer(f: Any) -> None:
     program = lowered(f, [A])
-    assert (program.workspace is None or not program.workspace.places) and "sin" in names(program)
+    assert (program.buffers is None or not program.buffers.offsets) and "sin" in names(program)
     assert_same_bits(program(A), lowered(f, [A], ALWAYS)(A))
 
 
@@ -123,7 +123,7 @@ def test_a_product_is_not_written_over_what_it_reads() -> None:
         return reduce.reduce_sum(x)
 
     program = written(chain, [A, B])
-    starts = [start for start, _ in program.workspace.places.values()]
+    starts = [start for start, _ in program.buffers.offsets.values()]
     assert len(set(starts)) == 2
     assert_same_bits(program(A, B), lowered(chain, [A, B], ALWAYS)(A, B))
 
@@ -149,17 +149,17 @@ def test_threads_have_memory_of_their_own() -> None:
     assert not wrong
 
 
-def test_memory_is_shared_and_limited(spare: list[arena.Stretch], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_shared_and_limited(spare: list[buffer_pool.PoolBlock], monkeypatch: pytest.MonkeyPatch) -> None:
     programs = [written(lambda x, k=k: reduce.reduce_sum(trig.sin(x) * k), [A]) for k in range(1, 12)]
     for program in programs:
         program(A)
     assert len(spare) == 1
-    monkeypatch.setattr(arena, "KEPT", 1000)
+    monkeypatch.setattr(buffer_pool, "KEPT", 1000)
     programs[0](A)
     assert not spare
 
 
-def test_errors_give_the_memory_back(spare: list[arena.Stretch]) -> None:
+def test_errors_give_the_memory_back(spare: list[buffer_pool.PoolBlock]) -> None:
     program = written(lambda x, y: reduce.reduce_sum(linalg.matmul(trig.sin(x), y)), [A, B])
     with pytest.raises(Exception, match="matmul"):
         program(A, B[:5])
@@ -167,29 +167,29 @@ def test_errors_give_the_memory_back(spare: list[arena.Stretch]) -> None:
     program(A, B)
 
 
-def test_a_program_that_gives_up_hoping_needs_no_places() -> None:
+def test_a_program_that_is_checked_for_good_needs_no_buffers() -> None:
     """After enough runs that met a NaN its products are looked at one by one, and no memory is handed to it."""
     f = lambda x, y: reduce.reduce_sum(scale(trig.sin(x), explog.log(y)) + x)  # noqa: E731
     x, y = np.where(A > 0, A, 0.0), np.where(A > 0, 2.0, 0.0)
     program = written(f, [x, y])
-    assert program.plain is not None
+    assert program.speculation is not None
     expected = lowered(f, [x, y], ALWAYS)(x, y)
     assert np.isfinite(expected[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         for _ in range(12):
             assert_same_bits(program(x, y), expected)
-    assert program.workspace is None
+    assert program.buffers is None
 
 
-def test_chunks_keep_no_places() -> None:
+def test_chunks_keep_no_buffers() -> None:
     """What a chunk needs goes before the next one comes: they are there to take little memory."""
 
     def f(*chunks: Any) -> Any:
         return concat([cumsum(trig.sin(chunk) * 2.0) for chunk in chunks], 0)
 
     program = lowered(f, [A, B, A + B])
-    assert "room" in names(program)
-    assert program.workspace is None or not program.workspace.places
+    assert "alloc" in names(program)
+    assert program.buffers is None or not program.buffers.offsets
     assert_same_bits(program(A, B, A + B), lowered(f, [A, B, A + B], ALWAYS)(A, B, A + B))
 
 

@@ -11,7 +11,7 @@ import pytest
 from engine.ops import shape
 from engine.ops.joining import concat
 from engine.ops.selection import add_at_op, pick_op
-from engine.program.passes import slice_concat as slices
+from engine.program.passes import slice_concat
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS
@@ -39,7 +39,7 @@ def picked(positions: Any) -> Any:
 
 def check(f: Any, by_slices: bool, *arrays: Any) -> Any:
     program, plain = lowered(f, arrays), lowered(f, arrays, ALWAYS)
-    assert ("laid_out" in names(program)) == by_slices
+    assert ("slice_concat" in names(program)) == by_slices
     assert_same_bits(program(*arrays), plain(*arrays))
     assert_same_bits(pickle.loads(pickle.dumps(program))(*arrays), plain(*arrays))
     return program
@@ -47,14 +47,14 @@ def check(f: Any, by_slices: bool, *arrays: Any) -> Any:
 
 def test_a_banded_matrix() -> None:
     program = check(picked(in_rows()), True, *DIAGONALS)
-    assert names(program) == ["laid_out"]
+    assert names(program) == ["slice_concat"]
 
 
 def test_what_is_used_twice() -> None:
     """A symmetric matrix whose upper diagonal is the lower one."""
     rows, columns = np.divmod(BAND, N)
     positions = np.where(rows == columns, rows, N + np.minimum(rows, columns))
-    assert names(check(picked(positions), True, *DIAGONALS)) == ["laid_out"]
+    assert names(check(picked(positions), True, *DIAGONALS)) == ["slice_concat"]
 
 
 def test_what_is_added() -> None:
@@ -67,7 +67,7 @@ def test_what_is_added() -> None:
         return [add_at_op(found, more, entries, size=3 * N - 2, distinct=True), found]
 
     program = check(lambda *parts: f(*parts)[0], True, *DIAGONALS)
-    assert names(program) == ["laid_out"] and program.instructions[0].params["sums"]
+    assert names(program) == ["slice_concat"] and program.instructions[0].params["sums"]
     # what is added to what others need too is not added in place
     assert "add_at_op" in names(check(f, True, *DIAGONALS))
 
@@ -109,8 +109,8 @@ def test_what_is_no_slice_is_picked(positions: Any) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_slices_found_among_others(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arithmetic progressions of any steps, one after the other or in turn, and single numbers between them."""
-    monkeypatch.setattr(slices, "_LEAST", 1)
-    monkeypatch.setattr(slices, "_LONG", 1)
+    monkeypatch.setattr(slice_concat, "_LEAST", 1)
+    monkeypatch.setattr(slice_concat, "_LONG", 1)
     rng = np.random.default_rng(seed)
     pieces = []
     for _ in range(rng.integers(1, 7)):

@@ -13,7 +13,7 @@ from engine.core.structural import scale
 from engine.ops import arithmetic, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like
 from engine.program.lowering import FOLD_LIMIT, FOLD_TOTAL
-from engine.program.passes.algebraic import Diagonal, Fill, Identity, of_array
+from engine.program.passes.algebraic import Diagonal, Fill, Identity, structure_of_array
 from engine.reverse import reverse
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names, numbers
@@ -21,14 +21,14 @@ from tests.test_program_passes import ALWAYS, eye
 
 
 def test_what_is_special_about_constants() -> None:
-    assert of_array(np.ones((2, 3), np.float32)) == Fill(1.0)
-    assert of_array(np.broadcast_to(np.float64(3.0), (1000, 1000))) == Fill(3.0)
+    assert structure_of_array(np.ones((2, 3), np.float32)) == Fill(1.0)
+    assert structure_of_array(np.broadcast_to(np.float64(3.0), (1000, 1000))) == Fill(3.0)
     # zeros have signs
-    assert of_array(np.array([0.0, -0.0, 0.0])) is None
+    assert structure_of_array(np.array([0.0, -0.0, 0.0])) is None
     # an identity matrix of the user's is a matrix, and 1 times an infinite complex number is not that number
     for ordinary in (numbers(2, 2), eye(6), eye(4)[:, ::-1], 2 * eye(3), np.zeros((0, 2)), np.ones(3, np.complex64)):
-        assert of_array(ordinary) is None
-    assert of_array(np.ones(3, dtype=np.int32)) is None
+        assert structure_of_array(ordinary) is None
+    assert structure_of_array(np.ones(3, dtype=np.int32)) is None
 
 
 @pytest.mark.parametrize("number", [1, 0, 0.3 - 0.7j])
@@ -176,7 +176,7 @@ def test_ones_cost_nothing() -> None:
     x = numbers(3, 4)
     f = lambda x: [arithmetic.multiply(ones_like(x), x), scale(x, ones_like(x)), scale(ones_like(x), trig.sin(x))]  # noqa: E731
     program = lowered(f, [x])
-    assert names(program) == ["sin"] and program.report["facts"] >= 3
+    assert names(program) == ["sin"] and program.report["algebraic_simplification"] >= 3
     assert_same_bits(program(x), [x, x, np.sin(x)])
     # a result that must be repeated is not the operand
     assert names(lowered(lambda x: arithmetic.multiply(np.ones((2, 4), np.float32), x), [numbers(4)])) == ["multiply"]
@@ -218,8 +218,8 @@ def test_a_mean_of_large_arrays() -> None:
         return reverse(list(x.trace.nodes), [(y, ones_like(y))], [x])
 
     program = lowered(f, [x])
-    assert names(program) == ["blocks"] and [
-        i.op.name for i in program.instructions[0].params["chain"].instructions
+    assert names(program) == ["fused_loop"] and [
+        i.op.name for i in program.instructions[0].params["loop"].instructions
     ] == [
         "cos",
         "multiply",
