@@ -157,12 +157,15 @@ class Tape:
 
     def start(self) -> None:
         """Record the current thread from here on."""
-        if self not in active.tapes:
-            active.tapes = (*active.tapes, self)
+        tapes = active.tapes
+        if self not in tapes:
+            active.tapes = (*tapes, self)
 
     def stop(self) -> None:
         """Stop recording."""
-        active.tapes = tuple([t for t in active.tapes if t is not self])
+        tapes = active.tapes
+        if self in tapes:
+            active.tapes = tapes[:-1] if tapes[-1] is self else tuple([t for t in tapes if t is not self])
 
     @property
     def is_recording(self) -> bool:

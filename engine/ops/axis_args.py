@@ -37,17 +37,19 @@ def static_axis(name: str, axis: Any, argument: str = "axis") -> Any:
 
 def single_axis(name: str, x: Any, axis: Any) -> int:
     """One axis, counted from the end if x's rank is known."""
-    axis = static_axis(name, axis)
+    if type(axis) is not int:
+        axis = static_axis(name, axis)
     shape = shape_of(x)
     return as_int(name, "axis", axis) if shape is None else normalize_axis(name, axis, len(shape)) - len(shape)
 
 
 def reduction_axes(name: str, x: Any, axis: Any) -> Axes:
     """`axis` (None, an int, several, or a known integer tensor) as ints, counted from the end if x's rank is known."""
-    axis = static_axis(name, axis)
     shape = shape_of(x)
-    if isinstance(axis, (list, tuple)):
-        axis = as_ints(name, "axis", axis)
+    if axis is not None and type(axis) is not int:
+        axis = static_axis(name, axis)
+        if isinstance(axis, (list, tuple)):
+            axis = as_ints(name, "axis", axis)
     if shape is not None:
         return negative_axes(name, axis, len(shape))
     return None if axis is None else as_ints(name, "axis", axis)
@@ -55,7 +57,9 @@ def reduction_axes(name: str, x: Any, axis: Any) -> Axes:
 
 def static_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
     """`value` (an int, or a tensor or array known while the graph is built) as an int that is at least `least`."""
-    return as_int(name, argument, static_axis(name, value, argument), least)
+    if type(value) is not int:
+        value = static_axis(name, value, argument)
+    return as_int(name, argument, value, least)
 
 
 @functools.lru_cache(maxsize=4096, typed=True)

@@ -28,8 +28,9 @@ rsqrt = elementwise(
 def _root(x: Any) -> Any:
     """``x ** 0.5``: the square root, but 0 for -0 and infinity for minus infinity."""
     out = np.add(np.sqrt(x), x.dtype.type(0))
-    infinite = np.equal(x, -np.inf)
-    return np.where(infinite, x.dtype.type(np.inf), out) if infinite.any() else out
+    if np.minimum.reduce(x, axis=None, initial=0) > -np.inf:
+        return out
+    return np.where(np.equal(x, -np.inf), x.dtype.type(np.inf), out)  # or there is a NaN
 
 
 _SIMPLE: dict[float, Callable[[Any], Any]] = {

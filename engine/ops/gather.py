@@ -266,7 +266,8 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     >>> gather(np.array([10, 20, 30]), np.array([2, 0]))
     array([30, 10])
     """
-    batch_dims = static_int("gather", "batch_dims", batch_dims)
+    if type(batch_dims) is not int:
+        batch_dims = static_int("gather", "batch_dims", batch_dims)
     if batch_dims < 0:
         rank = shape_of(indices)
         if rank is None:

@@ -119,7 +119,8 @@ def _reduced(x: Any, out: Any) -> Any:
 
 
 def _sum_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
-    return _reduced(x, add_over(x, axis, keepdims))
+    out = add_over(x, axis, keepdims)
+    return out if out.size != x.size else _reduced(x, out)
 
 
 def mean_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:

@@ -186,10 +186,12 @@ def unchanged(abstract: Callable[..., Aval]) -> Callable[..., int | None]:
 
 def _reshape_kernel(x: Any, shape: Any, *, lead: int = 0) -> Any:
     dims = as_dims(shape)
-    if dims and min(dims) < -1:
+    wanted = x.shape[:lead] + dims if lead else dims
+    out = x.reshape(wanted)
+    if out.shape != wanted and min(dims) < -1:
         # NumPy takes any negative number for -1
         raise ShapeError(f"reshape: argument `shape` must hold dimensions >= 0, and -1 at most once, got {dims}")
-    return x.reshape(x.shape[:lead] + dims)
+    return out
 
 
 def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
@@ -343,7 +345,8 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Any:
         shape = shape_of(a)
         if shape is None:
             raise ShapeError("transpose: the rank of `a` is not known; give `perm`")
-        perm = range(len(shape))[::-1]
+        out = transpose_op(a, perm=tuple(range(len(shape))[::-1]))
+        return conj(out) if conjugate else out
     order = as_ints("transpose", "perm", static_axis("transpose", perm, "perm"))
     rank = len(order)
     if sorted(p % rank if -rank <= p < rank else p for p in order) != list(range(rank)):
