@@ -56,9 +56,9 @@ class Lowering(ValueTable):
     Attributes
     ----------
     ids : dict
-        ``id(symbol) -> slot``.
+        ``id(symbol) -> value id``.
     current : dict
-        ``id(handle) -> slot`` holding the variable's value at this point.
+        ``id(handle) -> value id`` holding the variable's value at this point.
     reads : dict
         ``id(handle) -> (handle, value id)`` of the state inputs, in the order of first use.
     assigned : dict
@@ -70,7 +70,7 @@ class Lowering(ValueTable):
     node : Node
         The node being lowered.
     first : dict
-        ``(shape, dtype) -> slot`` of the first value of that shape and dtype.
+        ``(shape, dtype) -> value id`` of the first value of that shape and dtype.
     orders : dict
         What is known of how a value lies in memory.
     """

@@ -46,7 +46,7 @@ def assignments(
     changed : sequence of (handle, value id)
         The variables assigned to, and their new values.
     came : mapping
-        ``id(handle) -> slot`` of the variables' values before the run, which may be changed in part.
+        ``id(handle) -> value id`` of the variables' values before the run, which may be changed in part.
     instructions : sequence of Instruction
     wanted : sequence of int
         The value ids of the program's other results.

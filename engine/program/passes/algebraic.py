@@ -215,8 +215,8 @@ def _scaled(ct: TracedValue, partial: TracedValue, *, either: bool = False) -> A
     """A product in which no zero can meet an infinity needs no check."""
     if either:
         both = (ct.structure, partial.structure)
-        plain = any(type(f) is Fill and math.isfinite(f.value) and f.value != 0 for f in both)
-        return multiply(ct, partial) if plain else None
+        unchecked = any(type(f) is Fill and math.isfinite(f.value) and f.value != 0 for f in both)
+        return multiply(ct, partial) if unchecked else None
     if type(ct.structure) is Fill and ct.structure.value != 0:
         return multiply(ct, partial)
     return multiply(ct, partial) if type(partial.structure) is Fill and math.isfinite(partial.structure.value) else None

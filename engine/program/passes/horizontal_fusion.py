@@ -168,7 +168,7 @@ class _Fusion:
         """Replace a group by one instruction."""
         members = [self.instructions[i] for i in group]
         made = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.outputs}
-        place = max(made.get(s, -1) for m in members for s in m.inputs) + 1
+        position = max(made.get(s, -1) for m in members for s in m.inputs) + 1
         op, where = members[0].op, members[0].where
         own = tuple([s for m in members for s in m.inputs if s in made])
         new = []
@@ -182,8 +182,8 @@ class _Fusion:
         new.append(Instruction(op, inputs, {}, (result,), where))
         new.append(Instruction(unstacked, (result,), {}, outputs, where))
         gone = set(group)
-        before = [x for i, x in enumerate(self.instructions[:place]) if i not in gone]
-        after = [x for i, x in enumerate(self.instructions[place:], place) if i not in gone]
+        before = [x for i, x in enumerate(self.instructions[:position]) if i not in gone]
+        after = [x for i, x in enumerate(self.instructions[position:], position) if i not in gone]
         self.instructions = self.drop_unused([*before, *new, *after])
         self.count += len(group)
 
@@ -241,9 +241,9 @@ class _Fusion:
             self.instructions[position] = Instruction(
                 old.op, (old.inputs[0], ids[row]), old.params, old.outputs, old.where
             )
-        place = self.instructions.index(maker) + 1
+        position = self.instructions.index(maker) + 1
         new = [
             Instruction(repeated, (stack,), {"rows": rows}, (wide,), maker.where),
             Instruction(unstacked, (wide,), {}, tuple(ids.values()), maker.where),
         ]
-        self.instructions = self.drop_unused([*self.instructions[:place], *new, *self.instructions[place:]])
+        self.instructions = self.drop_unused([*self.instructions[:position], *new, *self.instructions[position:]])

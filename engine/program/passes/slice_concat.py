@@ -135,14 +135,14 @@ def _moves(positions: Any, starts: Any) -> tuple[Move, ...] | None:
         return None
     moves: list[Move] = []
     for k in range(len(starts) - 1):
-        places = np.flatnonzero((positions >= starts[k]) & (positions < starts[k + 1]))
-        sources = positions[places] - starts[k]
+        targets = np.flatnonzero((positions >= starts[k]) & (positions < starts[k + 1]))
+        sources = positions[targets] - starts[k]
         # what is used several times on end is used once by each of several slices
         times = _times(sources)
         if len(times) > most:
             return None
         for time in times:
-            runs = _runs(sources[time], places[time], most - len(moves))
+            runs = _runs(sources[time], targets[time], most - len(moves))
             if runs is None:
                 return None
             moves += [(k, of, to) for of, to in runs]
@@ -162,9 +162,9 @@ def _times(sources: Any) -> list[Any]:
     return [np.flatnonzero(before == time) for time in range(min(int(before.max()) + 1, _MOST + 1))]
 
 
-def _runs(sources: Any, places: Any, most: int) -> list[tuple[slice, slice]] | None:
+def _runs(sources: Any, targets: Any, most: int) -> list[tuple[slice, slice]] | None:
     """The slices in which both advance by equal steps; None if they are more than `most`."""
-    of, to = np.diff(sources), np.diff(places)
+    of, to = np.diff(sources), np.diff(targets)
     # where the step to the next one is another than the step before
     ends = np.append(np.flatnonzero((of[1:] != of[:-1]) | (to[1:] != to[:-1])) + 1, len(sources) - 1)
     runs: list[tuple[slice, slice]] = []
@@ -174,7 +174,7 @@ def _runs(sources: Any, places: Any, most: int) -> list[tuple[slice, slice]] | N
             return None
         alone = first == len(of) or of[first] < 1 or to[first] < 1
         last = first if alone else int(ends[np.searchsorted(ends, first, "right")])
-        runs.append((_slice(sources, first, last), _slice(places, first, last)))
+        runs.append((_slice(sources, first, last), _slice(targets, first, last)))
         first = last + 1
     return runs
 
