@@ -4,6 +4,7 @@
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
 # make fuzz N=1000 [SEED=0] [JOBS=2]   random programs, each in several ways that must agree; what fails is shrunk
+# make mutants [JOBS=2]   break the code in each known way, and see that the named tests notice
 #
 # Nothing is needed beforehand but Python >= 3.11 and make: each target makes its own virtual environment.
 
@@ -28,7 +29,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit report bench peers fuzz clean
+.PHONY: test check lint format unit report bench peers fuzz mutants clean
 
 test: $(LINT) unit
 
@@ -53,6 +54,9 @@ JOBS ?= 2
 
 fuzz: $(VENV)/.for-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --n $(N) --seed $(SEED) --jobs $(JOBS)
+
+mutants: $(VENV)/.for-test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutants --jobs $(JOBS)
 
 report: $(VENV)/.for-report
 	$(BIN)/python -m bench report

@@ -223,6 +223,19 @@ def test_siblings_wait_for_no_other() -> None:
     pickle.loads(pickle.dumps(program))(x)
 
 
+def test_one_sibling_that_waits_for_another_is_no_sibling() -> None:
+    x = numbers(8, 4)
+
+    def f(x: Any) -> Any:
+        squares = [arithmetic.square(trig.sin(x[i])) for i in range(7)]
+        # what takes the result of one gives the operand of the other
+        return [*squares, arithmetic.square(trig.cos(squares[6]))]
+
+    program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
+    assert "siblings" not in program.report
+    assert_same_bits(program(x), plain(x))
+
+
 def test_few_or_large_siblings_stay_alone() -> None:
     for f, x in (
         (lambda x: [arithmetic.square(trig.sin(x[i])) for i in range(7)], numbers(7, 3)),

@@ -186,6 +186,10 @@ def variable_of_changing_shape() -> Step:
     return step
 
 
+def dtypes_that_alternate() -> Step:
+    return lambda i: taped(values(i, 6, dtype=("float32", "float64")[i % 2]), lambda x: tf.reduce_mean(x**3 / 7))
+
+
 def persistent_tape() -> Step:
     x = values(0, 3)
     with tf.GradientTape(persistent=True) as tape:
@@ -288,7 +292,8 @@ def test_a_recurring_structure_is_replayed(make: Callable[[], Step], monkeypatch
 
 
 @pytest.mark.parametrize(
-    "make", [unconnected_sources, variable_of_changing_shape, persistent_tape, changing_permutation]
+    "make",
+    [unconnected_sources, variable_of_changing_shape, dtypes_that_alternate, persistent_tape, changing_permutation],
 )
 def test_structures_that_alternate(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
     assert_as_walked(make, monkeypatch, replays=None)

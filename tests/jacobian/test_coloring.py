@@ -14,6 +14,7 @@ from scipy import sparse
 from scipy.sparse import csr_array
 
 from engine.core.errors import InvalidArgumentError
+from engine.jacobian.coloring import compression as module
 from engine.jacobian.coloring.compression import (
     Coloring,
     color_columns,
@@ -25,7 +26,6 @@ from engine.jacobian.coloring.compression import (
     recover_rows,
     recover_symmetric,
 )
-from engine.jacobian.coloring.compression import compression as module
 from engine.jacobian.coloring.greedy import improve, sequential, star
 from engine.jacobian.coloring.lattice import conflicts, lattice
 

@@ -1,0 +1,148 @@
+"""Mutants of programs: lowering, the passes, layout, and the code that is generated."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "two constants of equal bytes and other dtypes are one",
+        "engine/program/lowering.py",
+        '("constant", array.dtype.str, array.shape',
+        '("constant", array.shape',
+        ("tests/test_program.py::test_cse_tells_apart_what_python_takes_for_equal",),
+    ),
+    Mutant(
+        "two draws of random numbers are one",
+        "engine/program/lowering.py",
+        "    if op.stateful:\n        return None\n    try:",
+        "    try:",
+        ("tests/test_program.py::test_stateful_ops_are_neither_merged_nor_folded_nor_dropped",),
+    ),
+    Mutant(
+        "an assigned value is not brought into C order",
+        "engine/program/lowering.py",
+        "value_id = self.in_order(self.ids[id(value)])",
+        "value_id = self.ids[id(value)]",
+        ("tests/test_layout.py::test_variables_hold_what_is_assigned_in_the_same_order_in_both_modes",),
+    ),
+    Mutant(
+        "a draw of random numbers is folded",
+        "engine/program/lowering.py",
+        "operands = None if is_stateful(op, params) or not inputs else",
+        "operands = None if not inputs else",
+        ("tests/test_program.py::test_stateful_ops_are_neither_merged_nor_folded_nor_dropped",),
+    ),
+    Mutant(
+        "an array of zeros of both signs counts as one number",
+        "engine/program/passes/algebraic.py",
+        "return bool((array == number).all() and (np.signbit(array) == np.signbit(number)).all())",
+        "return bool((array == number).all())",
+        ("tests/test_program_algebraic.py::test_what_is_special_about_constants",),
+    ),
+    Mutant(
+        "a cotangent of zeros is multiplied plainly",
+        "engine/program/passes/algebraic.py",
+        "if type(ct.structure) is Fill and ct.structure.value != 0:",
+        "if type(ct.structure) is Fill:",
+        ("tests/test_program_algebraic.py::test_one_number_need_not_be_repeated",),
+    ),
+    Mutant(
+        "a partial derivative that is infinite is multiplied plainly",
+        "engine/program/passes/algebraic.py",
+        "if type(partial.structure) is Fill and math.isfinite(partial.structure.value) else None",
+        "if type(partial.structure) is Fill else None",
+        ("tests/test_program_algebraic.py::test_one_number_need_not_be_repeated",),
+    ),
+    Mutant(
+        "a variable is written in part though its new value is used elsewhere",
+        "engine/program/state.py",
+        "if used[value_id] == 1 else ()",
+        "if used[value_id] else ()",
+        ("tests/test_row_assignment.py::test_what_a_program_gives_for_a_variable_changed_in_part",),
+    ),
+    Mutant(
+        "rows of another value are written into a variable",
+        "engine/program/state.py",
+        "return change.inputs[1:] if change.inputs[0] == whole else ()",
+        "return change.inputs[1:]",
+        ("tests/test_row_assignment.py::test_what_a_program_gives_for_a_variable_changed_in_part",),
+    ),
+    Mutant(
+        "a part of an array counts as without gaps",
+        "engine/program/layout.py",
+        "return min(operands[0], Order.DESCENDING)",
+        "return operands[0]",
+        ("tests/test_layout.py::test_what_is_known_of_the_layout_of_results_is_so",),
+    ),
+    Mutant(
+        "a result that another op may hold on to gets a place",
+        "engine/program/passes/buffer_assignment.py",
+        "elif not in_chunks and value_id not in escaping:",
+        "elif not in_chunks:",
+        ("tests/test_program_buffers.py::test_what_escapes_has_no_buffer",),
+    ),
+    Mutant(
+        "a view of a place is handed out",
+        "engine/program/passes/buffer_assignment.py",
+        "return last, escaping, {alias_set.get(s, s) for s in outputs}",
+        "return last, escaping, set(outputs)",
+        ("tests/test_program_buffers.py::test_results_are_the_callers",),
+    ),
+    Mutant(
+        "an operand that is broadcast decides on the order of a result",
+        "engine/program/passes/buffer_assignment.py",
+        "if x.shape == out.shape and x.flags.c_contiguous:",
+        "if x.flags.c_contiguous:",
+        ("tests/test_program_buffers.py::test_buffers_change_no_bit",),
+    ),
+    Mutant(
+        "pieces that are read elsewhere are joined in place",
+        "engine/program/passes/inplace_concat.py",
+        "all(reads.uses[s] == 1 and s in made for s in join.inputs)",
+        "all(s in made for s in join.inputs)",
+        ("tests/test_program_loop_fusion.py::test_other_arrays_are_joined_at_the_end",),
+    ),
+    Mutant(
+        "entries that are named twice are added by slices",
+        "engine/program/passes/slice_concat.py",
+        'if len(sums) > _MOST or not instruction.params["distinct"]:',
+        "if len(sums) > _MOST:",
+        ("tests/test_program_slice_concat.py::test_what_is_added_from_elsewhere_or_in_another_order",),
+    ),
+    Mutant(
+        "numbers of other vectors are added by slices",
+        "engine/program/passes/slice_concat.py",
+        "uses[x] > 1 or more.inputs != first.inputs or",
+        "uses[x] > 1 or",
+        ("tests/test_program_slice_concat.py::test_what_is_added_from_elsewhere_or_in_another_order",),
+    ),
+    Mutant(
+        "a block is written where a later result still lies",
+        "engine/program/passes/loop_fusion.py",
+        "if f[1] == dtype and end <= f[2]]",
+        "if f[1] == dtype]",
+        ("tests/test_program_loop_fusion.py::test_memory_of_a_block_is_used_again_when_it_is_free",),
+    ),
+    Mutant(
+        "arrays whose results are not in C order run in blocks",
+        "engine/program/passes/loop_fusion.py",
+        "if steps != sorted(steps, reverse=True) or (steps and steps[-1] < 0):",
+        "if steps and steps[-1] < 0:",
+        ("tests/test_program_loop_fusion.py::test_blocks_change_no_bit",),
+    ),
+    Mutant(
+        "siblings are joined though one waits for another",
+        "engine/program/passes/horizontal_fusion.py",
+        "if max(first, ready) >= min(last, wanted):",
+        "if max(first, ready) > min(last, wanted):",
+        ("tests/test_program_passes.py::test_one_sibling_that_waits_for_another_is_no_sibling",),
+    ),
+    Mutant(
+        "a program hopes for ever for runs without NaN",
+        "engine/program/program.py",
+        "if self._failures >= _MAX_FAILURES:",
+        "if self._failures < 0:",
+        ("tests/test_program_passes.py::test_a_program_gives_up_hoping",),
+    ),
+)

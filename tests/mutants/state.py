@@ -1,0 +1,148 @@
+"""Mutants of what is kept and shared: sessions, memory, replays, the reverse walk and sub-traces."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "a result may lie in a program's constants",
+        "engine/runtime/ownership.py",
+        "if owner in self._owners or owner in self._constants:",
+        "if owner in self._owners:",
+        ("tests/graph_api/test_session.py::test_results_belong_to_the_caller",),
+    ),
+    Mutant(
+        "two results are one array",
+        "engine/runtime/ownership.py",
+        "        self._owners.add(owner)\n",
+        "",
+        ("tests/graph_api/test_state.py::test_fetched_arrays_are_independent_of_each_other",),
+    ),
+    Mutant(
+        "a repeated number is handed out as a view",
+        "engine/runtime/ownership.py",
+        "if value.nbytes != whole.nbytes or not value.flags.writeable:",
+        "if value.nbytes < whole.nbytes:",
+        ("tests/graph_api/test_session.py::test_one_number_shown_several_times_can_be_written_to",),
+    ),
+    Mutant(
+        "memory that nobody uses is kept without limit",
+        "engine/runtime/buffer_pool.py",
+        "while sum([s.memory.size for s in _spare.copy()]) > KEPT:",
+        "while not _spare:",
+        ("tests/test_program_buffers.py::test_memory_is_shared_and_limited",),
+    ),
+    Mutant(
+        "tables grow without limit",
+        "engine/runtime/state.py",
+        "if len(table) > capacity:",
+        "if capacity < 0:",
+        ("tests/test_replay_memory.py::test_tables_are_bounded_and_a_full_one_does_not_harm",),
+    ),
+    Mutant(
+        "the shapes of variables are not looked at again",
+        "graph_api/session.py",
+        "if [value.shape for value in state] != executable.shapes:",
+        "if executable is None:",
+        ("tests/test_threads.py::test_shapes_are_those_of_the_values_that_a_run_gets",),
+    ),
+    Mutant(
+        "a session's key misses the shapes of feeds",
+        "graph_api/session.py",
+        "tuple([(id(t), v.shape) for t, v in zip(feeds, values, strict=True)])",
+        "tuple([id(t) for t in feeds])",
+        ("tests/graph_api/test_session.py::test_new_shapes_compile_anew_and_old_ones_are_kept",),
+    ),
+    Mutant(
+        "a run that assigns holds no locks",
+        "graph_api/session.py",
+        "            if executable.locks:\n",
+        "            if executable is None:\n",
+        ("tests/test_threads.py::test_graph_assign_add_loses_nothing",),
+    ),
+    Mutant(
+        "a feed that a constant was taken for passes",
+        "graph_api/session.py",
+        "        self.graph.check_fed(feeds, nodes)\n",
+        "",
+        ("tests/jacobian/test_changing_contents.py::test_constants_that_are_fed",),
+    ),
+    Mutant(
+        "a session hands out what it was lent",
+        "graph_api/session.py",
+        "fetched = [shared.owned(value) for value in results[: executable.fetched]]",
+        "fetched = list(results[: executable.fetched])",
+        ("tests/graph_api/test_session.py::test_results_belong_to_the_caller",),
+    ),
+    Mutant(
+        "a variable shares memory with what was fed",
+        "graph_api/state.py",
+        "new = {key: shared.owned(value) for key, value in whole}",
+        "new = dict(whole)",
+        ("tests/graph_api/test_state.py::test_a_python_functions_own_array_may_change_later",),
+    ),
+    Mutant(
+        "an assigned value of another shape passes",
+        "graph_api/state.py",
+        "whole.append((key, _fitting(assignment.handle, next(left))))",
+        "whole.append((key, next(left)))",
+        ("tests/graph_api/test_state.py::test_values_of_a_wrong_shape_are_refused",),
+    ),
+    Mutant(
+        "rows out of range are written",
+        "graph_api/state.py",
+        "self.value(key), *part)\n",
+        "self.value(key), *part) if not part else None\n",
+        ("tests/test_row_assignment.py::test_bad_rows_leave_the_variable_as_it_was",),
+    ),
+    Mutant(
+        "a replay's key misses dtypes",
+        "engine/replay.py",
+        "return x._array.shape, x._array.dtype, x._array.flags.c_contiguous",
+        "return x._array.shape, x._array.flags.c_contiguous",
+        ("tests/test_replay.py::test_structures_that_alternate",),
+    ),
+    Mutant(
+        "a replay's key misses parameters",
+        "engine/replay.py",
+        "parts += (name, distinct(param))",
+        "parts.append(name)",
+        ("tests/test_replay.py::test_parameters_are_part_of_the_structure",),
+    ),
+    Mutant(
+        "a source in between loses its cotangent",
+        "engine/reverse.py",
+        "cotangents.get(id(o)) if id(o) in kept else cotangents.pop(id(o), None)",
+        "cotangents.pop(id(o), None)",
+        ("tests/tape_api/test_gradient_tape.py::test_an_intermediate_result_is_a_source",),
+    ),
+    Mutant(
+        "a gradient flows through what counts as constant",
+        "engine/reverse.py",
+        "reached = [id(o) for o in node.outputs if id(o) not in stop]",
+        "reached = [id(o) for o in node.outputs]",
+        ("tests/graph_api/test_gradients.py::test_stop_gradients_gives_partial_derivatives",),
+    ),
+    Mutant(
+        "a rule's answer is not checked",
+        "engine/reverse.py",
+        "                _check(result, operands[i], node, i)\n",
+        "",
+        ("tests/test_core.py::test_a_wrong_rule_is_named",),
+    ),
+    Mutant(
+        "a sub-trace hands out its constants",
+        "engine/subtraces/subtrace.py",
+        "        if not constants:\n            return results",
+        "        if constants is not None:\n            return results",
+        ("tests/graph_api/test_control.py::test_results_belong_to_the_caller",),
+    ),
+    Mutant(
+        "a pullback is kept whatever is known already",
+        "engine/subtraces/subtrace.py",
+        'key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))',
+        'key = ("pullback", tuple(wanted), tuple(given))',
+        ("tests/graph_api/test_control.py::test_third_derivatives",),
+    ),
+)

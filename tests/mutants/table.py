@@ -1,0 +1,8 @@
+"""All mutants. A row stays true to the code: `tests/test_mutants.py` checks that each piece is there exactly once."""
+
+from __future__ import annotations
+
+from tests.mutants import jacobian, program, state
+from tests.mutants.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (*program.MUTANTS, *state.MUTANTS, *jacobian.MUTANTS)
