@@ -240,7 +240,7 @@ OPERATIONS: dict[str, Callable[[], Case]] = {
         _graph_variable(lambda v: g.group(v.assign_add(g.random_uniform([3, 2], seed=1)), g.random_normal([2]).op))
     ),
 }
-MOST = 250
+MOST = 25
 """Interrupts of each operation, spread evenly, unless the environment's DUALGRAD_INTERRUPTS is ``all``."""
 
 
