@@ -74,7 +74,7 @@ def array_text(a: np.ndarray) -> str:
 
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "C": lambda a: a,
-    "F": np.asfortranarray,
+    "F": lambda a: np.asarray(a, order="F"),
     "strided": lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a,
     "reversed": lambda a: np.flip(np.flip(a).copy()),
     "broadcast": lambda a: (

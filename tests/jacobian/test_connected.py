@@ -65,3 +65,26 @@ def test_large_sparse_patterns_stay_sparse() -> None:
     assert not too_full(75_000_000, 10**7, 10**7)
     assert too_full(75_000_000, 10**4, 10**4)
     assert Pattern.identity(10**8).nnz == 10**8
+
+
+@pytest.mark.parametrize("mode", ["auto", "forward"])
+def test_complex_ends_that_no_path_leads_to_do_not_matter(mode: str) -> None:
+    """Neither for what is refused, nor for the last bits, which depend on the direction."""
+    values = [POINT, np.array([1j, 2.0])]
+
+    def targets(tf: Any, x: Any, z: Any) -> list[Any]:
+        return [tf.cast(tf.sin(x), tf.float32), tf.identity(z)]
+
+    x, z = map(tape_api.constant, values)
+    with tape_api.GradientTape(persistent=True) as tape, tape_api.GradientTape(persistent=True) as other:
+        tape.watch(x)
+        other.watch([x, z])
+        ys = targets(tape_api, x, z)
+    results = [t.jacobian(ys, x, mode=mode) for t in (tape, other)]
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        feeds = {graph_api.placeholder(v.dtype, v.shape): v for v in values}
+        found = graph_api.jacobian(targets(graph_api, *feeds), next(iter(feeds)), mode=mode)
+        results.append([None if f is None else session.run(f, feeds) for f in found])
+    for first, second in results:
+        assert second is None
+        np.testing.assert_array_equal(first, np.asarray(results[0][0]))

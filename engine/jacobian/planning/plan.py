@@ -205,7 +205,7 @@ class _Candidate:
 
 
 def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Plan:
-    complex_ends = any(path.values[slot].dtype.is_complex for slot in (*path.sources, *path.targets))
+    complex_ends = any(path.values[slot].dtype.is_complex for slot in path.connected_ends)
     candidates = _candidates(path, Ways(_mode(options, complex_ends), cuts), sparsity)
     best = _cheapest(candidates)
     layout = Layout(path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.passes)

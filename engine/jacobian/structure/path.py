@@ -107,6 +107,12 @@ class Path:
                 live.update([self.slots[id(out)] for out in node.outputs])
         return live
 
+    @property
+    def connected_ends(self) -> list[int]:
+        """Numbers of the sources that lead to some target, and of the targets that some source leads to."""
+        used = {self.slots[id(x)] for node in self.nodes for x in node.inputs} | set(self.targets)
+        return [s for s in self.sources if s in used] + [t for t in self.targets if t in self.live]
+
     def live_inputs(self, node: Node) -> int:
         """How many operands of a node lie on the path."""
         return sum(self.slots[id(x)] in self.live for x in node.inputs)
