@@ -13,6 +13,7 @@ tape agree to the bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from engine.core.aval import Aval, format_shape
@@ -22,6 +23,7 @@ from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
 from engine.core.value import Zero, aval_of, dtype_of
+from engine.ops.checked import checked_op
 from engine.ops.compare import select
 from engine.subtraces.subtrace import SubTrace, with_fixed
 
@@ -116,11 +118,37 @@ def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     if flags[0]:
         return _both(size, flags, inputs, true, false)
     avals = [aval_of(x) for x in inputs[1:]]
-    found = [branch.batched(flags[1:], avals, size)[1] for branch in (true, false)]
-    full = [a or b for a, b in zip(*found, strict=True)]
-    inner = [branch.batched(flags[1:], avals, size, full)[0] for branch in (true, false)]
-    outs = op(*inputs, true=inner[0], false=inner[1])
+    fitting = {}
+    for holds, branch in ((True, true), (False, false)):
+        try:
+            fitting[holds] = branch.batched(flags[1:], avals, size)[1]
+        except ShapeError as error:
+            # it does not fit these shapes (the other branch's result has another), so it cannot be the one chosen
+            wrong = error
+    if not fitting:
+        raise wrong
+    full = [any(each) for each in zip(*fitting.values(), strict=True)]
+    inner = {holds: params[str(holds).lower()].batched(flags[1:], avals, size, full)[0] for holds in fitting}
+    pred = inputs[0]
+    if len(inner) == 1:
+        (holds,) = inner
+        inner[not holds] = inner[holds]
+        pred = checked_op(pred, pred, check=_Holds(holds))
+    outs = op(pred, *inputs[1:], true=inner[True], false=inner[False])
     return [out if f else NotBatched(out) for out, f in zip(outs, full, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Holds:
+    """Raises unless the predicate is as expected."""
+
+    expected: bool
+
+    def __call__(self, pred: Any) -> None:
+        if bool(pred) is not self.expected:
+            raise ShapeError(
+                f"cond: argument `{str(not self.expected).lower()}_fn` does not fit the shapes it is used with"
+            )
 
 
 def _both(size: int, flags: Sequence[bool], inputs: Sequence[Any], true: SubTrace, false: SubTrace) -> list[Any]:

@@ -25,7 +25,7 @@ from engine.jacobian.planning.plan import Plan
 from engine.jacobian.structure.path import Path, between
 from engine.jacobian.structure.verification import checked_block
 from engine.ops.compare import cast, where
-from engine.ops.creation import identity_like, ones_like
+from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.ops.filling import one_hot
 from engine.ops.joining import concat
 from engine.ops.linalg import matmul
@@ -164,7 +164,7 @@ def constant_beside(value: Any, array: np.ndarray) -> Any:
 
 
 def _filled(g: Any, x: Any) -> Any:
-    return x * 0 if g is None else g
+    return zeros_like(x) if g is None else g
 
 
 # ---- products over cuts ----------------------------------------------------------------------------------------------
