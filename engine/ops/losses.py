@@ -61,6 +61,7 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, reduction: str = SUM_
 
     Examples
     --------
+    >>> import numpy as np
     >>> float(compute_weighted_loss(np.array([1.0, 2.0, 6.0]), np.array([1.0, 0.0, 1.0])))
     3.5
     """
@@ -113,6 +114,7 @@ def mean_squared_error(
 
     Examples
     --------
+    >>> import numpy as np
     >>> float(mean_squared_error(np.array([0.0, 1.0]), np.array([2.0, 1.0])))
     2.0
     """

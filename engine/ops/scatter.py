@@ -16,7 +16,7 @@ from engine.core.batching import materialize
 from engine.core.dtypes import INTEGER, int32
 from engine.core.errors import ShapeError
 from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
-from engine.core.op import Op
+from engine.core.op import Layout, Op
 from engine.core.operands import operands
 from engine.core.sparsity import ELEMENTWISE, MOVES, collected
 from engine.core.structural import scale
@@ -266,6 +266,7 @@ tensor_scatter_update_op = general(
     type="TensorScatterUpdate",
     args=("tensor", "indices", "updates"),
     sparsity=MOVES,
+    layout=Layout.FRESH,
     doc="A tensor with other entries at some index vectors; of several at equal ones the last.",
 )
 
@@ -330,6 +331,7 @@ def _extreme(name: str, ufunc: Any, public: str) -> Op:
         batch=_batch,
         args=("tensor", "indices", "updates"),
         sparsity=lambda site, i: ELEMENTWISE(site, i) if i == 0 else _updated(site, i),
+        layout=Layout.FRESH,
         doc=f"A tensor whose entries at some index vectors are the {ufunc.__name__} of themselves and the updates.",
     )
 

@@ -1,7 +1,6 @@
 """Shapes: what they are (`shape`, `size`, `rank`), and values in other ones (reshape, squeeze, transpose, broadcast).
 
-Shape-like arguments (a new shape, multiples, paddings) are *operands*, not parameters, because a graph may compute
-them. Rules never look at them: they hand them on to the transposed op together with a reference operand.
+Shape-like arguments (a new shape, multiples) are *operands*, not parameters, because a graph may compute them.
 """
 
 from __future__ import annotations
