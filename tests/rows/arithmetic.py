@@ -60,6 +60,8 @@ ROWS = (
         dtypes=("complex128",),
         oracle=lambda x, y: np.abs(x - y) ** 2,
         tf=lambda tf, x, y: tf.math.squared_difference(x, y),
+        # TensorFlow's gradient is 2 ct (x - y), which leaves the conjugate out
+        tf_value_only=("complex128",),
         label="squared_difference",
     ),
     # quotients
