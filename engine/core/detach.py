@@ -285,11 +285,9 @@ _STEPS = {f"math.{name}" for name in ("floor", "ceil", "trunc", "isclose", "isna
 @lru_cache(1024)
 def _names_called(code: CodeType, at: int) -> tuple[str, ...]:
     """The names by which an instruction calls: ``("np", "array")``; none if it does not, or calls what has no name."""
-    before: list[dis.Instruction] = []
-    for instruction in dis.get_instructions(code):
-        if instruction.offset == at:
-            break
-        before.append(instruction)
+    # Python 3.11 may say where the cache behind a call is
+    before = [i for i in dis.get_instructions(code) if i.offset <= at]
+    instruction = before.pop()
     if instruction.opname in ("STORE_SUBSCR", "STORE_SLICE"):
         return _ASSIGNMENT
     if not instruction.opname.startswith("CALL") or instruction.positions is None:
