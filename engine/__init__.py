@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings as _warnings
 
+from engine.runtime.cache import cache_info, clear_caches
+
 __version__ = "0.2.0.dev0"
 """Ours. `graph_api.VERSION` and `tape_api.__version__` name the TensorFlow that programs find here."""
 
@@ -11,3 +13,5 @@ __version__ = "0.2.0.dev0"
 # silent about them, and so are calls made from the engine. The filter is limited to warnings raised in the engine's own
 # modules: NumPy calls elsewhere warn as before, and np.seterr(all="raise") still raises.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine(\.|$)")
+
+__all__ = ["cache_info", "clear_caches"]

@@ -74,7 +74,7 @@ def _array(x: Any) -> np.ndarray:
     return np.asarray(x._array if isinstance(x, EagerTensor) else x)
 
 
-def _moved(x: np.ndarray, t: np.ndarray | None, step: float) -> Any:
+def _moved(x: np.ndarray, t: np.ndarray | None, step: float) -> EagerTensor:
     return as_value(x if t is None else (x + step * t).astype(x.dtype))
 
 
@@ -174,10 +174,10 @@ class _Checker:
         cts = [self.random_like(s) for s in slope]
         expected = inner(cts, slope)
 
-        def pushed(*values: Any) -> Any:
+        def pushed(*values: Any) -> list[EagerTensor]:
             return jvp(fn, values[:count], values[count:])[1]
 
-        def pulled(*values: Any) -> Any:
+        def pulled(*values: Any) -> list[EagerTensor]:
             return vjp(fn, *values[:count])[1](values[count:])
 
         if "forward" in self.modes:
@@ -195,7 +195,7 @@ class _Checker:
             if order > 1:
                 self.check(pulled, [*points, *cts], order - 1, here)
 
-    def random_like(self, x: Any) -> Any:
+    def random_like(self, x: Any) -> EagerTensor:
         """A random value of x's shape and dtype."""
         aval = aval_of(x)
         shape: Any = aval.shape

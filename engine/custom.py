@@ -46,7 +46,9 @@ def _vjp(i: int, cts: Any, outs: Any, *operands: Any, count: int, rule: Callable
     return rule(i, cts, operands[i])
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> tuple[np.ndarray, ...]:
     full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
     return op(*full, **params)
 
@@ -55,7 +57,7 @@ custom_call = general(
     "custom_call",
     _passed_through,
     _abstract,
-    vjp=PerOperand(_vjp),
+    vjp=PerOperand(_vjp, carries=lambda i, params: i < params["count"]),
     jvp=FROM_VJP,
     batch=_batch,
     type="IdentityN",
@@ -83,7 +85,9 @@ def _closed_vjp(
     return totals
 
 
-def _closed_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _closed_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> tuple[np.ndarray, ...]:
     full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
     # cotangents are like the results
     avals = [Aval(a.shape, a.dtype) for a in map(aval_of, full[params["count"] :])]
@@ -95,7 +99,7 @@ closed_call = general(
     "closed_call",
     _closed_kernel,
     _closed_kernel,
-    vjp=Together(_closed_vjp),
+    vjp=Together(_closed_vjp, carries=lambda i, params: i in params["given"]),
     jvp=FROM_VJP,
     batch=_closed_batch,
     type="IdentityN",

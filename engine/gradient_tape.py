@@ -9,21 +9,49 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from engine.aggregation import is_pairwise
 from engine.core import nest
 from engine.core.aval import format_shape
+from engine.core.dtypes import BY_NUMPY
 from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.operands import Operand
 from engine.core.tape import Tape, active
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, address, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
-from engine.jacobian.on_tape import TapeDerivatives
+from engine.jacobian.taking import Taking, not_a_tensor
 from engine.ops.creation import ones_like, zeros_like
 from engine.replay import replayed
 from engine.reverse import require_one_number, reverse
+
+if TYPE_CHECKING:
+    from engine.jacobian.on_tape import TapeDerivatives
+else:
+    TapeDerivatives = object
+
+
+_NONE = type(None)
+
+
+class _Planned:
+    """A method of `TapeDerivatives`. All are loaded when one is first used: the planner is half of the engine."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, tape: Any, owner: type) -> Any:
+        from engine.jacobian.on_tape import TapeDerivatives
+
+        for name, method in vars(TapeDerivatives).items():
+            if isinstance(vars(GradientTape).get(name, self), _Planned):
+                setattr(GradientTape, name, method)
+        return getattr(owner if tape is None else tape, self.name)
 
 
 class GradientTape(TapeDerivatives):
@@ -39,6 +67,9 @@ class GradientTape(TapeDerivatives):
         Whether to raise where a derivative would be lost or added up without a word: when a tensor that the tape
         follows becomes a plain array (else a `DetachWarning`, see ``docs/leaving.md``), and when the gradient is asked
         of a target that is not one number (see `jacobian`).
+    explain : bool
+        Whether to note every op with the line of the program, so that `explain` can say why a gradient is None, zero or
+        NaN, also after it was taken. A gradient that is None warns then, with the reason. Costs time and memory.
 
     Examples
     --------
@@ -52,11 +83,19 @@ class GradientTape(TapeDerivatives):
     """
 
     def __init__(
-        self, persistent: bool = False, watch_accessed_variables: bool = True, *, strict: bool = False
+        self,
+        persistent: bool = False,
+        watch_accessed_variables: bool = True,
+        *,
+        strict: bool = False,
+        explain: bool = False,
     ) -> None:
         self._persistent = persistent
         self._watch_accessed = watch_accessed_variables
-        self._tape = Tape(watch_accessed_variables, strict)
+        kind: type[Tape] = Tape
+        if explain:
+            from engine.explain.witness import ExplainedTape as kind
+        self._tape = kind(watch_accessed_variables, strict)
         self._spent = False
 
     def __enter__(self) -> GradientTape:
@@ -68,7 +107,7 @@ class GradientTape(TapeDerivatives):
             return self
         except BaseException:
             # an interrupt: nobody is going to call `__exit__`
-            self._tape.stop()
+            self._tape.close()
             raise
 
     def __exit__(
@@ -76,14 +115,14 @@ class GradientTape(TapeDerivatives):
     ) -> None:
         # twice: an interrupt may come within `finally` (`engine.runtime.state`)
         try:
-            self._tape.stop()
+            self._tape.close()
         finally:
-            self._tape.stop()
+            self._tape.close()
 
     def __del__(self) -> None:
         # if an interrupt kept `__exit__` from beginning, the recording ends with whoever held the tape
         if active.tapes and self._tape.is_recording:
-            self._tape.stop()
+            self._tape.close()
 
     def watch(self, tensor: Any) -> None:
         """Trace `tensor` (or each tensor of a structure) from here on.
@@ -94,7 +133,8 @@ class GradientTape(TapeDerivatives):
             If something is not a tensor or variable.
         """
         for x in nest.flatten(tensor):
-            _require_tensor(x, "watch")
+            if not isinstance(x, Value):
+                raise not_a_tensor(x, "watch")
             if not dtype_of(x).is_differentiable:
                 warnings.warn(
                     f"watch: the dtype of a watched tensor must be floating (e.g. tf.float32), got {dtype_of(x).name}; "
@@ -134,6 +174,8 @@ class GradientTape(TapeDerivatives):
         sources: Any,
         output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
+        *,
+        aggregation_method: int | None = None,
     ) -> Any:
         """The gradient of `target` (of the sum of all its elements) with respect to each of `sources`.
 
@@ -145,7 +187,10 @@ class GradientTape(TapeDerivatives):
         output_gradients : structure like `target`, optional
             Cotangents of the targets in place of ones; None entries mean ones.
         unconnected_gradients : UnconnectedGradients or str
-            ``"none"``: None for a source that the target does not depend on. ``"zero"``: zeros.
+            ``"none"``: None for a source that the target does not depend on. ``"zero"``: zeros. `explain` says why it
+            does not.
+        aggregation_method : int, optional
+            An `AggregationMethod`: in which order the contributions of several uses of a value are added up.
 
         Returns
         -------
@@ -164,45 +209,52 @@ class GradientTape(TapeDerivatives):
             to differentiate.
         """
         policy = as_policy(unconnected_gradients)
+        pairwise = aggregation_method is not None and is_pairwise(aggregation_method, "gradient")
         if self._tape.strict and output_gradients is None:
             require_one_number("gradient", nest.flatten(target), "tape.jacobian")
-        with self._taking(target, sources) as (targets, flat):
-            seeds = zip(targets, _seeds(nest.flatten(target), output_gradients), strict=True)
-            found = self._walk([s for s in seeds if dtype_of(s[0]).is_differentiable], flat, sparse=True)
-        results = [_result(g, s, policy) for g, s in zip(found, flat, strict=True)]
-        return nest.pack_sequence_as(sources, results)
+        with Taking(self, target, sources) as (targets, flat):
+            seeds = _seeds(targets, output_gradients)
+            # what the tape neither watched nor saw computed is not connected
+            tracked = self._tape.tracked
+            wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
+            kept = [w for w in wanted if address(w) in tracked]
+            walk = reverse if active.tapes else replayed
+            found = iter(walk(self._tape.nodes, seeds, kept, sparse=True, pairwise=pairwise))
+            cts = [next(found) if address(w) in tracked else None for w in wanted]
+            if _NONE in map(type, cts):
+                self._note_missing(targets, [x for x, ct in zip(flat, cts, strict=True) if ct is None])
+        results = [
+            EagerTensor(ct) if type(ct) is np.ndarray else _result(ct, x, policy)
+            for ct, x in zip(cts, flat, strict=True)
+        ]
+        return results[0] if isinstance(sources, Value) else nest.pack_sequence_as(sources, results)
 
-    # ---- the parts ---------------------------------------------------------------------------------------------------
+    def _note_missing(self, targets: Sequence[Any], sources: Sequence[Any]) -> None:
+        """Find out why sources have no gradient while the recording is there: of variables once, or if it was asked."""
+        from engine.explain.missing import note
 
-    def _start(self, target: Any, sources: Any) -> tuple[list[Any], list[Any]]:
-        """Targets (as the tape knows them) and sources as flat lists; a tape that is not persistent stops recording."""
-        if self._spent:
-            raise RuntimeError(
-                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
-                "Make it GradientTape(persistent=True) to take several derivatives of one recording."
-            )
-        targets, flat = nest.flatten(target), nest.flatten(sources)
-        for x in targets:
-            _require_tensor(x, "target")
-        for x in flat:
-            _require_tensor(x, "source")
-        if not self._persistent:
-            self._tape.stop()
-        return [tracked_value(x) for x in targets], flat
+        note(self._tape, targets, sources)
 
-    def _walk(self, seeds: list[tuple[Any, Any]], sources: list[Any], sparse: bool = False) -> list[Any]:
-        """Cotangents of the sources; None for those that the tape neither watched nor saw computed."""
-        walk = reverse if active.tapes else replayed
-        tracked = self._tape.tracked
-        wanted = [tracked_value(x) for x in sources]
-        found = iter(walk(self._tape.nodes, seeds, [w for w in wanted if address(w) in tracked], sparse=sparse))
-        return [next(found) if address(w) in tracked else None for w in wanted]
+    def explain(self, target: Any, source: Any) -> Any:
+        """Why the gradient of `target` is None, zero or NaN (see `engine.explain.explain`).
 
-    def _finish(self) -> None:
-        """Let go of the recording, unless the tape is persistent."""
-        if not self._persistent:
-            self._spent = True
-            self._tape.forget()
+        Parameters
+        ----------
+        target : tensor
+        source : tensor, variable or structure of these
+
+        Returns
+        -------
+        Explanation, or structure like `source`
+
+        Raises
+        ------
+        RuntimeError
+            If the tape has let go of its recording; one made with ``explain=True`` keeps it.
+        """
+        from engine.explain import explain
+
+        return explain(target, source, tape=self)
 
 
 class _Stopped:
@@ -219,24 +271,27 @@ class _Stopped:
             self._stopped._tape.start()
 
 
-def _require_tensor(x: Any, role: str) -> None:
-    if not isinstance(x, Value):
-        raise TypeError(
-            f"{role}: must be a tensor or variable, got {type(x).__name__}; convert it with tf.convert_to_tensor first"
-        )
-
-
-def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
-    """The cotangents to start from: those given, ones elsewhere."""
+def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[tuple[Any, Any]]:
+    """Targets that have derivatives, with the cotangents to start from: those given, ones elsewhere."""
+    if output_gradients is None and not active.tapes and all(type(t) is EagerTensor for t in targets):
+        # nobody is to know how the ones came about
+        arrays = [t._array for t in targets]
+        return [
+            (t, np.ones(a.shape, a.dtype))
+            for t, a in zip(targets, arrays, strict=True)
+            if BY_NUMPY[a.dtype].is_differentiable
+        ]
     given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
     if len(given) != len(targets):
         raise ValueError(
             f"output_gradients: expected {len(targets)} of them, one tensor or array for each target, got {len(given)}"
         )
-    return [ones_like(t) if g is None else _checked_seed(t, g) for t, g in zip(targets, given, strict=True)]
+    seeds = [ones_like(t) if g is None else _checked_seed(t, g) for t, g in zip(targets, given, strict=True)]
+    return [pair for pair in zip(targets, seeds, strict=True) if dtype_of(pair[0]).is_differentiable]
 
 
-def _checked_seed(target: Any, seed: Any) -> Any:
+def _checked_seed(target: Any, seed: Any) -> Operand:
+    seed = seed.as_value() if isinstance(seed, IndexedSlices) else seed
     seed = seed if isinstance(seed, Value) else as_array(seed, dtype_of(target), "output_gradients")
     have, want = shape_of(seed), shape_of(target)
     if have is not None and want is not None and have != want and None not in have + want:
@@ -261,3 +316,7 @@ def _result(ct: Any, source: Any, policy: UnconnectedGradients) -> Any:
     if ct is not None:
         return _wrapped(ct)
     return None if policy is UnconnectedGradients.NONE else _wrapped(zeros_like(source))
+
+
+for _name in ("jacobian", "batch_jacobian", "hessian", "hessian_diag", "jvp", "vjp", "hvp", "jacobian_plan"):
+    setattr(GradientTape, _name, _Planned(_name))

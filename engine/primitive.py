@@ -18,6 +18,7 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, ShapeError, UnimplementedError
 from engine.core.kinds import FROM_VJP, PushedTogether, Together, general
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
 from engine.frontend.api import as_operand
 from engine.ops.arithmetic import add
@@ -87,7 +88,7 @@ def primitive(
     name = "primitive" if given == "<lambda>" else given
     op = _op(name, fn, vjp, jvp, shape, None if dtype is None else as_dtype(dtype))
 
-    def applied(*args: Any) -> Any:
+    def applied(*args: Any) -> Operand:
         if not args:
             raise TypeError(f"{name}: a primitive takes at least one argument")
         beside = next((a.dtype for a in args if isinstance(a, Value)), None)
@@ -118,7 +119,7 @@ def _op(
         known = [s for s in shapes if s is not None]
         return Aval(tuple(shape(*known)) if len(known) == len(shapes) else None, result)
 
-    def kernel(*arrays: Any) -> Any:
+    def kernel(*arrays: Any) -> np.ndarray:
         wanted = abstract(*map(aval_of, arrays))
         found = np.asarray(fn(*[_read_only(a) for a in arrays]))
         if not compatible(found.shape, wanted.shape):
@@ -153,11 +154,12 @@ def _op(
         found = _rule(jvp, "jvp", name)(tuple(map(_value, given)), *map(_value, (out, *operands)))
         return [_checked(found, out, f"{name}: its jvp returned")]
 
-    def batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
         pairs = list(zip(inputs, flags, strict=True))
         if not size:
             one = abstract(*[_without_lead(aval_of(x)) if flag else aval_of(x) for x, flag in pairs])
-            return np.zeros((0, *(one.shape or ())), one.dtype.numpy)
+            shape: Any = (0, *(one.shape or ()))
+            return np.zeros(shape, one.dtype.numpy)
         return stack([op(*[getitem(x, i) if flag else x for x, flag in pairs]) for i in range(size)])
 
     return general(
@@ -173,7 +175,7 @@ def _op(
     )
 
 
-def _read_only(array: Any) -> Any:
+def _read_only(array: Any) -> Operand:
     if isinstance(array, np.ndarray):
         array = array.view()
         array.flags.writeable = False

@@ -20,26 +20,26 @@ from engine.core.batching import Batched
 from engine.core.eager import EagerTensor
 from engine.core.indexed_slices import IndexedSlices, stand_in
 from engine.core.op import Node, distinct
+from engine.core.operands import Operand
 from engine.core.tape import Recording, logged, paused
-from engine.core.trace import Trace, placeholder
 from engine.core.value import address, as_array, aval_of
 from engine.core.variable import Variable
-from engine.program import Program, lower
-from engine.program.layout import order_of_value, orders_of
-from engine.program.lowering import needed_nodes
+from engine.program import Program
+from engine.program.layout import order_of_value
+from engine.program.retrace import Retrace
 from engine.reverse import reverse
-from engine.runtime.state import remember
+from engine.runtime.cache import Cache
 
 COMPILE_AFTER = 2
 """How often a structure must have been walked before it is worth compiling."""
 _CAPACITY = 256
-"""Structures remembered; the oldest gives way."""
+"""Structures kept."""
 _FOLD_LIMIT = 1 << 12
 """Largest constant, in bytes, of a compiled walk. It is kept as long as the walk is, and large zeros are soon made."""
 
-_walks: dict[int, int] = {}
+_walks: Cache[int, int] = Cache("counted walks", _CAPACITY)
 """Hash of a structure's key to how often it was walked; counting keeps nothing alive that way."""
-_compiled: dict[Any, Replay] = {}
+_compiled: Cache[Any, Replay] = Cache("compiled walks", _CAPACITY)
 counters = {"walked": 0, "compiled": 0, "replayed": 0}
 """How many gradients were walked, compiled and replayed, for tests and the curious; threads may lose a count."""
 
@@ -69,22 +69,26 @@ class Replay:
     def __call__(self, values: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
         """The cotangents for a recording of this structure."""
         pool = [*values, *seeds]
-        out = self.program(*[array_of(pool[i]) for i in self.arguments])
-        found = [_cotangent(out, i, source) for i, source in zip(self.results, sources, strict=True)]
+        given = [pool[i] for i in self.arguments]
+        out = self.program(*[x._array if type(x) is EagerTensor else array_of(x) for x in given])
+        found = [
+            out[i] if type(i) is int else _cotangent(out, i, source)
+            for i, source in zip(self.results, sources, strict=True)
+        ]
         if True in self.batched:
             level = next(s.level for s in seeds if type(s) is Batched)
             return [Batched(g, level) if b else g for g, b in zip(found, self.batched, strict=True)]
         return found
 
 
-def _cotangent(out: Sequence[Any], result: Any, source: Any) -> Any:
+def _cotangent(out: Sequence[Any], result: Any, source: Any) -> IndexedSlices | None:
     """One cotangent from the results of a program; see `Replay.results`."""
     if type(result) is tuple:
         return IndexedSlices(out[result[0]], out[result[1]], like=stand_in(source))
     return None if result is None else out[result]
 
 
-def array_of(x: Any) -> Any:
+def array_of(x: Any) -> Operand:
     """The array behind a value of the recording or a seed."""
     if type(x) is EagerTensor:
         return x._array
@@ -124,7 +128,11 @@ class Structure:
                 if slot is None:
                     slot = slots[address(x)] = len(values)
                     values.append(x)
-                    parts += _leaf(x)
+                    if type(x) is EagerTensor:
+                        array = x._array
+                        parts += (array.shape, array.dtype, array.flags.c_contiguous)
+                    else:
+                        parts += _leaf(x)
                 parts.append(slot)
             if params:
                 for name, param in params.items():
@@ -174,7 +182,12 @@ def _leaf(x: Any) -> tuple[Any, ...]:
 
 
 def replayed(
-    nodes: Sequence[Node], seeds: Sequence[tuple[Any, Any]], sources: Sequence[Any], sparse: bool = False
+    nodes: Sequence[Node],
+    seeds: Sequence[tuple[Any, Any]],
+    sources: Sequence[Any],
+    *,
+    sparse: bool = False,
+    pairwise: bool = False,
 ) -> list[Any]:
     """What `engine.reverse.reverse` returns for an eager recording, by a compiled walk where there is one.
 
@@ -184,7 +197,7 @@ def replayed(
         structure = structure_of(nodes)
         slots = structure.slots
         targets = tuple([(slots[address(t)], *_leaf(s)) for t, s in seeds])
-        key = (structure.key, targets, tuple([slots.get(address(s)) for s in sources]), sparse)
+        key = (structure.key, targets, tuple([slots.get(address(s)) for s in sources]), sparse, pairwise)
         replay = _compiled.get(key)
     except (AttributeError, TypeError, KeyError):
         replay = key = None
@@ -193,11 +206,10 @@ def replayed(
         return replay(structure.values, [seed for _, seed in seeds], sources)
     counters["walked"] += 1
     if key is not None:
-        walks = _walks.get(hash(key), 0) + 1
-        remember(_walks, hash(key), walks, _CAPACITY)
+        walks = _walks.put(hash(key), (_walks.get(hash(key)) or 0) + 1)
         if walks > COMPILE_AFTER:
-            remember(_compiled, key, _compile(nodes, structure, seeds, sources, sparse), _CAPACITY)
-    return reverse(nodes, seeds, sources, sparse=sparse)
+            _compiled.put(key, _compile(nodes, structure, seeds, sources, sparse, pairwise))
+    return reverse(nodes, seeds, sources, sparse=sparse, pairwise=pairwise)
 
 
 def _compile(
@@ -206,40 +218,24 @@ def _compile(
     seeds: Sequence[tuple[Any, Any]],
     sources: Sequence[Any],
     sparse: bool,
+    pairwise: bool,
 ) -> Replay:
     counters["compiled"] += 1
-    trace = Trace()
-    symbols = [_mirror(trace, v) for v in structure.values]
-    seed_symbols = [trace.placeholder(aval_of(array_of(s))) for _, s in seeds]
+    again = Retrace(nodes, structure.values, _FOLD_LIMIT)
+    given = [again.trace.placeholder(aval_of(array_of(s))) for _, s in seeds]
     levels = [s.level if type(s) is Batched else None for _, s in seeds]
-    of = {id(v): s for v, s in zip(structure.values, symbols, strict=True)}
-    mirrored = [
-        Node(n.op, tuple([of[id(x)] for x in n.inputs]), n.params, tuple([of[id(o)] for o in n.outputs])) for n in nodes
-    ]
+    of = {id(v): s for v, s in zip(structure.values, again.symbols, strict=True)}
     with paused():
         pairs = [
             (of[id(t)], s if level is None else Batched(s, level))
-            for (t, _), s, level in zip(seeds, seed_symbols, levels, strict=True)
+            for (t, _), s, level in zip(seeds, given, levels, strict=True)
         ]
-        found = reverse(mirrored, pairs, [of.get(id(s), s) for s in sources], sparse=sparse)
+        found = reverse(again.nodes, pairs, [of.get(id(s), s) for s in sources], sparse=sparse, pairwise=pairwise)
     parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (array_of(g),) for g in found]
-    wanted = [trace.operand(part) for group in parts for part in group]
-    arguments = [*symbols, *seed_symbols]
-    fed = {id(s) for s in arguments if s.node.op is placeholder}
-    steps = needed_nodes(trace.nodes, wanted, fed, lambda node: ())
-    used = fed & ({id(x) for node in steps for x in node.inputs} | {id(w) for w in wanted})
-    taken = [i for i, s in enumerate(arguments) if id(s) in used]
-    given = [(arguments[i], arguments[i].aval) for i in taken]
-    known = {id(x): order_of_value(x) for x in structure.values}
-    orders_of(nodes, known)
-    orders = [*[known[id(x)] for x in structure.values], *[order_of_value(s) for _, s in seeds]]
-    program, _, _ = lower(steps, given, wanted, orders=[orders[i] for i in taken], fold_limit=_FOLD_LIMIT)
+    wanted = [part for group in parts for part in group]
+    program, taken = again.lowered(wanted, given, [order_of_value(s) for _, s in seeds])
+    taken += range(len(structure.values), len(structure.values) + len(seeds))
     order = iter(range(len(wanted)))
     positions = [tuple([next(order) for _ in group]) for group in parts]
     results = [(None, *p)[-1] if len(p) < 2 else p for p in positions]
     return Replay(program, taken, results, [type(g) is Batched for g in found])
-
-
-def _mirror(trace: Trace, x: Any) -> Any:
-    """The symbol for a value of the recording: a constant for a shape, else something that is given."""
-    return trace.operand(x) if isinstance(x, (tuple, int)) else trace.placeholder(aval_of(x))

@@ -17,18 +17,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from engine.aggregation import PairwiseSum, dense, total, value_of
 from engine.core.aval import compatible, format_shape
 from engine.core.batching import Batched
 from engine.core.eager import EagerTensor
 from engine.core.errors import RuleError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
-from engine.core.kinds import Together
+from engine.core.kinds import PerOperand, Together
 from engine.core.op import Node
+from engine.core.operands import Operand
 from engine.core.tape import active
 from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.core.variable import read_variable
-from engine.ops.arithmetic import add
 from engine.ops.creation import zeros_like
+
+_MANY = 16
+"""Operands of an op from which on a rule for all of them at once pays."""
 
 
 def reverse(
@@ -37,6 +41,7 @@ def reverse(
     sources: Sequence[Any],
     stop: Iterable[Any] = (),
     sparse: bool = False,
+    pairwise: bool = False,
 ) -> list[Any]:
     """Pull cotangents of some values back to `sources`.
 
@@ -51,6 +56,8 @@ def reverse(
         Values that count as constants: nothing flows through them to what they were computed from.
     sparse : bool
         Whether the cotangent of a source that rows are gathered from may stay an `IndexedSlices`.
+    pairwise : bool
+        Whether what comes from several uses of a value is added in pairs (`engine.aggregation`).
 
     Returns
     -------
@@ -63,10 +70,11 @@ def reverse(
     in_rows = _gathered_sources(path, kept) if sparse else frozenset()
     # what is read from a variable adds to the variable's cotangent, use by use: it matters not how often it was read
     reads = {id(n.outputs[0]): id(n.inputs[0]) for n in path if n.op is read_variable and id(n.outputs[0]) not in kept}
+    accumulate = _accumulate_pairs if pairwise else _accumulate
     cotangents: dict[int, Any] = {}
     for value, seed in seeds:
         if id(value) in live:
-            _accumulate(cotangents, id(value), _plain(seed) if raw else seed)
+            accumulate(cotangents, reads.get(id(value), id(value)), _plain(seed) if raw else seed)
     for node in reversed(path):
         ct = _take(cotangents, node, kept, raw)
         if node.op is read_variable:
@@ -83,8 +91,10 @@ def reverse(
         else:
             out = _plain(outputs[0]) if raw else outputs[0]
         if type(rules) is Together:
-            _pull_together(rules, ct, out, operands, node, live, cotangents, reads)
+            _pull_together(rules, ct, out, operands, node, live, cotangents, reads, pairwise)
             continue
+        many = len(inputs) > _MANY and type(rules) is PerOperand
+        each = rules.of_many(ct, out, operands, node.params) if many else None  # type: ignore[attr-defined]
         for i, x in enumerate(inputs):
             key = id(x)
             if key not in live:
@@ -92,14 +102,19 @@ def reverse(
             rule = rules[i]
             if rule is None:
                 continue
+            if each is not None:
+                part = each(i)
+                _check(part, operands[i], node, i)
+                accumulate(cotangents, reads.get(key, key), part)
+                continue
             result = _rows(ct, operands, node) if i == 0 and key in in_rows else None
             if result is None:
                 result = rule(ct, out, *operands, **node.params)
                 if type(result) is Zero:
                     continue
                 _check(result, operands[i], node, i)
-            _accumulate(cotangents, reads.get(key, key), result)
-    return [cotangents.get(id(s)) for s in sources]
+            accumulate(cotangents, reads.get(key, key), result)
+    return [value_of(cotangents.get(id(s))) for s in sources]
 
 
 def _gathered_sources(path: Sequence[Node], sources: set[int]) -> set[int]:
@@ -107,7 +122,7 @@ def _gathered_sources(path: Sequence[Node], sources: set[int]) -> set[int]:
     return sources | {id(n.outputs[0]) for n in path if n.op is read_variable and id(n.inputs[0]) in sources}
 
 
-def _rows(ct: Any, operands: Sequence[Any], node: Node) -> Any:
+def _rows(ct: Any, operands: Sequence[Any], node: Node) -> IndexedSlices | None:
     """The cotangent of operand 0 as rows of it, or None if it is not one."""
     if type(ct) is IndexedSlices:
         # a variable was read: its cotangent is that of its value
@@ -121,7 +136,7 @@ def _rows(ct: Any, operands: Sequence[Any], node: Node) -> Any:
 
 def _pull_together(
     rules: Together, ct: Any, out: Any, operands: Sequence[Any], node: Node, live: set[int],
-    cotangents: dict[int, Any], reads: dict[int, int],
+    cotangents: dict[int, Any], reads: dict[int, int], pairwise: bool,
 ) -> None:  # fmt: skip
     """Ask for the cotangents of all inputs at once, each added to what there is of it already."""
     keys = [reads.get(id(x), id(x)) for x in node.inputs]
@@ -130,17 +145,17 @@ def _pull_together(
     first: dict[int, int] = {}
     for i in order:
         first.setdefault(keys[i], i)
-    previous = [_dense(cotangents.get(k)) if first[k] == i else None for i, k in enumerate(keys)]
+    previous = [dense(cotangents.get(k)) if first[k] == i and not pairwise else None for i, k in enumerate(keys)]
     totals = rules.rule([k in live for k in keys], previous, ct, out, *operands, **node.params)
     for i in order:
-        key, before, total = keys[i], previous[i], totals[i]
-        if key not in live or type(total) is Zero:
+        key, before, found = keys[i], previous[i], totals[i]
+        if key not in live or type(found) is Zero:
             continue
-        _check(total, operands[i], node, i)
+        _check(found, operands[i], node, i)
         if before is None:
-            _accumulate(cotangents, key, total)
+            (_accumulate_pairs if pairwise else _accumulate)(cotangents, key, found)
         else:
-            cotangents[key] = total
+            cotangents[key] = found
 
 
 def live_path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple[list[Node], set[int]]:
@@ -148,11 +163,10 @@ def live_path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple
     live = set(sources)
     path = []
     for node in nodes:
-        rules = node.op.vjp
-        if rules is None:
+        if node.op.vjp is None:
             continue
         for i, x in enumerate(node.inputs):
-            if id(x) in live and rules[i] is not None:
+            if id(x) in live and node.carries(i):
                 reached = [id(o) for o in node.outputs if id(o) not in stop]
                 if reached:
                     path.append(node)
@@ -166,9 +180,9 @@ def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> 
 
     Removed from `cotangents` to free it, unless the value is itself a source. Rules want it dense.
     """
-    cts = [cotangents.get(id(o)) if id(o) in kept else cotangents.pop(id(o), None) for o in node.outputs]
+    cts = [value_of(cotangents.get(id(o)) if id(o) in kept else cotangents.pop(id(o), None)) for o in node.outputs]
     if node.op is not read_variable:
-        cts = [_dense(ct) for ct in cts]
+        cts = [dense(ct) for ct in cts]
     if not node.op.multi:
         return cts[0]
     if all(ct is None for ct in cts):
@@ -178,22 +192,18 @@ def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> 
     )
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: Any) -> Operand:
     return x._array if type(x) is EagerTensor else x
 
 
 def _accumulate(cotangents: dict[int, Any], key: int, ct: Any) -> None:
     previous = cotangents.get(key)
-    if previous is None:
-        cotangents[key] = ct
-    elif type(previous) is IndexedSlices and type(ct) is IndexedSlices:
-        cotangents[key] = previous.plus(ct)
-    else:
-        cotangents[key] = add(_dense(previous), _dense(ct))
+    cotangents[key] = ct if previous is None else total(previous, ct)
 
 
-def _dense(ct: Any) -> Any:
-    return ct.dense() if type(ct) is IndexedSlices else ct
+def _accumulate_pairs(cotangents: dict[int, Any], key: int, ct: Any) -> None:
+    previous = cotangents.get(key)
+    cotangents[key] = PairwiseSum(ct) if previous is None else previous.plus(ct)
 
 
 def require_one_number(name: str, targets: Sequence[Any], instead: str) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from engine.aggregation import is_pairwise
 from engine.core.aval import compatible, format_shape
 from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Node
+from engine.core.operands import Operand
 from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, as_array, dtype_of, shape_of
@@ -31,6 +33,7 @@ def gradients(
     grad_ys: Any = None,
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
+    aggregation_method: Any = None,
 ) -> list[Any]:
     """Derivatives of the sum of all elements of `ys` with respect to each of `xs`, as new symbols.
 
@@ -42,6 +45,8 @@ def gradients(
     stop_gradients : symbol or list, optional
         Values to treat as constants.
     unconnected_gradients : UnconnectedGradients or str
+    aggregation_method : int, optional
+        An `AggregationMethod`.
 
     Returns
     -------
@@ -56,7 +61,7 @@ def gradients(
     TypeError
         If something is not a tensor, or a dtype does not fit.
     """
-    policy = as_policy(unconnected_gradients)
+    policy, pairwise = as_policy(unconnected_gradients), is_pairwise(aggregation_method, "gradients")
     targets = [_read(y, "ys") for y in as_list(ys)]
     sources = as_list(xs)
     for x in sources:
@@ -66,12 +71,22 @@ def gradients(
     wanted = [tracked_value(x) for x in sources]
     usable = [(y, seed) for y, seed in seeds if dtype_of(y).is_differentiable]
     kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
-    found = reverse(ancestors([y for y, _ in usable]), usable, [w for w in kept if w is not None], stop, sparse=True)
-    by_id = {id(w): g for w, g in zip([w for w in kept if w is not None], found, strict=True)}
+    differentiated = [w for w in kept if w is not None]
+    found = reverse(ancestors([y for y, _ in usable]), usable, differentiated, stop, sparse=True, pairwise=pairwise)
+    by_id = {id(w): g for w, g in zip(differentiated, found, strict=True)}
     results = [None if w is None else by_id[id(w)] for w in kept]
+    missing = [x for g, x in zip(results, sources, strict=True) if g is None and isinstance(x, Variable)]
+    if missing:
+        _note_missing(targets, missing, stop)
     if policy is UnconnectedGradients.ZERO:
         results = [zeros_like(x) if g is None else g for g, x in zip(results, sources, strict=True)]
     return [_in_trace(g, w) for g, w in zip(results, wanted, strict=True)]
+
+
+def _note_missing(targets: Sequence[Any], variables: Sequence[Any], stop: Sequence[Any]) -> None:
+    from engine.explain.missing import note_in_graph
+
+    note_in_graph(targets, variables, stop)
 
 
 def _read(y: Any, argument: str) -> Any:
@@ -96,9 +111,11 @@ def _seeds(targets: Sequence[Any], grad_ys: Any) -> list[Any]:
     return [_seed(y, g, i) for i, (y, g) in enumerate(zip(targets, given, strict=True))]
 
 
-def _seed(y: Symbol, given: Any, i: int) -> Any:
+def _seed(y: Symbol, given: Any, i: int) -> Operand:
     if given is None:
         return ones_like(y)
+    if isinstance(given, IndexedSlices):
+        given = given.as_value()
     if not isinstance(given, Value):
         given = as_array(given, y.dtype, f"gradients: grad_ys[{i}]")
     if not compatible(shape_of(given), shape_of(y)):

@@ -14,6 +14,7 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.errors import ShapeError
 from engine.core.op import Layout, Op
+from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER, MOVES, collected
 from engine.core.sums import add_over
 from engine.core.value import shape_of
@@ -24,7 +25,7 @@ def _positions(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(sorted(a % rank for a in axes))
 
 
-def _expand_kernel(x: Any, *, axes: tuple[int, ...]) -> Any:
+def _expand_kernel(x: Any, *, axes: tuple[int, ...]) -> np.ndarray:
     return np.expand_dims(x, axes)
 
 
@@ -45,7 +46,9 @@ def _shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(a if a < 0 else a + 1 for a in axes)
 
 
-def _shift_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _shift_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Operand:
     return op(inputs[0], axes=_shifted(params["axes"]))
 
 
@@ -66,7 +69,7 @@ expand_dims_op = Op(
 )
 
 
-def _squeeze_kernel(x: Any, *, axes: tuple[int, ...]) -> Any:
+def _squeeze_kernel(x: Any, *, axes: tuple[int, ...]) -> np.ndarray:
     return np.squeeze(x, axes)
 
 
@@ -100,17 +103,17 @@ squeeze_op = Op(
 )
 
 
-def expand_dims(x: Any, axes: Sequence[int]) -> Any:
+def expand_dims(x: Any, axes: Sequence[int]) -> Operand:
     """`x` with axes of size one at the given positions of the result."""
     return expand_dims_op(x, axes=tuple(axes))
 
 
-def squeeze(x: Any, axes: Sequence[int]) -> Any:
+def squeeze(x: Any, axes: Sequence[int]) -> Operand:
     """`x` without the given axes, which must have size one."""
     return squeeze_op(x, axes=tuple(axes))
 
 
-def _repeat_kernel(x: Any, *, size: int, position: int = 0) -> Any:
+def _repeat_kernel(x: Any, *, size: int, position: int = 0) -> np.ndarray:
     shape = np.shape(x)
     shape = (*shape[:position], size, *shape[position:])
     return np.broadcast_to(np.expand_dims(x, position), shape)
@@ -122,7 +125,9 @@ def _repeat_abstract(x: Aval, *, size: int, position: int = 0) -> Aval:
     return Aval((*x.shape[:position], size, *x.shape[position:]), x.dtype)
 
 
-def _repeat_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _repeat_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Operand:
     return op(inputs[0], size=params["size"], position=params.get("position", 0) + 1)
 
 
@@ -140,6 +145,7 @@ repeat_leading = Op(
     sparsity=MOVES,
     doc="Repeat along a new axis at `position`, without copying.",
     layout=Layout.PART,
+    repeats=True,
 )
 
 
@@ -151,7 +157,9 @@ seed_rows = replace(
 )
 
 
-def _sum_axis_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _sum_axis_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Operand:
     return op(inputs[0], position=params["position"] + 1)
 
 
@@ -159,7 +167,7 @@ def _sum_axis_abstract(x: Aval, *, position: int) -> Aval:
     return Aval(None if x.shape is None else x.shape[:position] + x.shape[position + 1 :], x.dtype)
 
 
-def _sum_axis_vjp(ct: Any, out: Any, x: Any, *, position: int) -> Any:
+def _sum_axis_vjp(ct: Any, out: Any, x: Any, *, position: int) -> Operand:
     shape = shape_of(x)
     if shape is None or shape[position] is None:
         raise ShapeError("sum_axis: the batch size must be known to differentiate a batched result again")

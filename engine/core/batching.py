@@ -32,6 +32,7 @@ from engine.core.aval import Aval
 from engine.core.axes import expand_dims, repeat_leading
 from engine.core.errors import ShapeError
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.value import Value, as_array, aval_of, not_an_array, shape_of
 
 _FIRST_LEVEL = 10
@@ -74,13 +75,16 @@ class Batched(Value):
         Its axis 0 is the batch.
     level : int
         From `batch_level`.
+    size : int, optional
+        What is known of the size where the shape of `inner` does not tell: beside other values of the same batch.
     """
 
-    __slots__ = ("inner", "level")
+    __slots__ = ("_size", "inner", "level")
 
-    def __init__(self, inner: Any, level: int) -> None:
+    def __init__(self, inner: Any, level: int, size: int | None = None) -> None:
         self.inner = inner
         self.level = level
+        self._size = size
 
     @property
     def aval(self) -> Aval:
@@ -92,22 +96,25 @@ class Batched(Value):
     def size(self) -> int | None:
         """Number of elements in the batch."""
         shape = shape_of(self.inner)
-        return None if shape is None else shape[0]
+        return self._size if shape is None or shape[0] is None else shape[0]
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         flags = tuple([isinstance(x, Batched) and x.level == self.level for x in inputs])
         inner = tuple([x.inner if flag else self._operand(x, op) for x, flag in zip(inputs, flags, strict=True)])
-        outputs = op.batch(op, self.size, flags, inner, params)
+        size = self.size
+        if size is None:
+            size = next((x.size for x, f in zip(inputs, flags, strict=True) if f and x.size is not None), None)
+        outputs = op.batch(op, size, flags, inner, params)
         if op.multi:
-            return tuple([self._wrap(out) for out in outputs])
-        return self._wrap(outputs)
+            return tuple([self._wrap(out, size) for out in outputs])
+        return self._wrap(outputs, size)
 
-    def _operand(self, x: Any, op: Op) -> Any:
+    def _operand(self, x: Any, op: Op) -> Operand:
         """A Python number beside a batch takes the batch's dtype."""
         return as_array(x, self.dtype, op.name) if isinstance(x, (int, float, complex)) else x
 
-    def _wrap(self, out: Any) -> Any:
-        return out.value if isinstance(out, NotBatched) else Batched(out, self.level)
+    def _wrap(self, out: Any, size: int | None) -> Any:
+        return out.value if isinstance(out, NotBatched) else Batched(out, self.level, size)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         declined = not_an_array(sys._getframe(1))
@@ -122,11 +129,15 @@ class Batched(Value):
         return f"Batched({self.inner!r}, level={self.level})"
 
 
-def unbatch(value: Any, level: int, size: int) -> Any:
+def unbatch(value: Any, level: int, size: int) -> Operand:
     """The inner value with the batch axis in front, also for a value that turned out not to be batched."""
     if isinstance(value, Batched) and value.level == level:
         return value.inner
     return materialize(value, size)
+
+
+class UnknownRankError(ShapeError):
+    """A batch rule must know a rank that is not known yet. Give the operand named one with ``set_shape``."""
 
 
 BatchRule = Callable[[Op, int, tuple[bool, ...], tuple[Any, ...], dict[str, Any]], Any]
@@ -136,7 +147,9 @@ def logical_rank(op: Op, x: Any, flag: bool) -> int:
     """The rank of one element of an operand."""
     shape = shape_of(x)
     if shape is None:
-        raise ShapeError(f"{op.name}: cannot be vectorised over an operand of unknown rank; give it one with set_shape")
+        raise UnknownRankError(
+            f"{op.name}: cannot be vectorised over an operand of unknown rank; give it one with set_shape"
+        )
     return len(shape) - flag
 
 
@@ -147,7 +160,9 @@ def leading(*core: int) -> BatchRule:
     alone would match the batch axis with a logical one ((B, 3) with (2, 3)).
     """
 
-    def rule(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def rule(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
+        if len(inputs) == 1:
+            return op(*inputs, **params)
         extra = [
             logical_rank(op, x, f) - (core[min(i, len(core) - 1)] if core else 0)
             for i, (x, f) in enumerate(zip(inputs, flags, strict=True))
@@ -162,7 +177,7 @@ def leading(*core: int) -> BatchRule:
 elementwise_rule = leading(0)
 
 
-def lead_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def lead_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     """Rule for ops whose ``lead`` parameter counts leading axes that they leave alone. Operand 0 carries the data."""
     data = inputs[0] if flags[0] else materialize(inputs[0], size)
     if any(flags[1:]):
@@ -186,16 +201,18 @@ def axis_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ..
     return op(*full, **{**params, "axis": shift_axes(axis)})
 
 
-def all_batched(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def all_batched(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> np.ndarray:
     """Rule for ops that broadcast nothing: every operand gets the batch axis."""
     return op(*[x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)], **params)
 
 
-def insert_axes(x: Any, position: int, count: int) -> Any:
+def insert_axes(x: Any, position: int, count: int) -> Operand:
     """`x` with `count` axes of size one inserted before axis `position`."""
     return expand_dims(x, tuple(range(position, position + count))) if count else x
 
 
-def materialize(x: Any, size: int) -> Any:
+def materialize(x: Any, size: int) -> Operand:
     """`x` repeated along a new leading axis of the given size."""
     return repeat_leading(x, size=size)

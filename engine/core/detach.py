@@ -23,9 +23,9 @@ import sysconfig
 import threading
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ from engine.core.errors import DetachError, DetachWarning
 from engine.core.nest import flatten
 from engine.core.tape import Tape, active
 from engine.core.value import Value, address
+from engine.runtime.cache import cached
 
 _OURS = ("engine", "graph_api", "tape_api", "optim")
 _ARRAYS = ("numpy", "scipy")
@@ -71,12 +72,15 @@ class Detached(NamedTuple):
     ----------
     kind : str
         What asked for it: ``"numpy"``, ``"float"``, ``"int"`` (also ``math.floor``), ``"complex"`` (the user);
-        ``"array"`` (NumPy, SciPy, `math`).
+        ``"array"`` (NumPy, SciPy, `math`); ``"function"`` (a function of ours that takes one of arrays);
+        ``"assigned"`` if it was assigned to a variable.
     by : str
         The function that was called, as far as it is known: ``"np.array"``, ``"scipy.linalg.solve"``; else empty.
     file, line
         Where the user's program called it.
     value : Value
+    into : Variable or None
+        What it was assigned to.
     """
 
     kind: str
@@ -84,6 +88,7 @@ class Detached(NamedTuple):
     file: str
     line: int
     value: Any
+    into: Any = None
 
 
 class _Expected(threading.local):
@@ -176,11 +181,17 @@ def assigned(variable: Any, value: Any) -> None:
     user: FrameType | None = None
     for tape in active.tapes:
         watched = address(variable) in tape.tracked or (tape.watch_accessed_variables and variable.trainable)
-        followed = (watched or tape.strict) and any(is_tracked(x, tape) for x in given)
+        reported = watched or tape.strict
+        source = next((x for x in given if is_tracked(x, tape)), None) if reported or tape.explains else None
+        followed = reported and source is not None
+        if source is not None:
+            user = user or user_frame(sys._getframe(2))
+            where_to = Detached("assigned", "", user.f_code.co_filename, user.f_lineno, source, variable)
+            tape.detached.setdefault((user.f_code, user.f_lasti, id(variable)), where_to)
         if not followed and not _was_read(variable, tape):
             tape.assigned.pop(id(variable), None)
             continue
-        user = user or _origin(sys._getframe(2))[0]
+        user = user or user_frame(sys._getframe(2))
         where = f"{user.f_code.co_filename}, line {user.f_lineno}"
         tape.assigned[id(variable)] = partial(_read_again, variable, where, tape, followed)
 
@@ -205,7 +216,7 @@ def _read_again(variable: Any, where: str, tape: Tape, followed: bool) -> None:
             f"variable {variable.name!r} is read again by a gradient tape after it was assigned to ({where}): its "
             f"gradient adds up what belongs to the old and to the new value. Open a tape for each value"
         )
-    user, _ = _origin(sys._getframe(3))
+    user = user_frame(sys._getframe(3))
     if tape.strict:
         raise DetachError(f"{user.f_code.co_filename}, line {user.f_lineno}: {message}")
     _warn(message, user)
@@ -238,15 +249,27 @@ def _package(frame: FrameType) -> str:
     return name.partition(".")[0]
 
 
-def _origin(caller: FrameType) -> tuple[FrameType, str]:
-    """The user's frame, and the name of what was called there."""
-    frames = []
+def user_frame(caller: FrameType) -> FrameType:
+    """The innermost frame of the user's program from `caller` up: not ours, nor NumPy's, nor what is installed."""
+    return _outside([*_frames(caller)])
+
+
+def _frames(caller: FrameType) -> Iterator[FrameType]:
     frame: FrameType | None = caller
     while frame is not None:
-        frames.append(frame)
+        yield frame
         frame = frame.f_back
+
+
+def _outside(frames: Sequence[FrameType]) -> FrameType:
     foreign = [f for f in frames if _package(f) not in (*_OURS, *_ARRAYS)] or frames[-1:]
-    user = next((f for f in foreign if not f.f_code.co_filename.startswith(_INSTALLED)), foreign[0])
+    return next((f for f in foreign if not f.f_code.co_filename.startswith(_INSTALLED)), foreign[0])
+
+
+def _origin(caller: FrameType) -> tuple[FrameType, str]:
+    """The user's frame, and the name of what was called there."""
+    frames = [*_frames(caller)]
+    user = _outside(frames)
     within = frames[: frames.index(user)]
     called = _called(user)
     if called is None and within:
@@ -282,7 +305,7 @@ _STEPS = {f"math.{name}" for name in ("floor", "ceil", "trunc", "isclose", "isna
 """Functions whose derivative is zero, as that of ``int``."""
 
 
-@lru_cache(1024)
+@cached(1024)
 def _names_called(code: CodeType, at: int) -> tuple[str, ...]:
     """The names by which an instruction calls: ``("np", "array")``; none if it does not, or calls what has no name."""
     # Python 3.11 may say where the cache behind a call is

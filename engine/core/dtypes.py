@@ -31,7 +31,7 @@ class DType:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.numpy = np.dtype(name)
+        self.numpy: np.dtype[Any] = np.dtype(object if name == "string" else name)
         self.as_numpy_dtype = self.numpy.type
         kind = self.numpy.kind
         self.is_floating = kind == "f"
@@ -62,7 +62,7 @@ class DType:
         return np.finfo(self.numpy).min if self.is_floating else np.iinfo(self.numpy).min
 
     @property
-    def max(self) -> Any:
+    def max(self) -> int:
         """Largest finite value."""
         return np.finfo(self.numpy).max if self.is_floating else np.iinfo(self.numpy).max
 
@@ -96,6 +96,8 @@ complex64, complex128 = DType("complex64"), DType("complex128")
 int8, int16, int32, int64 = DType("int8"), DType("int16"), DType("int32"), DType("int64")
 uint8, uint16, uint32, uint64 = DType("uint8"), DType("uint16"), DType("uint32"), DType("uint64")
 bool_ = DType("bool")
+string = DType("string")
+"""Strings of bytes, in arrays of objects. Only ops that look at no elements, or say so, take them."""
 
 ALL = (
     float16, float32, float64, complex64, complex128, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool_,
@@ -109,9 +111,9 @@ NUMERIC = INEXACT | INTEGER
 BOOL = frozenset([bool_])
 ANY = frozenset(ALL)
 
-BY_NUMPY = {d.numpy: d for d in ALL}
-_BY_NAME = {d.name: d for d in ALL} | {"half": float16, "float": float32, "double": float64}
-_BY_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128}
+BY_NUMPY = {d.numpy: d for d in (*ALL, string)}
+_BY_NAME = {d.name: d for d in (*ALL, string)} | {"half": float16, "float": float32, "double": float64}
+_BY_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string}
 
 
 def as_dtype(type_value: Any) -> DType:
@@ -125,7 +127,7 @@ def as_dtype(type_value: Any) -> DType:
     Raises
     ------
     DTypeError
-        If it stands for none of ours (say, strings or objects).
+        If it stands for none of ours (say, dates).
 
     Examples
     --------

@@ -21,6 +21,7 @@ from engine.core.detach import detached
 from engine.core.dtypes import BY_NUMPY, DType
 from engine.core.errors import InvalidArgumentError, OpError
 from engine.core.op import Op, distinct
+from engine.core.operands import Operand
 from engine.core.tape import active, record
 from engine.core.value import Value, as_array, not_an_array
 
@@ -34,7 +35,8 @@ class EagerTensor(Value):
         Owned by the tensor from here on; nobody may write to it.
     """
 
-    __slots__ = ("__weakref__", "_array")
+    # programs hang attributes of their own on tensors
+    __slots__ = ("__dict__", "__weakref__", "_array")
     level = 0
 
     def __init__(self, array: Any) -> None:
@@ -107,7 +109,7 @@ class EagerTensor(Value):
         """Raise unless `shape` fits (an eager tensor's shape is always known)."""
         self.shape.assert_is_compatible_with(shape)
 
-    def item(self) -> Any:
+    def item(self) -> float:
         """The value of a tensor with one element, as a Python number."""
         if active.tapes:
             detached(self, "numpy")
@@ -166,7 +168,7 @@ class EagerTensor(Value):
     def __index__(self) -> int:
         return operator.index(self._array[()])
 
-    def __round__(self, digits: int = 0) -> Any:
+    def __round__(self, digits: int = 0) -> float:
         return round(self._array.item(), digits)
 
     def __format__(self, spec: str) -> str:
@@ -219,7 +221,7 @@ class Reference:
     def __init__(self, referent: Any) -> None:
         self._referent = referent
 
-    def deref(self) -> Any:
+    def deref(self) -> Operand:
         """What it refers to."""
         return self._referent
 
@@ -263,7 +265,7 @@ def accept(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> None:
         key = None
     if key in op.accepted:
         return
-    op.abstract(*[abstract_operand(a) for a in arrays], **params)
+    op.result_avals([abstract_operand(a) for a in arrays], params)
     if key is not None:
         if len(op.accepted) >= _MOST_ACCEPTED:
             op.accepted.clear()
@@ -292,7 +294,9 @@ def abstract_operand(x: Any) -> Aval:
 def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands with Python numbers given the dtype of the first tensor among them; other raw data stay raw."""
     dtype = next(x._array.dtype for x in inputs if type(x) is EagerTensor)
-    return tuple(as_array(x, BY_NUMPY[dtype], op.name) if isinstance(x, (int, float, complex)) else x for x in inputs)
+    # NumPy's double is a float, but beside integers it means itself
+    numbers = (int,) if dtype.kind in "iu" else (int, float, complex)
+    return tuple(as_array(x, BY_NUMPY[dtype], op.name) if isinstance(x, numbers) else x for x in inputs)
 
 
 def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Exception:
@@ -300,7 +304,7 @@ def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str,
     if not isinstance(error, (ValueError, TypeError, IndexError)):
         return error  # it is not about the arguments
     try:
-        op.abstract(*[abstract_operand(a) for a in arrays], **params)
+        op.result_avals([abstract_operand(a) for a in arrays], params)
     except Exception as better:  # noqa: BLE001 - whatever it raises says more than the kernel did
         return better
     if isinstance(error, OpError):

@@ -35,6 +35,17 @@ class ShapeError(InvalidArgumentError):
     """Shapes do not fit together. The message shows the shapes; reshape or broadcast the argument named."""
 
 
+class NotKnownYet(ShapeError):
+    """A graph is built with something that only a run can know: a shape, or the contents of an argument.
+
+    ``needs`` is the value whose contents are asked for; None if it is a shape.
+    """
+
+    def __init__(self, message: str, needs: Any = None) -> None:
+        super().__init__(message)
+        self.needs = needs
+
+
 class IndexOutOfRangeError(InvalidArgumentError, IndexError):
     """An index lies outside a tensor. Also an IndexError, so that Python's loops over a tensor come to an end."""
 
@@ -59,6 +70,42 @@ class NotFoundError(OpError):
     """Something asked for by name does not exist."""
 
 
+class DataLossError(OpError):
+    """A file is damaged: a checksum is wrong, or it ends too early. The message names the file and what is damaged."""
+
+
+class ResourceExhaustedError(OpError, MemoryError):
+    """What was asked for does not fit into memory. The message says how large it is, and what is smaller."""
+
+
+class AlreadyExistsError(OpError):
+    """Something to be made exists already."""
+
+
+class AbortedError(OpError):
+    """An operation was given up. Not raised here; named for ``except`` clauses, as are those below."""
+
+
+class DeadlineExceededError(OpError):
+    """An operation took too long."""
+
+
+class InternalError(OpError):
+    """Something is wrong inside."""
+
+
+class PermissionDeniedError(OpError):
+    """Something is not allowed."""
+
+
+class UnavailableError(OpError):
+    """Something cannot be reached."""
+
+
+class UnknownError(OpError):
+    """Something else."""
+
+
 class UnimplementedError(OpError):
     """The op exists but not for these arguments. The message names the way out."""
 
@@ -80,6 +127,10 @@ class DetachWarning(UserWarning):
 
     Said once a line. ``warnings.simplefilter("error", DetachWarning)`` makes errors of it.
     """
+
+
+class UnconnectedWarning(UserWarning):
+    """A gradient is None that a tape with ``explain=True`` was asked for. The message says why."""
 
 
 class RuleError(AssertionError):

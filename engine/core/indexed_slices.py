@@ -8,11 +8,13 @@ when somebody asks for the whole (`dense`), in the order in which they stand. Ev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.core.aval import is_known
 from engine.core.composite import Composite
 from engine.core.dtypes import DType, int32, int64
 from engine.core.eager import EagerTensor
@@ -69,7 +71,9 @@ class IndexedSlices(Composite):
             return cls(values, indices, like=like)
         if inner is None or None in inner[1:]:
             return None
-        return cls(reshape(values, (-1, *inner[1:])), reshape(indices, (-1,)), like=like)
+        # where a row has no elements, their number does not tell how many rows there are
+        count = math.prod(rank) if is_known(rank) else -1
+        return cls(reshape(values, (count, *inner[1:])), reshape(indices, (count,)), like=like)
 
     @property
     def dtype(self) -> DType:
@@ -159,7 +163,7 @@ class IndexedSlices(Composite):
         return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, shape={self.shape})"
 
 
-def stand_in(x: Any) -> Any:
+def stand_in(x: Any) -> np.ndarray:
     """Zeros of the shape and dtype of an eager value or array that take no memory, and keep nothing alive."""
     x = x.read_value() if isinstance(x, Variable) else x
     return np.broadcast_to(dtype_of(x).numpy.type(0), known_shape(x, "stand_in"))

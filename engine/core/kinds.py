@@ -20,22 +20,44 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import BatchRule, elementwise_rule
 from engine.core.dtypes import INEXACT, DType
 from engine.core.errors import DTypeError
 from engine.core.op import FROM_VJP, FromVjp, Layout, Op, Rule
+from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import broadcast_like, conj, scale, sum_to_like
 
 
-class PerOperand(Sequence[Rule]):
-    """Rules of an op with any number of operands: ``rules[i](ct, ...)`` calls ``rule(i, ct, ...)``."""
+def _every(i: int, params: dict[str, Any]) -> bool:
+    return True
 
-    def __init__(self, rule: Callable[..., Any]) -> None:
+
+class PerOperand(Sequence[Rule]):
+    """Rules of an op with any number of operands: ``rules[i](ct, ...)`` calls ``rule(i, ct, ...)``.
+
+    ``carries(i, params)`` says whether operand i carries a derivative; by default, each does. A rule that is told all
+    operands each time takes time for their square. Where there are many, ``at_once(ct, ...)`` may give a function from
+    i to the result, or None if it cannot.
+    """
+
+    def __init__(
+        self,
+        rule: Callable[..., Any],
+        carries: Callable[[int, dict[str, Any]], bool] = _every,
+        at_once: Callable[..., Callable[[int], Any] | None] | None = None,
+    ) -> None:
         self._rule = rule
+        self.carries = carries
+        self._at_once = at_once
+
+    def of_many(self, ct: Any, out: Any, operands: Sequence[Any], params: dict[str, Any]) -> Callable[[int], Any]:
+        """``rule(i)``, for operands so many that each call should not be told all of them."""
+        quick = None if self._at_once is None else self._at_once(ct, out, *operands, **params)
+        return quick or (lambda i: self._rule(i, ct, out, *operands, **params))
 
     def __getitem__(self, index: Any) -> Any:
         rule = self._rule
@@ -57,11 +79,19 @@ class Together(Sequence[Rule]):
     order : callable, optional
         ``order(count, params)``: the indices of the operands in the order in which their cotangents are added up where
         some operands are the same; by default as they come.
+    carries : callable, optional
+        ``carries(i, params)``: whether operand i carries a derivative; by default, each does.
     """
 
-    def __init__(self, rule: Callable[..., Any], order: Callable[..., Sequence[int]] | None = None) -> None:
+    def __init__(
+        self,
+        rule: Callable[..., Any],
+        order: Callable[..., Sequence[int]] | None = None,
+        carries: Callable[[int, dict[str, Any]], bool] = _every,
+    ) -> None:
         self.rule = rule
         self.order = order or (lambda count, params: range(count))
+        self.carries = carries
 
     def __getitem__(self, index: Any) -> Any:
         def alone(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
@@ -96,9 +126,43 @@ class PushedTogether(Sequence[Rule]):
         return sys.maxsize
 
 
-def _caller() -> str:
-    """The module that defines the op (as `collections.namedtuple` finds it)."""
-    return str(sys._getframe(2).f_globals["__name__"])
+class Facts(TypedDict, total=False):
+    """What an op may say of itself besides its rules; `engine.core.op.Op` explains each."""
+
+    type: str
+    module: str
+    args: Sequence[str]
+    multi: bool
+    stateful: bool
+    strict: bool
+    from_avals: bool
+    sparsity: Callable[..., Any] | None
+    rows: Callable[..., Any] | None
+    alike: tuple[Rule, Rule] | None
+    simplify: Callable[..., int | None] | None
+    specialize: Callable[..., Any] | None
+    expand: Callable[..., Any] | None
+    fix: Callable[..., Any] | None
+    merge: Callable[..., Any] | None
+    inline: Callable[..., str | None] | None
+    layout: Layout | Callable[..., Layout]
+    shares: tuple[int, ...] | None
+    keeps_nan: tuple[int, ...]
+    elementwise: bool
+    rounds_correctly: bool
+    takes_out: bool
+    fill: Callable[..., float] | None
+    repeats: bool
+    scratch: float | Callable[..., float] | None
+    flops: Callable[..., float] | None
+    doc: str
+
+
+def _op(kind: str, name: str, facts: Facts, **rules: Any) -> Op:
+    """An op of the module that called a kind (as `collections.namedtuple` finds it)."""
+    module = sys._getframe(2).f_globals["__name__"]
+    fields: dict[str, Any] = {"type": camel(name), "module": module, "args": ("x",), **rules, **facts}
+    return Op(name=name, kind=kind, **{**fields, "args": tuple(fields["args"])})
 
 
 def camel(name: str) -> str:
@@ -148,11 +212,9 @@ def elementwise(
     kernel: Callable[..., Any],
     partials: Sequence[Callable[..., Any] | float | None],
     *,
-    type: str = "",
-    args: Sequence[str] = ("x", "y", "z"),
     accepts: Iterable[DType] = INEXACT,
     selects: bool = False,
-    doc: str = "",
+    **facts: Unpack[Facts],
 ) -> Op:
     """An op that acts on each element, its operands broadcast together.
 
@@ -163,37 +225,34 @@ def elementwise(
     partials : sequence
         Per operand: ``partial(out, *inputs, **params)`` made of ops, the number 1 or -1, or None if the operand carries
         no derivative.
-    type : str
-        TensorFlow's op type, if it is not `name` in camel case.
-    args : sequence of str
-        Names of the operands.
     accepts : set of DType
     selects : bool
         Whether a partial that is zero means that the result is not made of the operand there: then no cotangent
         reaches it, not even one that is infinite or NaN.
-    doc : str
+    **facts
+        What else is to be said of the op (`Facts`), here and for the other kinds. The type is the name in camel case,
+        and the operands are called x, y and z, unless something else is said.
 
     Examples
     --------
     ``sin = elementwise("sin", np.sin, partials=(lambda out, x: cos(x),))`` is a whole definition.
     """
-    names = tuple(args[: len(partials)])
+    names = tuple(facts.get("args", ("x", "y", "z")))[: len(partials)]
     either = {"either": True} if selects else {}
     jvp = tuple(None if p is None else _partial_jvp(p, either) for p in partials)
-    op = Op(
-        name=name,
-        type=type or camel(name),
-        module=_caller(),
-        args=names,
+    is_sum = set(partials) <= {1, -1}
+    op = _op(
+        "elementwise",
+        name,
+        {**facts, "args": names},
         kernel=kernel,
         abstract=elementwise_abstract(name, names, accepts, None),
         vjp=tuple(None if p is None else _partial_vjp(i, p, either) for i, p in enumerate(partials)),
         # the tangent of a sum or a difference is that of the tangents
-        jvp=PushedTogether(lambda *args: _pushed(op, jvp, *args)) if set(partials) <= {1, -1} else jvp,
+        jvp=PushedTogether(lambda *args: _pushed(op, jvp, *args)) if is_sum else jvp,
         batch=elementwise_rule,
-        kind="elementwise",
         sparsity=ELEMENTWISE,
-        doc=doc,
+        keeps_nan=tuple(range(len(partials))) if is_sum else (),
     )
     return op
 
@@ -211,7 +270,7 @@ def _partial_vjp(i: int, partial: Callable[..., Any] | float, either: dict[str, 
         sign = partial
         return lambda ct, out, *inputs, **params: sum_to_like(_signed(ct, sign), inputs[i])
 
-    def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+    def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
         return sum_to_like(scale(ct, conj(partial(out, *inputs, **params)), **either), inputs[i])
 
     return vjp
@@ -222,13 +281,13 @@ def _partial_jvp(partial: Callable[..., Any] | float, either: dict[str, bool]) -
         sign = partial
         return lambda t, out, *inputs, **params: broadcast_like(_signed(t, sign), out)
 
-    def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+    def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
         return broadcast_like(scale(t, partial(out, *inputs, **params), **either), out)
 
     return jvp
 
 
-def _signed(x: Any, sign: float) -> Any:
+def _signed(x: Any, sign: float) -> Operand:
     return x if sign == 1 else -x
 
 
@@ -238,17 +297,7 @@ def linear(
     transpose: Callable[..., Any],
     abstract: Callable[..., Any],
     batch: BatchRule,
-    *,
-    type: str = "",
-    args: Sequence[str] = ("x",),
-    multi: bool = False,
-    stateful: bool = False,
-    strict: bool = True,
-    simplify: Any = None,
-    rows: Any = None,
-    sparsity: Any = None,
-    layout: Any = Layout.KEPT,
-    doc: str = "",
+    **facts: Unpack[Facts],
 ) -> Op:
     """An op linear in operand 0; further operands (shapes, references, indices) carry no derivative.
 
@@ -257,37 +306,22 @@ def linear(
     transpose : callable
         ``transpose(ct, x, *others, **params)``: the adjoint map applied to a cotangent. `x` may serve as reference
         only.
-    abstract, batch, simplify, rows, sparsity, layout
+    abstract, batch
         As in `Op`.
     """
 
-    def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+    def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
         return transpose(ct, *inputs, **params)
 
     def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
         return op(t, *inputs[1:], **params)
 
-    none = (None,) * (len(args) - 1)
-    op = Op(
-        name=name,
-        type=type or camel(name),
-        module=_caller(),
-        args=tuple(args),
-        kernel=kernel,
-        abstract=abstract,
-        vjp=_first_only(vjp) if args[-1].startswith("*") else (vjp, *none),
-        jvp=_first_only(jvp) if args[-1].startswith("*") else (jvp, *none),
-        batch=batch,
-        kind="linear",
-        multi=multi,
-        stateful=stateful,
-        strict=strict,
-        simplify=simplify,
-        rows=rows,
-        sparsity=sparsity,
-        layout=layout,
-        doc=doc,
-    )
+    args = facts.get("args", ("x",))
+
+    def alone(rule: Rule) -> Sequence[Rule | None]:
+        return _first_only(rule) if args[-1].startswith("*") else (rule, *[None] * (len(args) - 1))
+
+    op = _op("linear", name, facts, kernel=kernel, abstract=abstract, vjp=alone(vjp), jvp=alone(jvp), batch=batch)
     return op
 
 
@@ -310,15 +344,7 @@ def multilinear(
     transposes: Sequence[Callable[..., Any]] | Callable[..., Any],
     abstract: Callable[..., Any],
     batch: BatchRule,
-    *,
-    type: str = "",
-    args: Sequence[str] = ("x", "y"),
-    strict: bool = True,
-    specialize: Any = None,
-    inline: Any = None,
-    sparsity: Any = None,
-    layout: Any = Layout.KEPT,
-    doc: str = "",
+    **facts: Unpack[Facts],
 ) -> Op:
     """An op linear in each operand while the others are held fixed (products, contractions, convolutions).
 
@@ -329,47 +355,18 @@ def multilinear(
         Each must give a value of exactly ``inputs[i]``'s shape.
     """
 
-    def vjp(i: int, ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+    def vjp(i: int, ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
         fixed = [x if j == i else conj(x) for j, x in enumerate(inputs)]
         if callable(transposes):
             return transposes(i, ct, *fixed, **params)
         return transposes[i](ct, *fixed, **params)
 
-    def jvp(i: int, t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+    def jvp(i: int, t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
         return op(*inputs[:i], t, *inputs[i + 1 :], **params)
 
-    op = Op(
-        name=name,
-        type=type or camel(name),
-        module=_caller(),
-        args=tuple(args),
-        kernel=kernel,
-        abstract=abstract,
-        vjp=PerOperand(vjp),
-        jvp=PerOperand(jvp),
-        batch=batch,
-        kind="multilinear",
-        strict=strict,
-        specialize=specialize,
-        inline=inline,
-        sparsity=sparsity,
-        layout=layout,
-        doc=doc,
-    )
+    rules = {"vjp": PerOperand(vjp), "jvp": PerOperand(jvp)}
+    op = _op("multilinear", name, facts, args=("x", "y"), kernel=kernel, abstract=abstract, batch=batch, **rules)
     return op
-
-
-__all__ = [
-    "FROM_VJP",
-    "PerOperand",
-    "PushedTogether",
-    "Together",
-    "elementwise",
-    "general",
-    "linear",
-    "multilinear",
-    "nondifferentiable",
-]
 
 
 def general(
@@ -379,41 +376,10 @@ def general(
     vjp: Sequence[Rule | None],
     jvp: Sequence[Rule | None] | FromVjp,
     batch: BatchRule,
-    *,
-    type: str = "",
-    args: Sequence[str] = ("x",),
-    multi: bool = False,
-    stateful: bool = False,
-    strict: bool = True,
-    simplify: Any = None,
-    expand: Any = None,
-    fix: Any = None,
-    sparsity: Any = None,
-    layout: Any = Layout.KEPT,
-    doc: str = "",
+    **facts: Unpack[Facts],
 ) -> Op:
     """An op whose rules are written out. ``jvp=FROM_VJP`` derives the forward rules from the reverse ones."""
-    return Op(
-        name=name,
-        type=type or camel(name),
-        module=_caller(),
-        args=tuple(args),
-        kernel=kernel,
-        abstract=abstract,
-        vjp=vjp,
-        jvp=jvp,
-        batch=batch,
-        kind="general",
-        multi=multi,
-        stateful=stateful,
-        strict=strict,
-        simplify=simplify,
-        expand=expand,
-        fix=fix,
-        sparsity=sparsity,
-        layout=layout,
-        doc=doc,
-    )
+    return _op("general", name, facts, kernel=kernel, abstract=abstract, vjp=vjp, jvp=jvp, batch=batch)
 
 
 def nondifferentiable(
@@ -424,31 +390,22 @@ def nondifferentiable(
     batch: BatchRule = elementwise_rule,
     result: DType | None = None,
     accepts: Iterable[DType] = INEXACT,
-    type: str = "",
-    args: Sequence[str] = ("x",),
-    multi: bool = False,
-    stateful: bool = False,
-    strict: bool = True,
-    from_avals: bool = False,
-    layout: Any = Layout.KEPT,
-    doc: str = "",
+    **facts: Unpack[Facts],
 ) -> Op:
     """An op without derivative: the path from target to source is cut. Elementwise unless `abstract` is given."""
-    return Op(
-        name=name,
-        type=type or camel(name),
-        module=_caller(),
-        args=tuple(args),
-        kernel=kernel,
-        abstract=abstract or elementwise_abstract(name, tuple(args), accepts, result),
-        vjp=None,
-        jvp=None,
-        batch=batch,
-        kind="nondifferentiable",
-        multi=multi,
-        stateful=stateful,
-        strict=strict,
-        from_avals=from_avals,
-        layout=layout,
-        doc=doc,
-    )
+    abstract = abstract or elementwise_abstract(name, tuple(facts.get("args", ("x",))), accepts, result)
+    return _op("nondifferentiable", name, facts, kernel=kernel, abstract=abstract, vjp=None, jvp=None, batch=batch)
+
+
+__all__ = [
+    "FROM_VJP",
+    "Facts",
+    "PerOperand",
+    "PushedTogether",
+    "Together",
+    "elementwise",
+    "general",
+    "linear",
+    "multilinear",
+    "nondifferentiable",
+]

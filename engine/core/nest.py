@@ -5,6 +5,7 @@ Dicts are flattened in the order of their sorted keys, as TensorFlow does.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -56,7 +57,10 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
         return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
     if isinstance(structure, Mapping):
         packed = {key: _pack(structure[key], leaves) for key in sorted(structure)}
-        return type(structure)((key, packed[key]) for key in structure)  # type: ignore[call-arg]
+        ordered = [(key, packed[key]) for key in structure]
+        if isinstance(structure, defaultdict):
+            return type(structure)(structure.default_factory, ordered)
+        return type(structure)(ordered)  # type: ignore[call-arg]
     return next(leaves)
 
 

@@ -28,8 +28,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from engine.core.aval import Aval
+import numpy as np
+
+from engine.core.aval import Aval, Shape
 from engine.core.dtypes import DType
+from engine.core.errors import InvalidArgumentError
 from engine.core.value import Value
 
 Rule = Callable[..., Any]
@@ -52,6 +55,7 @@ class Layout(Enum):
 
     FRESH = "in C order"
     KEPT = "in C order if all operands are"
+    LIKE = "in the order of the operands, C order where they disagree: as NumPy makes elementwise results"
     VIEW = "as the first operand lies, or in C order: the same numbers one after the other, as a reshape gives"
     PART = "a part of an operand in C order, repeated perhaps: no axis is moved before another"
     ANY = "any order"
@@ -100,12 +104,39 @@ class Op:
     fix : callable, optional
         ``fix(inputs, arrays, params) -> (inputs, params)``: the op with fewer operands. Those of `arrays`
         (by index) are constants, which its sub-traces hold then.
+    merge : callable, optional
+        ``merge(first, second) -> (op, params, places, places) or None``: one application with the results of two to the
+        same operands, given as pairs ``(op, params)``, and where the results of either are among its.
     inline : callable, optional
         ``inline(avals, params) -> str or None``: what the kernel does as a Python expression of the operands ``{0}``,
         ``{1}``..., once shapes are known; None where the kernel must be called.
     layout : Layout, or callable
-        How the results lie in memory, or ``layout(avals, params)`` that says so for given operands. Elementwise ufuncs
-        need not say: NumPy gives their results the order of the operands.
+        How the results lie in memory, or ``layout(avals, params)`` that says so for given operands. Ufuncs need not
+        say.
+    shares : tuple of int, optional
+        Positions of the operands whose memory results may share: none of NumPy's elementwise ufuncs, operand 0 of a
+        view. None: any of them.
+    keeps_nan : tuple of int
+        Positions of the operands each NaN of which makes a NaN in the result. Sums of operands need not say, nor what
+        keeps all elements.
+    elementwise : bool
+        Whether an element of the result is computed from those in its place alone, the operands broadcast together, so
+        that the kernel may be run on a part of them. Ops of that kind, and whose kernel is a ufunc, need not say.
+    rounds_correctly : bool
+        Whether each element is the float nearest to the exact result (or, of several steps, each step's is): an element
+        has the same bits wherever in an array it lies.
+    takes_out : bool
+        Whether the call takes ``out=``: that of the kernel, or what `inline` gives in its place. Ufuncs do.
+    fill : callable, optional
+        ``fill(**params)``: the one number that all elements of the result are.
+    repeats : bool
+        Whether each element of the result is one of operand 0's, and no constant (of a mean: that, divided).
+    scratch : float, or callable, optional
+        The memory that a rule needs besides its result, in results, or ``scratch(shapes of operands)``. None: 2, but
+        0 for elementwise, linear and multilinear ops.
+    flops : callable, optional
+        ``flops(operands, results, params)``: floating-point operations, given avals, where kind and shapes do not tell
+        (`engine.program.instruction`).
     """
 
     name: str
@@ -129,8 +160,18 @@ class Op:
     specialize: Callable[..., Any] | None = None
     expand: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None
     fix: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None
+    merge: Callable[..., tuple[Op, dict[str, Any], Sequence[int], Sequence[int]] | None] | None = None
     inline: Callable[[Sequence[Aval], dict[str, Any]], str | None] | None = None
     layout: Layout | Callable[[Sequence[Aval], dict[str, Any]], Layout] = Layout.KEPT
+    shares: tuple[int, ...] | None = None
+    keeps_nan: tuple[int, ...] = ()
+    elementwise: bool = False
+    rounds_correctly: bool = False
+    takes_out: bool = False
+    fill: Callable[..., float] | None = None
+    repeats: bool = False
+    scratch: float | Callable[[Sequence[Shape]], float] | None = None
+    flops: Callable[[Sequence[Aval], Sequence[Aval], dict[str, Any]], float] | None = None
     doc: str = ""
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)
     """What abstract evaluation has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
@@ -139,8 +180,23 @@ class Op:
     """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""
 
     def __post_init__(self) -> None:
-        found = frozenset(i for i, name in enumerate(self.args) if name in ("ref", "like"))
-        object.__setattr__(self, "references", found)
+        derived: dict[str, Any] = {
+            "references": frozenset(i for i, name in enumerate(self.args) if name in ("ref", "like")),
+            "elementwise": self.elementwise or self.kind == "elementwise" or self.is_ufunc,
+            "takes_out": self.takes_out or self.is_ufunc,
+        }
+        if getattr(self.sparsity, "in_order", False):
+            derived |= {"repeats": True, "keeps_nan": (0,)}
+        if self.is_ufunc and self.layout is Layout.KEPT:
+            derived["layout"] = Layout.LIKE
+        if self.shares is None and (self.kind == "elementwise" or self.is_ufunc):
+            derived["shares"] = ()
+        elif self.shares is None and self.layout in (Layout.VIEW, Layout.PART):
+            derived["shares"] = (0,)
+        if self.scratch is None:
+            derived["scratch"] = 0 if self.kind in ("elementwise", "linear", "multilinear") else 2
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         """Apply the op. Raw operands give raw results; otherwise the most abstract operand decides."""
@@ -148,6 +204,21 @@ class Op:
             if isinstance(x, Value):
                 return x._enter(self, inputs, params)
         return self.kernel(*inputs, **params)
+
+    def result_avals(self, avals: Sequence[Aval], params: dict[str, Any]) -> Any:
+        """What ``abstract`` says. Where operands are not what it expects, that is an error of theirs."""
+        try:
+            return self.abstract(*avals, **params)
+        except (IndexError, TypeError, ValueError) as error:
+            if type(error) not in (IndexError, TypeError, ValueError):
+                raise
+            raise InvalidArgumentError(f"{self.name}({', '.join(map(str, avals))}): {error}") from error
+
+    @property
+    def is_ufunc(self) -> bool:
+        """Whether the kernel is one of NumPy's elementwise ufuncs, with one result."""
+        kernel = self.kernel
+        return isinstance(kernel, np.ufunc) and kernel.signature is None and kernel.nout == 1
 
     @property
     def moves(self) -> bool:
@@ -214,6 +285,17 @@ class Node:
         self.inputs = inputs
         self.params = params
         self.outputs = outputs
+
+    def carries(self, i: int) -> bool:
+        """Whether a derivative leads through operand i."""
+        rules: Any = self.op.vjp
+        if rules is None or rules[i] is None:
+            return False
+        if type(rules) is tuple:
+            return True
+        # of an op with any number of operands, parameters may tell
+        says = getattr(rules, "carries", None)
+        return says is None or bool(says(i, self.params))
 
     def __repr__(self) -> str:
         return f"<node {self.op.name}({len(self.inputs)} inputs) -> {len(self.outputs)} outputs>"

@@ -99,10 +99,9 @@ class Site:
 
     def carries(self, i: int) -> bool:
         """Whether operand i carries a derivative."""
-        rules = self.node.op.vjp
-        return rules is not None and rules[i] is not None
+        return self.node.carries(i)
 
-    def contents(self, i: int) -> Any:
+    def contents(self, i: int) -> np.ndarray:
         """The array that operand i holds.
 
         Raises
@@ -115,7 +114,7 @@ class Site:
             raise UnknownContentsError
         return found
 
-    def other(self, i: int) -> Any:
+    def other(self, i: int) -> np.ndarray:
         """An operand beside numbers that are moved: its contents, or zeros if it is no index and only has a shape."""
         x = self.node.inputs[i]
         if isinstance(x, Value | np.ndarray | np.generic) and dtype_of(x).is_differentiable:
@@ -224,6 +223,8 @@ class Moves:
 class _InOrder(Moves):
     """Rule of ops that keep all elements in C order, whatever happens to the shape."""
 
+    in_order = True
+
     def numbers(self, site: Site) -> list[Any]:
         return [np.arange(site.size(0))]
 
@@ -240,7 +241,7 @@ MOVES = Moves()
 IN_ORDER = _InOrder()
 
 
-def _within(numbers: Any, first: int, count: int) -> Any:
+def _within(numbers: Any, first: int, count: int) -> np.ndarray:
     """Numbers counted from `first`; -1 where they do not lie in ``[first, first + count)``."""
     index = numbers - first
     outside = (index < 0) | (index >= count)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import cmath
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,11 @@ from engine.core.aval import Aval, Shape, broadcast_shapes
 from engine.core.batching import NotBatched, leading
 from engine.core.errors import ShapeError
 from engine.core.op import Layout, Op
+from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, IN_ORDER, MOVES, collected
 from engine.core.sums import add_over
 from engine.core.value import dtype_of, shape_of
+from engine.runtime.cache import cached
 
 # ---- reference ops: (x, ref) -> x in ref's shape ---------------------------------------------------------------------
 
@@ -30,7 +31,7 @@ def _target(x: Any, ref: Any, lead: int, ref_lead: int) -> tuple[int, ...]:
     return tuple(x.shape[:lead]) + tuple(ref.shape[ref_lead:])
 
 
-def sum_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
+def sum_array_to(x: Any, target: tuple[int, ...], lead: int) -> Operand:
     """Sum `x` so that it has the shape `target`; both have `lead` leading axes that stay."""
     if x.shape == target:
         return x
@@ -39,7 +40,7 @@ def sum_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
     return add_over(x, axes).reshape(target) if axes else x.reshape(target)
 
 
-@lru_cache(maxsize=1 << 12)
+@cached(1 << 12)
 def _summed(shape: tuple[int, ...], target: tuple[int, ...], lead: int) -> tuple[int, ...]:
     """The axes to sum over, and more of size one; none if each sum is one element."""
     if math.prod(shape) == math.prod(target):
@@ -50,7 +51,7 @@ def _summed(shape: tuple[int, ...], target: tuple[int, ...], lead: int) -> tuple
     )
 
 
-def broadcast_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
+def broadcast_array_to(x: Any, target: tuple[int, ...], lead: int) -> np.ndarray:
     """Broadcast `x` to `target`; both have `lead` leading axes that stay."""
     shape = np.shape(x)
     if shape == target:
@@ -59,15 +60,15 @@ def broadcast_array_to(x: Any, target: tuple[int, ...], lead: int) -> Any:
     return np.broadcast_to(np.reshape(x, shape[:lead] + ones + shape[lead:]), target)
 
 
-def _sum_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+def _sum_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Operand:
     return sum_array_to(x, _target(x, ref, lead, ref_lead), lead)
 
 
-def _broadcast_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+def _broadcast_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> np.ndarray:
     return broadcast_array_to(x, _target(x, ref, lead, ref_lead), lead)
 
 
-def _reshape_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+def _reshape_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> np.ndarray:
     return x.reshape(_target(x, ref, lead, ref_lead))
 
 
@@ -90,10 +91,10 @@ def _like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     return out if flags[0] else NotBatched(out)
 
 
-def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, layout: Any = Layout.KEPT) -> Op:
+def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, **facts: Any) -> Op:
     """An op ``(x, ref) -> x in ref's shape``, linear in x, indifferent to ref's values."""
 
-    def jvp(t: Any, out: Any, x: Any, ref: Any, **params: Any) -> Any:
+    def jvp(t: Any, out: Any, x: Any, ref: Any, **params: Any) -> Operand:
         return op(t, ref, **params)
 
     op = Op(
@@ -109,7 +110,9 @@ def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, layout
         kind="linear",
         sparsity=sparsity,
         simplify=_like_simplify,
-        layout=layout,
+        keeps_nan=(0,),
+        shares=(0,),
+        **facts,
     )
     return op
 
@@ -117,7 +120,7 @@ def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, layout
 def _back(rule: Any) -> Any:
     """The transpose of a reference op: another reference op, towards x."""
 
-    def vjp(ct: Any, out: Any, x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Any:
+    def vjp(ct: Any, out: Any, x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Operand:
         return rule(ct, x, lead=lead, ref_lead=lead)
 
     return vjp
@@ -140,6 +143,7 @@ broadcast_like_op = _like_op(
     _back(lambda *a, **k: sum_to_like(*a, **k)),
     MOVES,
     layout=Layout.PART,
+    repeats=True,
 )
 reshape_like_op = _like_op(
     "reshape_like_op",
@@ -151,7 +155,7 @@ reshape_like_op = _like_op(
 )
 
 
-def _reshape_to_vjp(ct: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+def _reshape_to_vjp(ct: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Operand:
     return reshape_like(ct, x)
 
 
@@ -195,6 +199,7 @@ contiguous = Op(
     sparsity=IN_ORDER,
     doc="`x` in C order in memory: what a variable holds that `x` is assigned to. A copy only where there is need.",
     layout=Layout.FRESH,
+    shares=(0,),
 )
 
 
@@ -202,12 +207,12 @@ def _same(a: Shape, b: Shape) -> bool:
     return a == b and a is not None and None not in a
 
 
-def sum_to_like(x: Any, ref: Any, **lead: int) -> Any:
+def sum_to_like(x: Any, ref: Any, **lead: int) -> Operand:
     """`x` summed over the axes along which ``ref`` was broadcast to x's shape: the transpose of broadcasting."""
     return x if _same(shape_of(x), shape_of(ref)) else sum_to_like_op(x, ref, **lead)
 
 
-def broadcast_like(x: Any, ref: Any, **lead: int) -> Any:
+def broadcast_like(x: Any, ref: Any, **lead: int) -> Operand:
     """`x` broadcast to ref's shape."""
     return x if _same(shape_of(x), shape_of(ref)) else broadcast_like_op(x, ref, **lead)
 
@@ -237,7 +242,7 @@ def has_nan(x: Any) -> bool:
     return bool(largest != largest)
 
 
-def _scale_kernel(ct: Any, partial: Any, *, either: bool = False) -> Any:
+def _scale_kernel(ct: Any, partial: Any, *, either: bool = False) -> Operand:
     out = np.multiply(ct, partial)
     if out.size and has_nan(out):
         zero = np.equal(ct, 0) | np.equal(partial, 0) if either else np.equal(ct, 0)
@@ -265,8 +270,11 @@ scale = Op(
         lambda t, out, a, b, **either: broadcast_like(scale(t, a, either=True), out),
     ),
     batch=leading(0),
-    kind="multilinear",
+    kind="elementwise",
     sparsity=ELEMENTWISE,
+    layout=Layout.LIKE,
+    keeps_nan=(0,),
+    rounds_correctly=True,
     doc="""``ct * partial``, but zero wherever `ct` is zero, even if the partial is infinite or NaN there.
 
     This is the one place that decides what a singular partial means. ``where(x > 0, sqrt(x), 0)`` has the derivative 0
@@ -298,9 +306,10 @@ conj_op = Op(
     batch=leading(0),
     kind="linear",
     sparsity=ELEMENTWISE,
+    keeps_nan=(0,),
 )
 
 
-def conj(x: Any) -> Any:
+def conj(x: Any) -> Operand:
     """Complex conjugate; a real value is returned as it is."""
     return conj_op(x) if dtype_of(x).is_complex else x

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
+
+from engine.runtime.cache import cached
 
 _LEAST = 1 << 7
 """Elements of one sum's rows from which on a product with ones is quicker. Not of the whole stack: whatever part of a
@@ -44,7 +45,7 @@ def _added_rows(x: np.ndarray) -> np.ndarray:
     return out + np.matmul(ones[: count - whole], x[:, whole:]) if whole < count else out
 
 
-@lru_cache(maxsize=1 << 12)
+@cached(1 << 12)
 def _split(
     shape: tuple[int, ...], axis: int | tuple[int, ...], keepdims: bool
 ) -> tuple[tuple[int, int, int], tuple[int, ...]] | None:

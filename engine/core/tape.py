@@ -85,7 +85,8 @@ class Recording(Sequence[Node]):
 def logged(nodes: Sequence[Node]) -> Iterator[tuple[Any, ...]]:
     """Op, operands, parameters and result (a tuple if the op has several) of each node."""
     if type(nodes) is Recording:
-        return _in_fours(nodes.log)
+        parts = iter(nodes.log)
+        return zip(parts, parts, parts, parts, strict=True)
     return ((n.op, n.inputs, n.params, n.outputs if n.op.multi else n.outputs[0]) for n in nodes)
 
 
@@ -115,8 +116,11 @@ class Tape:
         derivatives, and from that. No walk looks at it; a plan that is called at another point computes it anew.
     strict : bool
         Whether a tracked value that becomes an array is an error.
+    explains : bool
+        Whether it notes what an explanation needs (`engine.explain.witness`).
     """
 
+    explains = False
     __slots__ = (
         *("__weakref__", "assigned", "beside", "detached", "nodes", "strict", "tracked", "variables"),
         "watch_accessed_variables",
@@ -166,6 +170,9 @@ class Tape:
         tapes = active.tapes
         if self in tapes:
             active.tapes = tapes[:-1] if tapes[-1] is self else tuple([t for t in tapes if t is not self])
+
+    close = stop
+    """Stop for good."""
 
     @property
     def is_recording(self) -> bool:
@@ -218,9 +225,12 @@ def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> Non
         if key not in tape.tracked and tape.watch_accessed_variables and variable.trainable:
             tape.tracked[key] = inputs[0]
             tape.variables[id(variable)] = variable
-        if key in tape.tracked and address(out) not in tape.tracked:
-            tape.nodes.log += (op, inputs, _NOTHING, out)
-            tape.tracked[address(out)] = out
+        if key in tape.tracked:
+            if address(out) not in tape.tracked:
+                tape.nodes.log += (op, inputs, _NOTHING, out)
+                tape.tracked[address(out)] = out
+        elif tape.beside:
+            _record_beside(tape, op, inputs, _NOTHING, out)
 
 
 class paused:

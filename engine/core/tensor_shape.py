@@ -72,7 +72,7 @@ class TensorShape:
         """The dimensions, or None for an unknown rank."""
         return None if self._dims is None else [self._dimension(d) for d in self._dims]
 
-    def _dimension(self, d: int | None) -> Any:
+    def _dimension(self, d: int | None) -> Dimension | None:
         return self.unknown_dimension if d is None else Dimension(d)
 
     def num_elements(self) -> int | None:

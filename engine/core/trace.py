@@ -109,7 +109,7 @@ class Trace:
         `name` is for traces whose nodes have names.
         """
         operands = self.operands(op, inputs)
-        avals = op.abstract(*[x.aval for x in operands], **params)
+        avals = op.result_avals([x.aval for x in operands], params)
         outputs = self.append(op, operands, params, avals if op.multi else (avals,), name=name)
         out = outputs if op.multi else outputs[0]
         if active.tapes:
@@ -185,6 +185,18 @@ class Trace:
         """The trainable variables that live here. A plain trace has none."""
         return []
 
+    def global_variables(self) -> list[Any]:
+        """The variables that live here and are saved by default. A plain trace has none."""
+        return []
+
+    def saver(self, variables: Any, **options: Any) -> Any:
+        """What writes variables, by name, to checkpoints. A plain trace has none."""
+        raise InvalidArgumentError(f"{type(self).__name__} has no sessions, and so no values to save; build a graph")
+
+    def session_for(self, session: Any, purpose: str) -> Any:
+        """The session given, or the default one, which must run this trace. A plain trace has none."""
+        raise InvalidArgumentError(f"Cannot {purpose}: {type(self).__name__} has no sessions; build a graph for that")
+
     def group(self, operations: Sequence[Any], name: str) -> Any:
         """One operation that runs all of `operations`. A plain trace runs nothing."""
         raise InvalidArgumentError(f"group: {type(self).__name__} has no operations to run; build a graph for that")
@@ -220,7 +232,7 @@ def constant_value(x: Any) -> Any:
     return np.asarray(aval.value, aval.dtype.numpy) if _is_known(aval) else None
 
 
-def known_value(x: Any, known: Callable[[Any], Any] = constant_value) -> Any:
+def known_value(x: Any, known: Callable[[Any], Any] = constant_value) -> np.ndarray | None:
     """The array that a value holds whatever is fed or assigned, or None.
 
     That is what ``known(x)`` says; or, of an integer or a bool (indices, shifts, masks), what ops compute from such
@@ -281,7 +293,7 @@ def _computed(x: Symbol, read: dict[int, Any]) -> Any:
     return out[x.index] if node.op.multi else out
 
 
-def _in_shape(aval: Aval) -> Any:
+def _in_shape(aval: Aval) -> np.ndarray:
     assert aval.shape is not None
     return np.broadcast_to(np.zeros((), aval.dtype.numpy), [d or 0 for d in aval.shape])
 

@@ -1,9 +1,17 @@
-"""What the derivative with respect to a source is that the target does not depend on: None, or zeros."""
+"""What the derivative with respect to a source is that the target does not depend on: None, or zeros.
+
+Why a variable had none is noted, once a variable, so that an optimizer which is given None can say it.
+"""
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
+
+from engine.core.value import address
+from engine.runtime.cache import Cache
 
 
 class UnconnectedGradients(Enum):
@@ -15,9 +23,48 @@ class UnconnectedGradients(Enum):
 
 def as_policy(unconnected_gradients: Any) -> UnconnectedGradients:
     """The `UnconnectedGradients` member that a user's argument names, or a ValueError."""
+    if type(unconnected_gradients) is UnconnectedGradients:
+        return unconnected_gradients
     try:
         return UnconnectedGradients(unconnected_gradients)
     except ValueError:
         raise ValueError(
             f"argument `unconnected_gradients` must be 'none' or 'zero', got {unconnected_gradients!r}"
         ) from None
+
+
+_reasons: Cache[int, tuple[Any, Any, Callable[[], str]]] = Cache("reasons of missing gradients", 1024)
+
+
+def note_missing(variable: Any, of: Any, reason: Callable[[], str]) -> None:
+    """Note that `variable` had no gradient, and how to find out why.
+
+    Parameters
+    ----------
+    variable : Variable
+    of : hashable
+        What the derivative was of: the reason noted for one such thing is not looked for again.
+    reason : callable
+        ``reason()`` is a sentence. It is asked at most once, and must keep nothing alive.
+    """
+    _reasons.put(address(variable), (weakref.ref(variable), of, reason))
+
+
+def is_noted(variable: Any, of: Any) -> bool:
+    """Whether the same has been noted before."""
+    found = _reasons.get(address(variable))
+    return found is not None and found[0]() is variable and found[1] == of
+
+
+def why_missing(variable: Any) -> str | None:
+    """Why the last gradient of a variable that was None was so; None if there was none."""
+    found = _reasons.get(address(variable))
+    return found[2]() if found is not None and found[0]() is variable else None
+
+
+def reasons(variables: Any) -> str:
+    """A line for each variable that says why it has no gradient, after a line break; empty if nothing is known."""
+    known = [(v.name, why_missing(v)) for v in variables]
+    lines = [f"\n  {name}: {why}" for name, why in known if why is not None]
+    further = [f"\n  and {len(lines) - 8} more"] if len(lines) > 8 else []
+    return "".join(lines[:8] + further)

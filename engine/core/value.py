@@ -10,15 +10,15 @@ kernel. The walks use that to run gradient rules at NumPy's own speed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from engine.core.aval import Aval, Shape, aval_of_array, is_known
-from engine.core.dtypes import BY_NUMPY, DType, as_dtype
-from engine.core.errors import DTypeError, ShapeError
+from engine.core.aval import Aval, Shape, aval_of_array
+from engine.core.dtypes import BY_NUMPY, DType, as_dtype, string
+from engine.core.errors import DTypeError, NotKnownYet
+from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
 
 
@@ -37,35 +37,36 @@ class Value:
     # NumPy must not treat a Value as a sequence to loop over, nor win ``ndarray + value``.
     __array_priority__ = 100.0
 
-    # Python's operators, which `engine.frontend.operators` defines; named here for type checkers.
-    __getitem__: Callable[..., Any]
-    __add__: Callable[..., Any]
-    __radd__: Callable[..., Any]
-    __sub__: Callable[..., Any]
-    __rsub__: Callable[..., Any]
-    __mul__: Callable[..., Any]
-    __rmul__: Callable[..., Any]
-    __truediv__: Callable[..., Any]
-    __rtruediv__: Callable[..., Any]
-    __floordiv__: Callable[..., Any]
-    __rfloordiv__: Callable[..., Any]
-    __mod__: Callable[..., Any]
-    __rmod__: Callable[..., Any]
-    __pow__: Callable[..., Any]
-    __rpow__: Callable[..., Any]
-    __matmul__: Callable[..., Any]
-    __rmatmul__: Callable[..., Any]
-    __and__: Callable[..., Any]
-    __or__: Callable[..., Any]
-    __xor__: Callable[..., Any]
-    __lt__: Callable[..., Any]
-    __le__: Callable[..., Any]
-    __gt__: Callable[..., Any]
-    __ge__: Callable[..., Any]
-    __neg__: Callable[..., Any]
-    __pos__: Callable[..., Any]
-    __abs__: Callable[..., Any]
-    __invert__: Callable[..., Any]
+    if TYPE_CHECKING:
+        # Python's operators, which `engine.frontend.operators` defines: a tensor gives a tensor of its kind
+        def __getitem__(self, key: Any, /) -> Self: ...
+        def __add__(self, other: Any, /) -> Self: ...
+        def __radd__(self, other: Any, /) -> Self: ...
+        def __sub__(self, other: Any, /) -> Self: ...
+        def __rsub__(self, other: Any, /) -> Self: ...
+        def __mul__(self, other: Any, /) -> Self: ...
+        def __rmul__(self, other: Any, /) -> Self: ...
+        def __truediv__(self, other: Any, /) -> Self: ...
+        def __rtruediv__(self, other: Any, /) -> Self: ...
+        def __floordiv__(self, other: Any, /) -> Self: ...
+        def __rfloordiv__(self, other: Any, /) -> Self: ...
+        def __mod__(self, other: Any, /) -> Self: ...
+        def __rmod__(self, other: Any, /) -> Self: ...
+        def __pow__(self, other: Any, /) -> Self: ...
+        def __rpow__(self, other: Any, /) -> Self: ...
+        def __matmul__(self, other: Any, /) -> Self: ...
+        def __rmatmul__(self, other: Any, /) -> Self: ...
+        def __and__(self, other: Any, /) -> Self: ...
+        def __or__(self, other: Any, /) -> Self: ...
+        def __xor__(self, other: Any, /) -> Self: ...
+        def __lt__(self, other: Any, /) -> Self: ...
+        def __le__(self, other: Any, /) -> Self: ...
+        def __gt__(self, other: Any, /) -> Self: ...
+        def __ge__(self, other: Any, /) -> Self: ...
+        def __neg__(self) -> Self: ...
+        def __pos__(self) -> Self: ...
+        def __abs__(self) -> Self: ...
+        def __invert__(self) -> Self: ...
 
     @property
     def aval(self) -> Aval:
@@ -119,7 +120,7 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-def not_an_array(caller: FrameType) -> Any:
+def not_an_array(caller: FrameType) -> np.ndarray | None:
     """What ``__array__`` gives where SciPy would rather leave a product to the other operand; None elsewhere.
 
     ``sparse_matrix @ value`` asks `value` for its array. An array of rank 0 of an object says that it has none, and
@@ -156,10 +157,10 @@ def known_shape(x: Any, what: str) -> tuple[int, ...]:
     ShapeError
         If it is not; the message starts with `what`.
     """
-    shape = shape_of(x)
-    if not is_known(shape):
-        raise ShapeError(f"{what}: the shape of {x!r} must be known, got {aval_of(x)}; set it with set_shape")
-    return shape
+    shape = x._shape if isinstance(x, Value) else x.shape
+    if shape is None or None in shape:
+        raise NotKnownYet(f"{what}: the shape of {x!r} must be known, got {aval_of(x)}; set it with set_shape")
+    return shape  # type: ignore[return-value]
 
 
 def dtype_of(x: Any) -> DType:
@@ -195,9 +196,49 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Any:
         array = value if numpy_like else np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name}: cannot make one array of {value!r}: {error}") from None
+    if array.dtype.kind == "O":
+        array = _of_objects(array)
+    if array.dtype.kind in "OSU" and (wanted is None or wanted is string):
+        return _strings(value, name)
     if wanted is None:
         wanted = _dtype_of_array(array, name) if numpy_like else _default_dtype(value, array, name)
+    elif not array.size and not numpy_like:
+        return array.astype(wanted.numpy)  # an empty list is of every dtype
     return _converted(array, wanted, name)
+
+
+def _of_objects(array: Any) -> np.ndarray:
+    """An array of Python numbers as one of numbers; whatever else it holds, as it is."""
+    try:
+        found = np.asarray(array.tolist())
+    except ValueError:
+        return array
+    return found if found.shape == array.shape and found.dtype.kind in _RANK_OF_KIND else array
+
+
+def _strings(value: Any, name: str) -> np.ndarray:
+    """Strings as an array of bytes; those of Python are encoded in UTF-8."""
+    given = value.astype(object) if isinstance(value, np.ndarray) else np.array(value, object)
+    flat = [x.encode() if isinstance(x, str) else x for x in given.ravel().tolist()]
+    if not all(type(x) is bytes for x in flat):
+        raise _conversion_error(name, given, None)
+    array = np.empty(len(flat), object)
+    array[:] = flat
+    return array.reshape(given.shape)
+
+
+def boxed(element: Any) -> Any:
+    """An element of an array as a value: a string, which NumPy hands out bare, in an array of rank 0."""
+    if type(element) is not bytes:
+        return element
+    array = np.empty((), object)
+    array[()] = element
+    return array
+
+
+def scalar(array: Any) -> Any:
+    """An array of rank 0 as a NumPy scalar, where NumPy has one; other arrays as they are."""
+    return array if array.ndim or array.dtype.kind == "O" else array[()]
 
 
 def _dtype_of_array(array: Any, name: str) -> DType:
@@ -232,7 +273,7 @@ def _int_dtype(array: np.ndarray) -> Any:
     return np.int32 if fits else np.int64
 
 
-def as_declared(value: Any, dtype: DType, name: str) -> Any:
+def as_declared(value: Any, dtype: DType, name: str) -> Operand:
     """What a user's function has returned, as an array of the dtype it was said to return.
 
     Raises
@@ -253,7 +294,7 @@ def _converted(array: Any, wanted: DType, name: str) -> Any:
     have = array.dtype
     if have is wanted.numpy:
         return array
-    if have.kind not in _RANK_OF_KIND:
+    if have.kind not in _RANK_OF_KIND or wanted is string:
         raise _conversion_error(name, array, wanted)
     if have != wanted.numpy:
         given, target = _RANK_OF_KIND[have.kind], _RANK_OF_KIND[wanted.numpy.kind]

@@ -8,7 +8,8 @@ assigned. Optimizers rest on these alone, so one update rule serves both modes.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from engine.core.aval import Aval, compatible, format_shape, merge_shapes
 from engine.core.batching import elementwise_rule
@@ -16,6 +17,7 @@ from engine.core.dtypes import bool_
 from engine.core.errors import DTypeError, FailedPreconditionError, ShapeError, UnimplementedError
 from engine.core.kinds import linear, nondifferentiable
 from engine.core.op import Layout, Op
+from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER
 from engine.core.value import Value
 
@@ -97,6 +99,13 @@ class Variable(Value):
         What an update holds (`engine.runtime.state`); none for a variable of a graph, whose updates happen in sessions.
     """
 
+    if TYPE_CHECKING:
+        # arithmetic on a variable gives a tensor, of the front end's own class
+        __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = cast("Any", None)
+        __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = cast("Any", None)
+        __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __and__ = __or__ = __xor__ = cast("Any", None)
+        __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __pos__ = __abs__ = __invert__ = cast("Any", None)
+
     __slots__ = ()
     level = 1000
     name: str
@@ -124,14 +133,38 @@ class Variable(Value):
         """The write (for `engine.runtime.state.commit`) that sets an eager variable to a tensor or some of its rows."""
         raise AttributeError(f"{type(self).__name__} does not define `writes`")
 
-    def new_slot(self, name: str, initial_value: Any) -> Variable:
-        """A new non-trainable variable of the same kind beside this one, for an optimizer's state."""
+    def renewal(self) -> tuple[Any, Any, list[tuple[Any, ...]]]:
+        """The array of an eager variable, an array for its new value, and the writes that make that its value."""
+        raise AttributeError(f"{type(self).__name__} does not define `renewal`")
+
+    @staticmethod
+    def arrays(variables: Sequence[Any]) -> list[Any]:
+        """The arrays that eager variables of this class hold."""
+        raise AttributeError("this class of variables does not define `arrays`")
+
+    @staticmethod
+    def replacement(variables: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The write that sets eager variables of this class to arrays of their shapes and dtypes."""
+        raise AttributeError("this class of variables does not define `replacement`")
+
+    def new_slot(self, name: str, initial_value: Any, below: bool = True) -> Variable:
+        """A new non-trainable variable of the same kind beside this one, for an optimizer's state.
+
+        Its name stands below this one's, or by itself.
+        """
         raise AttributeError(f"{type(self).__name__} does not define `new_slot`")
 
-    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
         return op(*[x.read_value() if isinstance(x, Variable) else x for x in inputs], **params)
 
 
 def tracked_value(x: Any) -> Any:
     """What a tape identifies `x` by: a variable's handle, any other value itself."""
     return x.handle if isinstance(x, Variable) else x
+
+
+def go_on(holder: Any) -> None:
+    """Let checkpoints that wait for variables of an object restore those that it has made by now."""
+    waiting, holder._restoring = holder._restoring, []
+    for checkpoint, number in waiting:
+        checkpoint.go_on(holder, number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,27 @@ import numpy as np
 from engine.core.dtypes import FLOATING, NUMERIC, REAL, float32, float64
 from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import elementwise, nondifferentiable
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.structural import conj, scale
 from engine.core.value import Value, dtype_of
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
 from engine.ops.creation import ones_like, zeros_like
 
-add = elementwise("add", np.add, (1, 1), type="AddV2", accepts=NUMERIC, doc="``x + y``.")
-subtract = elementwise("subtract", np.subtract, (1, -1), type="Sub", accepts=NUMERIC, doc="``x - y``.")
-negative = elementwise("negative", np.negative, (-1,), type="Neg", accepts=NUMERIC, doc="``-x``.")
-multiply = replace(
-    elementwise(
-        "multiply",
-        np.multiply,
-        (lambda out, x, y: y, lambda out, x, y: x),
-        type="Mul",
-        accepts=NUMERIC,
-        doc="``x * y``.",
-    ),
+_IEEE: dict[str, Any] = {"rounds_correctly": True}
+add = elementwise("add", np.add, (1, 1), type="AddV2", accepts=NUMERIC, doc="``x + y``.", **_IEEE)
+subtract = elementwise("subtract", np.subtract, (1, -1), type="Sub", accepts=NUMERIC, doc="``x - y``.", **_IEEE)
+negative = elementwise("negative", np.negative, (-1,), type="Neg", accepts=NUMERIC, doc="``-x``.", **_IEEE)
+multiply = elementwise(
+    "multiply",
+    np.multiply,
+    (lambda out, x, y: y, lambda out, x, y: x),
+    type="Mul",
+    accepts=NUMERIC,
+    keeps_nan=(0, 1),
     # of x * x: where twice x is infinite, the result is as well; not so twice the cotangent
     alike=(lambda ct, out, x, _: scale(ct, conj(x + x)), lambda t, out, x, _: scale(t, x + x)),
+    doc="``x * y``.",
+    **_IEEE,
 )
 divide = elementwise(
     "divide",
@@ -40,21 +41,27 @@ divide = elementwise(
 
     The two derivatives cost some 6 times the quotient: two more divisions, and each is multiplied by the cotangent.
     """,
+    **_IEEE,
 )
 
 
 @operands("x", "y")
-def truediv(x: Any, y: Any) -> Any:
+def truediv(x: Any, y: Any) -> Operand:
     """``x / y``; integers are divided as float64 (8- and 16-bit ones as float32), as in TensorFlow."""
+    return divide(*_as_divided(x, y))
+
+
+def _as_divided(x: Any, y: Any) -> tuple[Any, Any]:
+    """Both operands, integers as floats."""
     dtype = dtype_of(x if isinstance(x, Value) or not isinstance(y, Value) else y)
-    if dtype.is_integer:
-        wide = float32 if dtype.size < 4 else float64
-        return divide(cast(x, wide), cast(y, wide))
-    return divide(x, y)
+    if not dtype.is_integer:
+        return x, y
+    wide = float32 if dtype.size < 4 else float64
+    return cast(x, wide), cast(y, wide)
 
 
-reciprocal = elementwise("reciprocal", np.reciprocal, (lambda out, x: -out * out,), doc="``1 / x``.")
-square = elementwise("square", np.square, (lambda out, x: x + x,), accepts=NUMERIC, doc="``x * x``.")
+reciprocal = elementwise("reciprocal", np.reciprocal, (lambda out, x: -out * out,), doc="``1 / x``.", **_IEEE)
+square = elementwise("square", np.square, (lambda out, x: x + x,), accepts=NUMERIC, doc="``x * x``.", **_IEEE)
 squared_difference_op = elementwise(
     "squared_difference_op",
     lambda x, y: np.square(np.subtract(x, y)),
@@ -66,7 +73,7 @@ squared_difference_op = elementwise(
 
 
 @operands("x", "y")
-def squared_difference(x: Any, y: Any) -> Any:
+def squared_difference(x: Any, y: Any) -> Operand:
     """``(x - y) * conj(x - y)``: the square of the distance, real (in a complex dtype) also for complex values.
 
     Examples
@@ -80,10 +87,10 @@ def squared_difference(x: Any, y: Any) -> Any:
     return difference * conj(difference)
 
 
-def _by_nonzero(ufunc: np.ufunc, name: str) -> Any:
+def _by_nonzero(ufunc: Callable[..., Any], name: str) -> Any:
     """The kernel of a division: integers have no infinity that could stand for a quotient by zero."""
 
-    def kernel(x: Any, y: Any) -> Any:
+    def kernel(x: Any, y: Any) -> Operand:
         if y.dtype.kind != "f" and np.count_nonzero(y) != y.size:
             raise InvalidArgumentError(f"{name}: Integer division by zero")
         return ufunc(x, y)
@@ -109,7 +116,30 @@ floordiv = nondifferentiable(
 )
 
 
-def _divide_no_nan_kernel(x: Any, y: Any) -> Any:
+def _truncated(x: Any, y: Any) -> Operand:
+    quotient = np.trunc(np.true_divide(x, y)) if x.dtype.kind == "f" else np.floor_divide(x - np.fmod(x, y), y)
+    return quotient.astype(x.dtype, copy=False)
+
+
+truncatemod = elementwise(
+    "truncatemod",
+    _by_nonzero(np.fmod, "truncatemod"),
+    (1, lambda out, x, y: -truncatediv(x, y)),
+    type="TruncateMod",
+    accepts=REAL,
+    doc="Remainder with the sign of `x`, as in C: ``x - truncatediv(x, y) * y``.",
+)
+truncatediv = nondifferentiable(
+    "truncatediv",
+    _by_nonzero(_truncated, "truncatediv"),
+    type="TruncateDiv",
+    args=("x", "y"),
+    accepts=REAL,
+    doc="``x / y``, rounded towards zero, as in C.",
+)
+
+
+def _divide_no_nan_kernel(x: Any, y: Any) -> Operand:
     zero = np.equal(y, 0)
     if not zero.any():
         return np.true_divide(x, y)
@@ -130,6 +160,20 @@ divide_no_nan = elementwise(
     The two derivatives cost some 5 times the quotient, as those of `divide` do.
     """,
 )
+
+
+@operands("x", "y")
+def div_no_nan(x: Any, y: Any) -> Any:
+    """``x / y``, but 0 where ``y == 0``; integers are divided as `truediv` divides them.
+
+    Examples
+    --------
+    >>> div_no_nan(np.array([3, 3]), np.array([2, 0]))
+    array([1.5, 0. ])
+    """
+    return divide_no_nan(*_as_divided(x, y))
+
+
 maximum = elementwise(
     "maximum",
     np.maximum,
@@ -166,6 +210,7 @@ real_abs = elementwise(
     (lambda out, x: sign(x),),
     type="Abs",
     accepts=REAL,
+    rounds_correctly=True,
     doc="""Absolute value of a real value.
 
     Its derivative costs some 6 times as much: dropping a bit is the cheapest op there is, and `sign` compares.
@@ -177,7 +222,7 @@ round = nondifferentiable("round", np.round, accepts=REAL, doc="Nearest integer,
 rint = nondifferentiable("rint", np.rint, accepts=FLOATING, doc="Nearest integer, halves to even.")
 
 
-def _clip_kernel(x: Any, low: Any, high: Any) -> Any:
+def _clip_kernel(x: Any, low: Any, high: Any) -> np.ndarray:
     return np.maximum(np.minimum(x, high), low)
 
 

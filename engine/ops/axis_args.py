@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
 import numpy as np
 
 from engine.core.aval import Shape, as_int, as_ints, normalize_axes, normalize_axis
-from engine.core.errors import InvalidArgumentError
+from engine.core.errors import NotKnownYet
 from engine.core.trace import constant_value
 from engine.core.value import Value, shape_of
+from engine.runtime.cache import cached
 
 Axes = tuple[int, ...] | None
 """Axes as ops take them, counted from the end where the rank is known; None for all of a tensor of unknown rank."""
@@ -29,9 +29,7 @@ def static_axis(name: str, axis: Any, argument: str = "axis") -> Any:
         return axis
     known = constant_value(axis)
     if known is None:
-        raise InvalidArgumentError(
-            f"{name}: argument `{argument}` must be known while the graph is built, got {axis!r}"
-        )
+        raise NotKnownYet(f"{name}: argument `{argument}` must be known while the graph is built, got {axis!r}", axis)
     return known.tolist()
 
 
@@ -62,7 +60,7 @@ def static_int(name: str, argument: str, value: Any, least: int | None = None) -
     return as_int(name, argument, value, least)
 
 
-@functools.lru_cache(maxsize=4096, typed=True)
+@cached(4096, typed=True)
 def negative_axes(name: str, axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     """`axis` as a tuple of distinct negative ints."""
     if axis is None:

@@ -51,7 +51,7 @@ def _places(sides: Sequence[int], low: int, high: int, align: str) -> tuple[tupl
     return laid_out, ((along + below)[laid_out], (along + above)[laid_out])
 
 
-def _take_kernel(x: Any, *, low: int, high: int, align: str) -> Any:
+def _take_kernel(x: Any, *, low: int, high: int, align: str) -> np.ndarray:
     laid_out, inside = _places(x.shape[-2:], low, high, align)
     out = np.zeros((*x.shape[:-2], high - low + 1, longest(x.shape[-2:], low, high)), x.dtype)
     out[..., *laid_out] = x[..., *inside]
@@ -66,7 +66,7 @@ def _take_abstract(x: Aval, *, low: int, high: int, align: str) -> Aval:
     return Aval((*x.shape[:-2], high - low + 1, longest(x.shape[-2:], low, high)), x.dtype)
 
 
-def _put_kernel(d: Any, ref: Any, *, low: int, high: int, align: str) -> Any:
+def _put_kernel(d: Any, ref: Any, *, low: int, high: int, align: str) -> np.ndarray:
     sides = ref.shape[-2:]
     _check_layout(d.shape, sides, low, high)
     laid_out, inside = _places(sides, low, high, align)

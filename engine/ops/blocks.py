@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import as_ints
-from engine.core.errors import InvalidArgumentError, ShapeError
-from engine.core.operands import operands
+from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.operands import Operand, operands
 from engine.core.trace import constant_value
 from engine.core.value import shape_of
 from engine.ops.arithmetic import floordiv, multiply
@@ -27,7 +27,7 @@ def _dims(name: str, x: Any) -> list[Any]:
     """The dimensions: ints where they are known, scalars that a graph computes where not."""
     known = shape_of(x)
     if known is None:
-        raise ShapeError(f"{name}: the rank of the input must be known; give it one with set_shape")
+        raise NotKnownYet(f"{name}: the rank of the input must be known; give it one with set_shape")
     computed = shape(x) if None in known else None
     return [getitem(computed, i) if dim is None else dim for i, dim in enumerate(known)]
 
@@ -44,7 +44,7 @@ def _divided(name: str, dim: Any, factor: int) -> Any:
     return dim // factor
 
 
-def _static(name: str, argument: str, x: Any) -> Any:
+def _static(name: str, argument: str, x: Any) -> np.ndarray:
     """An argument that must be known while a graph is built, as an array."""
     known = constant_value(x) if not isinstance(x, (int, list, tuple)) else np.asarray(x)
     if known is None:
@@ -68,7 +68,7 @@ def _image(name: str, x: Any, block_size: int, data_format: str) -> tuple[Any, l
 
 
 @operands("input")
-def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC") -> Any:
+def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC") -> Operand:
     """The channels of each point spread over a block of points.
 
     Parameters
@@ -99,7 +99,7 @@ def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC") -> An
 
 
 @operands("input")
-def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC") -> Any:
+def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC") -> Operand:
     """Blocks of points gathered into the channels of one: the inverse of `depth_to_space`.
 
     Examples
@@ -134,7 +134,7 @@ def _block_dims(name: str, x: Any, block_shape: Any, pairs: Any, argument: str) 
 
 
 @operands("input")
-def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any) -> Any:
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any) -> Operand:
     """Each dimension behind the first divided into blocks, whose points become elements of the batch.
 
     Parameters
@@ -170,7 +170,7 @@ def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any) -> Any:
 
 
 @operands("input")
-def batch_to_space_nd(input: Any, block_shape: Any, crops: Any) -> Any:
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any) -> Operand:
     """The inverse of `space_to_batch_nd`, with `crops` entries cut off at both ends of each dimension at last.
 
     Examples
@@ -206,12 +206,12 @@ def _behind(count: int, rest: Sequence[Any]) -> range:
 
 
 @operands("input")
-def space_to_batch(input: Any, paddings: Any, block_size: int) -> Any:
+def space_to_batch(input: Any, paddings: Any, block_size: int) -> Operand:
     """`space_to_batch_nd` for images and square blocks (TensorFlow 1)."""
     return space_to_batch_nd(input, [block_size, block_size], paddings)
 
 
 @operands("input")
-def batch_to_space(input: Any, crops: Any, block_size: int) -> Any:
+def batch_to_space(input: Any, crops: Any, block_size: int) -> Operand:
     """`batch_to_space_nd` for images and square blocks (TensorFlow 1)."""
     return batch_to_space_nd(input, [block_size, block_size], crops)

@@ -1,4 +1,4 @@
-"""Values that are handed on only if a check passes (`checked_op`).
+"""Values that are handed on only if a check passes: any (`checked_op`), or that they are finite (`finite_op`).
 
 A graph cannot raise while it is built for what depends on numbers; so the check becomes part of the value: whoever
 fetches it, runs it.
@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.core.aval import Aval
-from engine.core.batching import NotBatched, materialize
+from engine.core.batching import NotBatched, elementwise_rule, materialize
+from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import linear
 from engine.core.op import Layout, Op
-from engine.core.sparsity import IN_ORDER
+from engine.core.operands import Operand
+from engine.core.sparsity import ELEMENTWISE, IN_ORDER
 
 
-def _kernel(x: Any, *witnesses: Any, check: Callable[..., None], lead: int = 0) -> Any:
+def _kernel(x: Any, *witnesses: Any, check: Callable[..., None], lead: int = 0) -> Operand:
     _checked(witnesses, check, lead)
     return x
 
@@ -54,3 +58,61 @@ checked_op = linear(
     layout=Layout.VIEW,
     doc="`x`, once ``check(*witnesses)`` has not raised.",
 )
+
+
+def non_finite(array: Any) -> str | None:
+    """What an array holds that is not finite, and where first: ``"Inf and NaN values, the first NaN at (0, 2)"``."""
+    if array.dtype.kind not in "fc" or np.isfinite(array).all():
+        return None
+    tests = [("Inf", np.isinf(array)), ("NaN", np.isnan(array))]
+    found = [(word, bad) for word, bad in tests if bad.any()]
+    word, bad = found[-1]
+    first = tuple(map(int, np.argwhere(bad)[0]))
+    where = f", the first {word} at {first}" if first else ""
+    return f"{' and '.join(word for word, _ in found)} values{where}"
+
+
+def _finite_kernel(x: Any, *, message: str) -> Operand:
+    found = non_finite(x)
+    if found is not None:
+        raise InvalidArgumentError(f"{message} : Tensor had {found}")
+    return x
+
+
+finite_op = linear(
+    "finite_op",
+    _finite_kernel,
+    lambda ct, x, *, message: finite_op(
+        ct, message=f"Not a number (NaN) or infinity (Inf) values detected in gradient. {message}"
+    ),
+    lambda x, *, message: Aval(x.shape, x.dtype),
+    elementwise_rule,
+    type="CheckNumerics",
+    args=("tensor",),
+    sparsity=ELEMENTWISE,  # which, unlike IN_ORDER, does not say that a NaN comes through
+    layout=Layout.VIEW,
+    doc="`tensor`, once it has been seen that all its elements are finite; its gradient is looked at likewise.",
+)
+
+
+def check_numerics(tensor: Any, message: str) -> Operand:
+    """`tensor`, if all its elements are finite; the same is asked of its gradient.
+
+    Parameters
+    ----------
+    tensor : value
+        Floating or complex.
+    message : str
+        What the error begins with.
+
+    Returns
+    -------
+    value
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are infinities or NaNs: at once of an eager value, else when the graph runs, and again when a gradient
+        that passes here is computed. `explain` says which op made them; `enable_check_numerics` watches all ops.
+    """
+    return finite_op(tensor, message=message)

@@ -12,7 +12,7 @@ from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtyp
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import sum_to_like
 from engine.core.value import dtype_of
@@ -55,11 +55,11 @@ def _select_abstract(condition: Aval, x: Aval, y: Aval) -> Aval:
     return Aval(broadcast_shapes("where", condition.shape, x.shape, y.shape), dtype)
 
 
-def _chosen(ct: Any, condition: Any, x: Any) -> Any:
+def _chosen(ct: Any, condition: Any, x: Any) -> Operand:
     return sum_to_like(select(condition, ct, zeros_like(ct)), x)
 
 
-def _otherwise(ct: Any, condition: Any, y: Any) -> Any:
+def _otherwise(ct: Any, condition: Any, y: Any) -> Operand:
     return sum_to_like(select(condition, zeros_like(ct), ct), y)
 
 
@@ -81,6 +81,9 @@ select = general(
     type="SelectV2",
     args=("condition", "x", "y"),
     sparsity=ELEMENTWISE,
+    elementwise=True,
+    layout=Layout.LIKE,
+    shares=(),
     doc="x where the condition holds, else y. The branch not taken gets a zero cotangent.",
 )
 
@@ -141,7 +144,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 # ---- cast ------------------------------------------------------------------------------------------------------------
 
 
-def _cast_kernel(x: Any, *, dtype: DType) -> Any:
+def _cast_kernel(x: Any, *, dtype: DType) -> Operand:
     if x.dtype.kind == "c" and dtype.numpy.kind != "c":
         x = x.real
     return x.astype(dtype.numpy)
@@ -160,6 +163,8 @@ cast_op = linear(
     type="Cast",
     args=("x",),
     sparsity=ELEMENTWISE,
+    elementwise=True,
+    shares=(),
     doc="Conversion to a floating or complex type. Complex to real keeps the real part.",
 )
 truncate = nondifferentiable(
@@ -193,6 +198,6 @@ def cast(x: Any, dtype: Any) -> Any:
     return op(x, dtype=target)
 
 
-def cast_like(x: Any, ref: Any) -> Any:
+def cast_like(x: Any, ref: Any) -> Operand:
     """`x` in the dtype of `ref`."""
     return cast(x, dtype_of(ref))

@@ -17,7 +17,7 @@ from engine.core.batching import elementwise_rule
 from engine.core.dtypes import COMPLEX, complex64, complex128, float32, float64
 from engine.core.kinds import check_dtype, elementwise_abstract, general, linear, same_dtype
 from engine.core.op import Layout
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import conj as _conj
 from engine.core.structural import scale, sum_to_like
@@ -36,18 +36,18 @@ def _parts_abstract(real: Aval, imag: Aval) -> Aval:
     return Aval(broadcast_shapes("complex", real.shape, imag.shape), complex128 if dtype is float64 else complex64)
 
 
-def _complex_kernel(real: Any, imag: Any) -> Any:
+def _complex_kernel(real: Any, imag: Any) -> np.ndarray:
     shape = np.broadcast_shapes(np.shape(real), np.shape(imag))
     out = np.empty(shape, np.result_type(real.dtype, np.complex64))
     out.real, out.imag = real, imag
     return out
 
 
-def _to_complex(x: Any) -> Any:
+def _to_complex(x: Any) -> Operand:
     return complex_op(x, zeros_like(x))
 
 
-def _times_i(x: Any) -> Any:
+def _times_i(x: Any) -> Operand:
     return complex_op(zeros_like(x), x)
 
 
@@ -108,7 +108,7 @@ imag_op = linear(
 
 
 @operands("real", "imag")
-def complex(real: Any, imag: Any) -> Any:
+def complex(real: Any, imag: Any) -> Operand:
     """``real + 1j * imag`` of two float32 or two float64 values, broadcast together.
 
     Examples
@@ -120,19 +120,19 @@ def complex(real: Any, imag: Any) -> Any:
 
 
 @operands("input")
-def real(input: Any) -> Any:
+def real(input: Any) -> Operand:
     """Real part; a real value is returned as it is."""
     return real_op(input) if dtype_of(input).is_complex else input
 
 
 @operands("input")
-def imag(input: Any) -> Any:
+def imag(input: Any) -> Operand:
     """Imaginary part; zeros for a real value."""
     return imag_op(input) if dtype_of(input).is_complex else zeros_like(input)
 
 
 @operands("x")
-def conj(x: Any) -> Any:
+def conj(x: Any) -> Operand:
     """Complex conjugate; a real value is returned as it is."""
     return _conj(x)
 
@@ -152,7 +152,7 @@ complex_abs = general(
 )
 
 
-def _tangential(d: Any, out: Any, x: Any) -> Any:
+def _tangential(d: Any, out: Any, x: Any) -> Operand:
     """`d` without its component along x, over ``|x|``: the derivative of ``x / |x|``, which is its own adjoint."""
     along = out * _to_complex(real_op(d * _conj(out)))
     return divide_no_nan(d - along, _to_complex(complex_abs(x)))
@@ -195,7 +195,7 @@ def abs(x: Any) -> Any:
 
 
 @operands("x")
-def sign(x: Any) -> Any:
+def sign(x: Any) -> Operand:
     """-1, 0 or 1; of a complex value ``x / abs(x)``, 0 at 0.
 
     The derivative is 0 for real values. For complex ones it is the true derivative (TensorFlow returns zeros there).
@@ -204,7 +204,7 @@ def sign(x: Any) -> Any:
 
 
 @operands("input")
-def angle(input: Any) -> Any:
+def angle(input: Any) -> Operand:
     """Argument of a complex value in radians; of a real value 0, or pi where it is negative."""
     if dtype_of(input).is_complex:
         return angle_op(input)

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.core.aval import Aval, format_shape
-from engine.core.batching import Batched, NotBatched, batch_level, unbatch
+from engine.core.batching import Batched, NotBatched, UnknownRankError, batch_level, unbatch
 from engine.core.dtypes import bool_
 from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of, dtype_of
 from engine.ops.checked import checked_op
 from engine.ops.compare import select
@@ -46,7 +47,7 @@ def joined(a: Aval, b: Aval) -> Aval:
     return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)
 
 
-def plus(previous: Any, more: Any) -> Any:
+def plus(previous: Any, more: Any) -> Operand:
     """A cotangent added to what there is of it already, if anything."""
     return more if previous is None else previous + more
 
@@ -94,6 +95,10 @@ def _cond_vjp(
     return totals
 
 
+def _cond_carries(i: int, params: dict[str, Any]) -> bool:
+    return i > 0 and bool(params["true"].reached([i - 1]) or params["false"].reached([i - 1]))
+
+
 def _cond_jvp(
     tangents: Sequence[Any], outs: Any, pred: Any, *operands: Any, true: SubTrace, false: SubTrace
 ) -> list[Any]:
@@ -122,7 +127,9 @@ def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     for holds, branch in ((True, true), (False, false)):
         try:
             fitting[holds] = branch.batched(flags[1:], avals, size)[1]
-        except ShapeError as error:
+        except UnknownRankError:
+            raise
+        except InvalidArgumentError as error:
             # it does not fit these shapes (the other branch's result has another), so it cannot be the one chosen
             wrong = error
     if not fitting:
@@ -154,7 +161,7 @@ class _Holds:
 def _both(size: int, flags: Sequence[bool], inputs: Sequence[Any], true: SubTrace, false: SubTrace) -> list[Any]:
     """A predicate that differs within the batch: both branches are computed, and each element chooses."""
     with batch_level() as level:
-        pred, *operands = [Batched(x, level) if f else x for x, f in zip(inputs, flags, strict=True)]
+        pred, *operands = [Batched(x, level, size) if f else x for x, f in zip(inputs, flags, strict=True)]
         pairs = zip(true.inline(None, operands), false.inline(None, operands), strict=True)
         return [unbatch(select(pred, a, b), level, size) for a, b in pairs]
 
@@ -163,7 +170,7 @@ cond_op = general(
     "cond_op",
     _cond_kernel,
     _cond_abstract,
-    vjp=Together(_cond_vjp),
+    vjp=Together(_cond_vjp, carries=_cond_carries),
     jvp=PushedTogether(_cond_jvp),
     batch=_cond_batch,
     fix=lambda inputs, arrays, params: with_fixed(inputs, arrays, params, ("true", "false"), 1, 1),

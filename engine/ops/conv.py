@@ -20,16 +20,18 @@ Data have the shape ``(*stack, *batch, *space, channels)``, filters ``(*stack, *
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from engine.core.aval import Shape
 from engine.core.axes import expand_dims
-from engine.core.errors import ShapeError
+from engine.core.errors import NotKnownYet, ShapeError
 from engine.core.kinds import general
 from engine.core.op import Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import Rule
 from engine.core.structural import sum_to_like
 from engine.core.value import shape_of
@@ -50,7 +52,7 @@ from engine.ops.windows import Windows, is_channels_first, make_windows
 # ---- the ops ---------------------------------------------------------------------------------------------------------
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     """If only data differ between batch elements, they are more images; else all operands are stacked."""
     roles = dict(zip(op.args, flags, strict=True))
     if roles.get("sizes"):
@@ -62,6 +64,12 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
         for x, flag, arg in zip(inputs, flags, op.args, strict=True)
     ]
     return op(*stacked, **{**params, "stack": params["stack"] + 1})
+
+
+def _scratch(shapes: Sequence[Shape]) -> float:
+    """Rules lay the data out once for each element of a window."""
+    windows = [shape[:-2] for shape in shapes if shape is not None and len(shape) > 2]
+    return 4 + min([math.prod([d or 1 for d in window]) for window in windows], default=0)
 
 
 def _bilinear(
@@ -76,14 +84,14 @@ def _bilinear(
 ) -> Op:
     """An op linear in two operands; a third one, without a transpose, is the shape of the result."""
 
-    def vjp(i: int, transpose: Any) -> Any:
-        def rule(ct: Any, out: Any, *inputs: Any, windows: Windows, stack: int) -> Any:
+    def vjp(i: int, transpose: Any) -> Callable[..., Any]:
+        def rule(ct: Any, out: Any, *inputs: Any, windows: Windows, stack: int) -> Operand:
             grad = transpose(ct, *inputs, windows=windows, stack=stack)
             return sum_to_like(grad, inputs[i]) if stack else grad
 
         return rule
 
-    def jvp(i: int) -> Any:
+    def jvp(i: int) -> Callable[..., Any]:
         return lambda t, out, *inputs, **params: op(*inputs[:i], t, *inputs[i + 1 :], **params)
 
     op = general(
@@ -97,6 +105,7 @@ def _bilinear(
         strict=args[0] != "sizes",
         args=args,
         sparsity=sparsity,
+        scratch=_scratch,
         doc=doc,
     )
     return op
@@ -191,17 +200,17 @@ depthwise_filters_op = _bilinear(
 # ---- convolutions ----------------------------------------------------------------------------------------------------
 
 
-def _channels_last(x: Any, rank: int, channels_first: bool) -> Any:
+def _channels_last(x: Any, rank: int, channels_first: bool) -> Operand:
     return transpose(x, [0, *range(2, rank + 2), 1]) if channels_first else x
 
 
-def _as_given(y: Any, rank: int, channels_first: bool) -> Any:
+def _as_given(y: Any, rank: int, channels_first: bool) -> Operand:
     return transpose(y, [0, rank + 1, *range(1, rank + 1)]) if channels_first else y
 
 
 def _convolve(
     name: str, rank: int, input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None, dilations: Any
-) -> Any:
+) -> Operand:
     first = is_channels_first(name, data_format, rank)
     windows = make_windows(name, rank, strides, padding, first, dilations)
     return _as_given(conv_op(_channels_last(input, rank, first), filters, windows=windows, stack=0), rank, first)
@@ -210,7 +219,7 @@ def _convolve(
 @operands("input", "filters")
 def conv2d(
     input: Any, filters: Any, strides: Any, padding: Any, data_format: str = "NHWC", dilations: Any = None
-) -> Any:
+) -> Operand:
     """Two-dimensional convolution (a correlation: filters are not mirrored).
 
     Parameters
@@ -247,7 +256,9 @@ def conv2d(
 
 
 @operands("input", "filters")
-def conv1d(input: Any, filters: Any, stride: Any, padding: Any, data_format: str = "NWC", dilations: Any = None) -> Any:
+def conv1d(
+    input: Any, filters: Any, stride: Any, padding: Any, data_format: str = "NWC", dilations: Any = None
+) -> Operand:
     """One-dimensional convolution: as `conv2d`, of shapes (batch, width, channels) and (columns, channels, outputs).
 
     Examples
@@ -261,7 +272,7 @@ def conv1d(input: Any, filters: Any, stride: Any, padding: Any, data_format: str
 @operands("input", "filters")
 def conv3d(
     input: Any, filters: Any, strides: Any, padding: Any, data_format: str = "NDHWC", dilations: Any = None
-) -> Any:
+) -> Operand:
     """Three-dimensional convolution: as `conv2d` with a dimension `depth` before `height`."""
     return _convolve("conv3d", 3, input, filters, strides, padding, data_format, dilations)
 
@@ -274,17 +285,17 @@ def convolution(
     padding: Any = "VALID",
     data_format: str | None = None,
     dilations: Any = None,
-) -> Any:
+) -> Operand:
     """Convolution in as many dimensions as the filters have beside channels and outputs; see `conv2d`."""
     shape_of_filters = shape_of(filters)
     if shape_of_filters is None:
-        raise ShapeError("convolution: the rank of `filters` must be known; give it one with set_shape")
+        raise NotKnownYet("convolution: the rank of `filters` must be known; give it one with set_shape")
     rank = len(shape_of_filters) - 2
     return _convolve("convolution", rank, input, filters, strides, padding, data_format, dilations)
 
 
 @operands("value", "filters")
-def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any) -> Any:
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any) -> Operand:
     """`conv2d` with `rate` as the distance between neighbouring taps, in steps of one."""
     return _convolve("atrous_conv2d", 2, value, filters, 1, padding, "NHWC", rate)
 
@@ -302,7 +313,7 @@ def _convolve_back(
     padding: Any,
     data_format: str | None,
     dilations: Any,
-) -> Any:
+) -> Operand:
     first = is_channels_first(name, data_format, rank)
     windows = make_windows(name, rank, strides, padding, first, dilations)
     sizes = shape_operand(output_shape)
@@ -321,7 +332,7 @@ def conv2d_transpose(
     padding: Any = "SAME",
     data_format: str = "NHWC",
     dilations: Any = None,
-) -> Any:
+) -> Operand:
     """The transpose of `conv2d`, often called deconvolution.
 
     Parameters
@@ -355,7 +366,7 @@ def conv1d_transpose(
     padding: Any = "SAME",
     data_format: str = "NWC",
     dilations: Any = None,
-) -> Any:
+) -> Operand:
     """The transpose of `conv1d`; see `conv2d_transpose`."""
     return _convolve_back("conv1d_transpose", 1, input, filters, output_shape, strides, padding, data_format, dilations)
 
@@ -369,7 +380,7 @@ def conv3d_transpose(
     padding: Any = "SAME",
     data_format: str = "NDHWC",
     dilations: Any = None,
-) -> Any:
+) -> Operand:
     """The transpose of `conv3d`; see `conv2d_transpose`."""
     return _convolve_back("conv3d_transpose", 3, input, filters, output_shape, strides, padding, data_format, dilations)
 
@@ -383,7 +394,7 @@ def conv2d_backprop_input(
     padding: Any,
     data_format: str = "NHWC",
     dilations: Any = None,
-) -> Any:
+) -> Operand:
     """The gradient of `conv2d` with respect to an input of the shape `input_sizes`."""
     return _convolve_back(
         "conv2d_backprop_input", 2, out_backprop, filters, input_sizes, strides, padding, data_format, dilations
@@ -399,7 +410,7 @@ def conv2d_backprop_filter(
     padding: Any,
     data_format: str = "NHWC",
     dilations: Any = None,
-) -> Any:
+) -> Operand:
     """The gradient of `conv2d` with respect to filters of the shape `filter_sizes`."""
     name = "conv2d_backprop_filter"
     first = is_channels_first(name, data_format, 2)
@@ -414,7 +425,7 @@ def conv2d_backprop_filter(
 @operands("input", "filter")
 def depthwise_conv2d(
     input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None = None, dilations: Any = None
-) -> Any:
+) -> Operand:
     """Convolution of each channel with filters of its own.
 
     Parameters
@@ -444,7 +455,7 @@ def separable_conv2d(
     padding: Any,
     data_format: str | None = None,
     dilations: Any = None,
-) -> Any:
+) -> Operand:
     """A depthwise convolution, then one of single points that mixes the channels.
 
     Parameters

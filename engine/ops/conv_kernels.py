@@ -32,13 +32,15 @@ from engine.ops.windows import (
     without_buffers,
 )
 
+_FEW_OUTPUTS = 2
+"""Up to so many outputs per channel the transpose in the data is a convolution itself: it copies windows of outputs."""
 _SHORT_RUN = 16
 """Windows whose rows are shorter than this are copied tap by tap."""
 
 # ---- what the kernels share ------------------------------------------------------------------------------------------
 
 
-def _images(x: Any, stack: int, rank: int) -> Any:
+def _images(x: Any, stack: int, rank: int) -> np.ndarray:
     """Data with one batch dimension behind the stacked ones."""
     batch = x.shape[stack : -rank - 1]
     return x if len(batch) == 1 else x.reshape(*x.shape[:stack], math.prod(batch), *x.shape[-rank - 1 :])
@@ -64,7 +66,7 @@ def _check_result(ct: Any, along: Sequence[Span], outputs: int) -> None:
         raise ValueError(f"the result of this convolution ends in {expected}, not in {ct.shape[-len(expected) :]}")
 
 
-def _rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> Any:
+def _rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> np.ndarray:
     """The windows of images of shape ``(*stack, n, *space, channels)`` as rows of a matrix, one matrix per stack."""
     rank, channels = len(size), x.shape[-1]
     lead, images = x.shape[: -rank - 2], x.shape[-rank - 2]
@@ -89,7 +91,7 @@ def _in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that computes half precision in single precision, in which matrix products are fast."""
 
     @functools.wraps(kernel)
-    def wrapped(*operands: Any, **params: Any) -> Any:
+    def wrapped(*operands: Any, **params: Any) -> np.ndarray:
         if all(x.dtype != np.float16 for x in operands):
             return kernel(*operands, **params)
         wide = [x.astype(np.float32) if x.dtype == np.float16 else x for x in operands]
@@ -102,7 +104,7 @@ def _in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_in_single
-def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
+def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
     """A convolution."""
     rank = len(windows.strides)
     if (groups := _groups(x.shape, w.shape)) > 1:
@@ -128,7 +130,7 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
 
 
 @_in_single
-def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: int) -> Any:
+def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: int) -> np.ndarray:
     """Its transpose in the data."""
     rank = len(windows.strides)
     wanted, size = as_dims(sizes), w.shape[stack:-2]
@@ -141,6 +143,10 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
     along = spans(f"conv{rank}d", space, size, windows)
     _check_result(ct, along, w.shape[-1])
     _check_batch(batch, wanted[: -rank - 1])
+    turned = _turned(windows, size, along)
+    if turned is not None and w.shape[-1] <= _FEW_OUTPUTS * channels:
+        reverse = (slice(None),) * stack + (slice(None, None, -1),) * rank
+        return conv_kernel(ct, w[reverse].swapaxes(-1, -2), windows=turned, stack=stack)
     images = _images(ct, stack, rank)
     matrices = w.reshape(*w.shape[:stack], math.prod(size), channels, w.shape[-1]).swapaxes(-1, -2)
     lead = np.broadcast_shapes(ct.shape[:stack], w.shape[:stack])
@@ -162,6 +168,15 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
     return out.reshape(*lead, *batch, *space, channels)
 
 
+def _turned(windows: Windows, size: Sequence[int], along: Sequence[Span]) -> Windows | None:
+    """The windows of the convolution with mirrored filters that is the transpose in the data, for steps of one."""
+    if max(windows.strides) > 1 or _is_pointwise(size, windows, along):
+        return None
+    reach = [(taps - 1) * dilation for taps, dilation in zip(size, windows.dilations, strict=True)]
+    padding = tuple([(r - s.before, r - s.behind) for r, s in zip(reach, along, strict=True)])
+    return None if min(map(min, padding)) < 0 else windows._replace(padding=padding)
+
+
 def _check_batch(batch: Sequence[int], wanted: Sequence[int]) -> None:
     """Raise unless the batch is as large as the wanted shape says (as far as both go: batching adds dimensions)."""
     both = min(len(batch), len(wanted))
@@ -170,7 +185,7 @@ def _check_batch(batch: Sequence[int], wanted: Sequence[int]) -> None:
 
 
 @_in_single
-def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack: int) -> Any:
+def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack: int) -> np.ndarray:
     """Its transpose in the filters."""
     rank = len(windows.strides)
     wanted = as_dims(sizes)[-rank - 2 :]
@@ -213,12 +228,12 @@ def _tap_weights(w: Any, stack: int, width: int) -> list[Any]:
     return [np.ascontiguousarray(line) for line in np.moveaxis(lines, stack, 0)]
 
 
-def _repeated(x: Any, times: int) -> Any:
+def _repeated(x: Any, times: int) -> np.ndarray:
     return x if times == 1 else np.repeat(x, times, axis=-1)
 
 
 @_in_single
-def depthwise_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
+def depthwise_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
     """A depthwise convolution."""
     rank = len(windows.strides)
     _check_ranks(x.shape, w.shape, stack, rank)
@@ -239,7 +254,7 @@ def depthwise_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> Any:
 
 
 @_in_single
-def depthwise_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: int) -> Any:
+def depthwise_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: int) -> np.ndarray:
     """Its transpose in the data."""
     rank = len(windows.strides)
     wanted, size, multiplier = as_dims(sizes), w.shape[stack:-2], w.shape[-1]
@@ -265,7 +280,7 @@ def depthwise_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stac
 
 
 @_in_single
-def depthwise_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack: int) -> Any:
+def depthwise_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack: int) -> np.ndarray:
     """Its transpose in the filters."""
     rank = len(windows.strides)
     wanted = as_dims(sizes)[-rank - 2 :]

@@ -19,7 +19,7 @@ def _like_abstract(x: Aval, *, dtype: DType | None = None) -> Aval:
 
 
 def _filled(value: int) -> Any:
-    def kernel(x: Any, *, dtype: DType | None = None) -> Any:
+    def kernel(x: Any, *, dtype: DType | None = None) -> np.ndarray:
         return np.full(np.shape(x), value, dtype.numpy if dtype else x.dtype)
 
     return kernel
@@ -33,6 +33,7 @@ zeros_like = nondifferentiable(
     args=("input",),
     from_avals=True,
     layout=Layout.FRESH,
+    fill=lambda **_: 0.0,
     doc="Zeros in x's shape.",
 )
 ones_like = nondifferentiable(
@@ -43,11 +44,12 @@ ones_like = nondifferentiable(
     args=("input",),
     from_avals=True,
     layout=Layout.FRESH,
+    fill=lambda **_: 1.0,
     doc="Ones in x's shape.",
 )
 
 
-def _identity_kernel(x: Any, *, first: int, count: int, lead: int = 0) -> Any:
+def _identity_kernel(x: Any, *, first: int, count: int, lead: int = 0) -> np.ndarray:
     shape = np.shape(x)[lead:]
     return np.eye(count, math.prod(shape), first, dtype=x.dtype).reshape(count, *shape)
 
@@ -56,7 +58,9 @@ def _identity_abstract(x: Aval, *, first: int, count: int, lead: int = 0) -> Ava
     return Aval(None if x.shape is None else (count, *x.shape[lead:]), x.dtype)
 
 
-def _identity_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _identity_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> NotBatched:
     return NotBatched(op(inputs[0], **{**params, "lead": params.get("lead", 0) + 1}))
 
 

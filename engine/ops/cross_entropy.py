@@ -21,7 +21,7 @@ from engine.core.dtypes import FLOATING, INTEGER
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, elementwise, general, same_dtype
 from engine.core.op import Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE, Site, paired, rowwise
 from engine.core.structural import broadcast_like, scale, sum_to_like
 from engine.core.value import shape_of
@@ -32,7 +32,7 @@ from engine.ops.reduce import reduce_sum_op
 # ---- softmax cross entropy -------------------------------------------------------------------------------------------
 
 
-def _softmax_xent_kernel(labels: Any, logits: Any, *, axis: int) -> Any:
+def _softmax_xent_kernel(labels: Any, logits: Any, *, axis: int) -> np.ndarray:
     below = below_largest(logits, axis)
     log_total = np.log(np.add.reduce(np.exp(below), axis=axis, keepdims=True))
     return np.add.reduce(labels * (log_total - below), axis=axis)
@@ -52,20 +52,20 @@ def _softmax_xent_abstract(labels: Aval, logits: Aval, *, axis: int) -> Aval:
 
 def _softmax_xent_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Any:
+) -> np.ndarray:
     return elementwise_rule(op, size, flags, inputs, {"axis": shift_axes(params["axis"])})
 
 
-def _slope_in_logits(labels: Any, logits: Any, axis: int) -> Any:
+def _slope_in_logits(labels: Any, logits: Any, axis: int) -> Operand:
     # the labels need not sum to 1
     return softmax_op(logits, axis=axis) * reduce_sum_op(labels, axis=(axis,), keepdims=True) - labels
 
 
-def _pull(slope: Any, ct: Any, operand: Any, axis: int) -> Any:
+def _pull(slope: Any, ct: Any, operand: Any, axis: int) -> Operand:
     return sum_to_like(scale(expand_dims(ct, (axis,)), slope), operand)
 
 
-def _push(slope: Any, t: Any, out: Any, axis: int) -> Any:
+def _push(slope: Any, t: Any, out: Any, axis: int) -> Operand:
     return broadcast_like(reduce_sum_op(scale(t, slope), axis=(axis,), keepdims=False), out)
 
 
@@ -98,7 +98,7 @@ softmax_cross_entropy_op = general(
 
 
 @operands("logits", "labels")
-def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) -> Any:
+def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) -> Operand:
     """Cross entropy of the labels and the softmax of the logits, without overflow.
 
     Parameters
@@ -142,7 +142,7 @@ def _rows_and_labels(x: Any, labels: Any) -> tuple[Any, Any, tuple[int, ...]]:
     return x.reshape(labels.size, classes), labels.ravel(), labels.shape
 
 
-def _less_one_hot_kernel(p: Any, labels: Any) -> Any:
+def _less_one_hot_kernel(p: Any, labels: Any) -> np.ndarray:
     matrix, flat, rows = _rows_and_labels(p, labels)
     out = matrix.copy()
     out[np.arange(len(flat)), flat] -= 1
@@ -183,7 +183,7 @@ less_one_hot = general(
 )
 
 
-def _sparse_xent_kernel(labels: Any, logits: Any) -> Any:
+def _sparse_xent_kernel(labels: Any, logits: Any) -> Operand:
     below = below_largest(logits, -1)
     matrix, flat, rows = _rows_and_labels(below, labels)
     chosen = matrix[np.arange(len(flat)), flat].reshape(rows)
@@ -194,7 +194,7 @@ def _sparse_xent_abstract(labels: Aval, logits: Aval) -> Aval:
     return Aval(_rows_abstract(_SPARSE, labels, logits), logits.dtype)
 
 
-def _sparse_slope(labels: Any, logits: Any) -> Any:
+def _sparse_slope(labels: Any, logits: Any) -> Operand:
     return less_one_hot(softmax_op(logits, axis=-1), labels)
 
 
@@ -213,7 +213,7 @@ sparse_softmax_cross_entropy_op = general(
 
 
 @operands("logits", alone=("labels",))
-def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
+def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Operand:
     """Cross entropy of one label per row and the softmax of the logits, without overflow.
 
     Parameters
@@ -241,7 +241,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
 # ---- sigmoid cross entropy -------------------------------------------------------------------------------------------
 
 
-def _sigmoid_xent_kernel(labels: Any, logits: Any) -> Any:
+def _sigmoid_xent_kernel(labels: Any, logits: Any) -> Operand:
     # in this order nothing cancels: softplus(logits) - logits * labels would lose the digits of a small loss
     tail = np.log1p(np.exp(np.negative(np.absolute(logits))))
     return (np.maximum(logits, 0) - logits * labels) + tail
@@ -268,7 +268,7 @@ def check_same_shape(name: str, first: str, x: Any, second: str, y: Any) -> None
 
 
 @operands("logits", "labels")
-def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
+def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any) -> Operand:
     """Cross entropy of the labels and the sigmoid of the logits, elementwise and without overflow.
 
     Examples
@@ -281,7 +281,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
 
 
 @operands("logits", "labels", "pos_weight")
-def weighted_cross_entropy_with_logits(labels: Any, logits: Any, pos_weight: Any) -> Any:
+def weighted_cross_entropy_with_logits(labels: Any, logits: Any, pos_weight: Any) -> Operand:
     """`sigmoid_cross_entropy_with_logits` with the losses of positive labels multiplied by `pos_weight`.
 
     Examples

@@ -24,7 +24,7 @@ from engine.core.batching import leading
 from engine.core.errors import UnimplementedError
 from engine.core.kinds import FROM_VJP, general, linear
 from engine.core.op import Layout
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, rowwise
 from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan, square
@@ -36,25 +36,25 @@ from engine.ops.linalg import adjoint, matmul
 from engine.ops.solve import check_matrix, square_abstract, triangle, triangular_solve_op
 
 
-def _half_lower(x: Any) -> Any:
+def _half_lower(x: Any) -> Operand:
     """The lower triangle with half the diagonal: ``_half_lower(x) + adjoint(_half_lower(x))`` is x, if Hermitian."""
     return triangle(x, lower=True, diagonal=0.5)
 
 
-def _hermitian(x: Any) -> Any:
+def _hermitian(x: Any) -> Operand:
     return x + adjoint(x)
 
 
-def _solve_with(factor: Any, x: Any, *, lower: bool, adjoint: bool = False) -> Any:
+def _solve_with(factor: Any, x: Any, *, lower: bool, adjoint: bool = False) -> Operand:
     return triangular_solve_op(factor, x, lower=lower, adjoint=adjoint)
 
 
-def _columns(x: Any, factors: Any) -> Any:
+def _columns(x: Any, factors: Any) -> Operand:
     """Each column times its factor."""
     return x * expand_dims(cast_like(factors, x), (-2,))
 
 
-def _gaps(x: Any) -> Any:
+def _gaps(x: Any) -> Operand:
     """``1 / (x[j] - x[i])``, zero where they are equal."""
     gaps = expand_dims(x, (-2,)) - expand_dims(x, (-1,))
     return divide_no_nan(ones_like(gaps), gaps)
@@ -63,14 +63,14 @@ def _gaps(x: Any) -> Any:
 # ---- cholesky --------------------------------------------------------------------------------------------------------
 
 
-def _cholesky_vjp(ct: Any, out: Any, x: Any) -> Any:
+def _cholesky_vjp(ct: Any, out: Any, x: Any) -> Operand:
     """Equation (9) of [2]; the gradient of a symmetric matrix is symmetric."""
     inner = _half_lower(matmul(out, ct, adjoint_a=True))
     left = _solve_with(out, inner, lower=True, adjoint=True)
     return 0.5 * _hermitian(_solve_with(out, adjoint(left), lower=True, adjoint=True))
 
 
-def _cholesky_jvp(t: Any, out: Any, x: Any) -> Any:
+def _cholesky_jvp(t: Any, out: Any, x: Any) -> Operand:
     left = _solve_with(out, 0.5 * _hermitian(t), lower=True)
     return matmul(out, _half_lower(_solve_with(out, adjoint(left), lower=True)))
 
@@ -90,11 +90,12 @@ cholesky_op = general(
     The derivative costs some 10 times as much: a product and two triangular solves with as many right sides as rows,
     six times the arithmetic of the factorization and more.
     """,
+    scratch=8,
 )
 
 
 @operands("input")
-def cholesky(input: Any) -> Any:
+def cholesky(input: Any) -> Operand:
     """Lower triangular L with ``L @ adjoint(L)`` equal to a positive definite matrix.
 
     Parameters
@@ -119,7 +120,7 @@ def cholesky(input: Any) -> Any:
 # ---- eigenvalues of Hermitian matrices -------------------------------------------------------------------------------
 
 
-def _eigh_kernel(x: Any) -> Any:
+def _eigh_kernel(x: Any) -> tuple[np.ndarray, ...]:
     values, vectors = np.linalg.eigh(x)
     return values.astype(x.dtype), vectors
 
@@ -129,7 +130,7 @@ def _eigh_abstract(x: Aval) -> tuple[Aval, Aval]:
     return Aval(None if x.shape is None else x.shape[:-1], x.dtype), Aval(x.shape, x.dtype)
 
 
-def _eigh_vjp(ct: Any, out: Any, x: Any) -> Any:
+def _eigh_vjp(ct: Any, out: Any, x: Any) -> Operand:
     """Section 3.1 of [1]. Only the lower triangle of x is looked at, so only it has a gradient."""
     values, vectors = out
     inner = _gaps(values) * matmul(vectors, ct[1], adjoint_a=True)
@@ -137,13 +138,13 @@ def _eigh_vjp(ct: Any, out: Any, x: Any) -> Any:
     return triangle(_hermitian(_from_basis(vectors, inner)), lower=True, diagonal=0.5)
 
 
-def _eigh_jvp(t: Any, out: Any, x: Any) -> Any:
+def _eigh_jvp(t: Any, out: Any, x: Any) -> tuple[Operand, ...]:
     values, vectors = out
     inner = matmul(vectors, matmul(_hermitian(_half_lower(t)), vectors), adjoint_a=True)
     return cast_like(real(diagonal(inner)), values), matmul(vectors, _gaps(values) * inner)
 
 
-def _from_basis(vectors: Any, inner: Any) -> Any:
+def _from_basis(vectors: Any, inner: Any) -> Operand:
     return matmul(vectors, matmul(inner, vectors, adjoint_b=True))
 
 
@@ -159,10 +160,11 @@ eigh_op = general(
     multi=True,
     sparsity=rowwise(2, results=(1, 2)),
     doc="Eigenvalues, ascending, and eigenvectors of Hermitian matrices.",
+    scratch=8,
 )
 
 
-def _eigvalsh_vjp(ct: Any, out: Any, x: Any) -> Any:
+def _eigvalsh_vjp(ct: Any, out: Any, x: Any) -> Operand:
     vectors = eigh_op(x)[1]
     return triangle(_hermitian(matmul(_columns(vectors, ct), vectors, adjoint_b=True)), lower=True, diagonal=0.5)
 
@@ -181,6 +183,7 @@ eigvalsh_op = general(
 
     The derivative costs some 4 times as much, as it needs the eigenvectors.
     """,
+    scratch=8,
 )
 
 
@@ -209,7 +212,7 @@ def eigh(tensor: Any) -> tuple[Any, Any]:
 
 
 @operands("tensor")
-def eigvalsh(tensor: Any) -> Any:
+def eigvalsh(tensor: Any) -> Operand:
     """Eigenvalues of Hermitian matrices, ascending (see `eigh`).
 
     Examples
@@ -223,7 +226,7 @@ def eigvalsh(tensor: Any) -> Any:
 # ---- singular values -------------------------------------------------------------------------------------------------
 
 
-def _svd_kernel(x: Any, *, full_matrices: bool = False) -> Any:
+def _svd_kernel(x: Any, *, full_matrices: bool = False) -> tuple[np.ndarray, ...]:
     u, s, vh = np.linalg.svd(x, full_matrices=full_matrices)
     return s, u, np.conjugate(vh).swapaxes(-1, -2)
 
@@ -242,11 +245,11 @@ def _smaller(n: int | None, m: int | None) -> int | None:
     return None if n is None or m is None else min(n, m)
 
 
-def _skew(x: Any) -> Any:
+def _skew(x: Any) -> Operand:
     return x - adjoint(x)
 
 
-def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Any:
+def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Operand:
     """The formula of [4], with the term of [5] for the phases of complex vectors."""
     if full_matrices and (shape_of(x) or (None, 0))[-1] != (shape_of(x) or (None, 0))[-2]:
         raise UnimplementedError(
@@ -269,12 +272,12 @@ def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Any:
     return within + left + right
 
 
-def _rows(x: Any, factors: Any) -> Any:
+def _rows(x: Any, factors: Any) -> Operand:
     """Each row times its factor."""
     return x * expand_dims(cast_like(factors, x), (-1,))
 
 
-def _outside(basis: Any, x: Any) -> Any:
+def _outside(basis: Any, x: Any) -> Operand:
     """The part of each column of `x` orthogonal to the columns of `basis`."""
     return x - matmul(basis, matmul(basis, x, adjoint_a=True))
 
@@ -292,15 +295,16 @@ svd_op = general(
     sparsity=rowwise(2, results=(1, 2, 2)),
     layout=Layout.ANY,
     doc="Singular values, left and right singular vectors.",
+    scratch=8,
 )
 
 
-def _singular_values_vjp(ct: Any, out: Any, x: Any) -> Any:
+def _singular_values_vjp(ct: Any, out: Any, x: Any) -> Operand:
     _, u, v = svd_op(x, full_matrices=False)
     return matmul(_columns(u, ct), v, adjoint_b=True)
 
 
-def _singular_values_jvp(t: Any, out: Any, x: Any) -> Any:
+def _singular_values_jvp(t: Any, out: Any, x: Any) -> Operand:
     _, u, v = svd_op(x, full_matrices=False)
     return real(diagonal(matmul(u, matmul(t, v), adjoint_a=True)))
 
@@ -316,6 +320,7 @@ singular_values_op = general(
     args=("tensor",),
     sparsity=rowwise(2, results=(1,)),
     doc="Singular values of matrices, descending.",
+    scratch=8,
 )
 
 
@@ -351,7 +356,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True) -> tu
 # ---- qr --------------------------------------------------------------------------------------------------------------
 
 
-def _qr_kernel(x: Any, *, full_matrices: bool = False) -> Any:
+def _qr_kernel(x: Any, *, full_matrices: bool = False) -> tuple[np.ndarray, ...]:
     q, r = np.linalg.qr(x, mode="complete" if full_matrices else "reduced")
     return q, r
 
@@ -378,7 +383,7 @@ leading_columns = linear(
 )
 
 
-def _embed_columns_kernel(x: Any, ref: Any) -> Any:
+def _embed_columns_kernel(x: Any, ref: Any) -> np.ndarray:
     out = np.zeros((*x.shape[:-1], ref.shape[-1]), x.dtype)
     out[..., : x.shape[-1]] = x
     return out
@@ -396,13 +401,13 @@ embed_leading_columns = linear(
 )
 
 
-def _qr_deep_vjp(of_q: Any, of_r: Any, q: Any, r: Any) -> Any:
+def _qr_deep_vjp(of_q: Any, of_r: Any, q: Any, r: Any) -> Operand:
     """Section 3.2 of [3], for at least as many rows as columns. The diagonal of r is real."""
     inner = _hermitian(_half_lower(matmul(r, of_r, adjoint_b=True) - matmul(of_q, q, adjoint_a=True)))
     return adjoint(_solve_with(r, adjoint(of_q + matmul(q, inner)), lower=False))
 
 
-def _qr_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Any:
+def _qr_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Operand:
     """A wide matrix is ``[x1, x2]`` with x1 square: ``q, r1 = qr(x1)`` and ``r2 = adjoint(q) @ x2``.
 
     The formula for wide matrices holds for others too, so it serves where the shape is not known.
@@ -434,6 +439,7 @@ qr_op = general(
     multi=True,
     sparsity=rowwise(2, results=(2, 2)),
     doc="Orthogonal (unitary) q and upper triangular r with ``q @ r`` equal to a matrix.",
+    scratch=8,
 )
 
 

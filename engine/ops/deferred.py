@@ -13,23 +13,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.core.aval import Aval
+from engine.core.errors import UnimplementedError
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of
 from engine.ops.control import differentiable, plus
-from engine.runtime.state import remember
+from engine.runtime.cache import Cache
 from engine.subtraces.subtrace import SubTrace
 
 _CAPACITY = 64
-"""Sub-traces (one for each combination of shapes) that a recipe keeps; the oldest gives way."""
+"""Sub-traces (one for each combination of shapes) that a recipe keeps."""
 
 
 class Recipe:
-    """What makes a sub-trace for operands of known shapes. A subclass says how."""
+    """What makes a sub-trace for operands of known shapes. A subclass says how.
+
+    Attributes
+    ----------
+    reads : frozenset of int
+        The operands, integer scalars and vectors, of which it needs the contents too.
+    """
+
+    reads: frozenset[int] = frozenset()
 
     def __init__(self) -> None:
-        self._kept: dict[Any, SubTrace] = {}
+        self._kept: Cache[Any, SubTrace] = Cache("late plans", _CAPACITY)
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         """What is known of the results if this is known of the operands."""
@@ -43,7 +55,29 @@ class Recipe:
         """The same, remembered."""
         key = tuple([(a.shape, a.dtype, a.value) for a in given])
         found = self._kept.get(key)
-        return remember(self._kept, key, self.made(given), _CAPACITY) if found is None else found
+        return self._kept.put(key, self.made(given)) if found is None else found
+
+    def spliced(self, given: Sequence[Aval]) -> SubTrace | None:
+        """What a program computes in place of the op: nodes if shapes are known; None if `run` does."""
+        return self.sub_trace(given) if self.knows(given) else None
+
+    def knows(self, given: Sequence[Aval]) -> bool:
+        """Whether shapes, and the contents that are read, are known."""
+        return all(a.is_static for a in given) and all(_is_known(given[i].value) for i in self.reads)
+
+    def run(self, *operands: Any) -> tuple[Any, ...]:
+        """The results for arrays."""
+        avals = [_with_contents(x) if i in self.reads else aval_of(x) for i, x in enumerate(operands)]
+        return tuple(self.sub_trace(avals).run(*operands))
+
+
+def _with_contents(x: Any) -> Aval:
+    """Shape, dtype and contents of an array of integers."""
+    return Aval(x.shape, aval_of(x).dtype, int(x) if x.ndim == 0 else tuple(np.ravel(x).tolist()))
+
+
+def _is_known(value: Any) -> bool:
+    return isinstance(value, int) or (value is not None and None not in value)
 
 
 class _Pulled(Recipe):
@@ -53,6 +87,7 @@ class _Pulled(Recipe):
         super().__init__()
         self.of, self.count = of, count
         self.wanted, self.given = wanted, given
+        self.reads = of.reads
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         return tuple([Aval(given[i].shape, given[i].dtype) for i in self.wanted])
@@ -68,6 +103,7 @@ class _Pushed(Recipe):
         super().__init__()
         self.of, self.count = of, count
         self.given, self.targets = given, targets
+        self.reads = of.reads
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         results = self.of.avals(given[: self.count])
@@ -85,6 +121,7 @@ class _AtOnce(Recipe):
     def __init__(self, of: Recipe, flags: Sequence[bool]) -> None:
         super().__init__()
         self.of, self.flags = of, flags
+        self.reads = of.reads
 
     def _each(self, given: Sequence[Aval]) -> list[Aval]:
         """The avals of one element of the batch."""
@@ -107,16 +144,18 @@ class _AtOnce(Recipe):
 
 
 def _kernel(*operands: Any, recipe: Recipe) -> tuple[Any, ...]:
-    return tuple(recipe.sub_trace([aval_of(x) for x in operands]).run(*operands))
+    return recipe.run(*operands)
 
 
 def _abstract(*operands: Aval, recipe: Recipe) -> tuple[Aval, ...]:
+    if recipe.knows(operands):
+        return tuple([Aval(r.aval.shape, r.aval.dtype) for r in recipe.sub_trace(operands).results])
     return recipe.avals(operands)
 
 
 def _expand(avals: Sequence[Aval], params: dict[str, Any]) -> SubTrace | None:
     recipe: Recipe = params["recipe"]
-    return recipe.sub_trace(avals) if all(a.is_static for a in avals) else None
+    return recipe.spliced(avals)
 
 
 def _vjp(
@@ -144,8 +183,13 @@ def _jvp(tangents: Sequence[Any], outs: Any, *operands: Any, recipe: Recipe) -> 
     return results
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    return op(*inputs, recipe=_AtOnce(params["recipe"], flags))
+def _batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> tuple[Operand, ...]:
+    recipe: Recipe = params["recipe"]
+    if any(flags[i] for i in recipe.reads):
+        raise UnimplementedError(f"{recipe!r}: what it reads (an axis, say) must be the same for the whole batch")
+    return op(*inputs, recipe=_AtOnce(recipe, flags))
 
 
 deferred_op = general(

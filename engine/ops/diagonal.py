@@ -15,10 +15,10 @@ import numpy as np
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import NotBatched, elementwise_rule, leading, materialize
 from engine.core.dtypes import bool_, int32
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import general, linear, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES
 from engine.core.trace import constant_value
 from engine.core.value import as_array, aval_of, dtype_of, shape_of
@@ -37,7 +37,7 @@ def _check_matrix(name: str, x: Aval) -> None:
         raise ShapeError(f"{name}: argument `input` must have rank 2 or more, got {x}")
 
 
-def _embedded(d: Any, sides: Sequence[int | None], offset: int) -> Any:
+def _embedded(d: Any, sides: Sequence[int | None], offset: int) -> np.ndarray:
     out = np.zeros((*d.shape[:-1], *sides), d.dtype)
     _write(out, d, offset)
     return out
@@ -51,7 +51,7 @@ def _write(matrix: Any, d: Any, offset: int) -> None:
 # ---- diagonal --------------------------------------------------------------------------------------------------------
 
 
-def _diagonal_kernel(x: Any, *, offset: int = 0) -> Any:
+def _diagonal_kernel(x: Any, *, offset: int = 0) -> np.ndarray:
     longest(x.shape[-2:], offset, offset)  # raises if there is no such diagonal
     return np.diagonal(x, offset, -2, -1)
 
@@ -112,7 +112,7 @@ def _sides(
     return size
 
 
-def _matrix_diag_kernel(d: Any, *, offset: int, rows: int | None, columns: int | None) -> Any:
+def _matrix_diag_kernel(d: Any, *, offset: int, rows: int | None, columns: int | None) -> np.ndarray:
     return _embedded(d, _sides(d.shape[-1], offset, offset, rows, columns), offset)
 
 
@@ -145,7 +145,7 @@ def matrix_diag(
     num_cols: int = -1,
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
-) -> Any:
+) -> Operand:
     """Matrices with given diagonals.
 
     Parameters
@@ -182,13 +182,13 @@ def matrix_diag(
     params, shape = _band("diag", low, high, align), shape_of(diagonal)
     sides = _sides(shape[-1] if shape else None, low, high, rows, columns)
     if None in sides:
-        raise ShapeError(f"diag: the last dimension of `diagonal` must be known, got {aval_of(diagonal)}")
+        raise NotKnownYet(f"diag: the last dimension of `diagonal` must be known, got {aval_of(diagonal)}")
     ref = np.broadcast_to(False, sides)  # type: ignore[arg-type]  # none of them is None
     return _padded("diag", lambda d: put_band(d, ref, **params), diagonal, padding_value)
 
 
 @operands("input")
-def matrix_diag_part(input: Any, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT") -> Any:
+def matrix_diag_part(input: Any, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT") -> Operand:
     """Diagonals of each matrix.
 
     Parameters
@@ -237,7 +237,7 @@ def _band(name: str, low: int, high: int, align: str) -> dict[str, Any]:
     return {"low": low, "high": high, "align": align}
 
 
-def _padded(name: str, make: Callable[[Any], Any], x: Any, padding_value: Any) -> Any:
+def _padded(name: str, make: Callable[[Any], Any], x: Any, padding_value: Any) -> Operand:
     """``make(x)``, with another value than 0 in the places that it does not fill."""
     known = constant_value(padding_value)
     if known is None:
@@ -253,7 +253,7 @@ def _filled(make: Callable[[Any], Any], x: Any) -> Any:
 # ---- set_diag --------------------------------------------------------------------------------------------------------
 
 
-def _set_diag_kernel(x: Any, d: Any, *, offset: int) -> Any:
+def _set_diag_kernel(x: Any, d: Any, *, offset: int) -> np.ndarray:
     count = longest(x.shape[-2:], offset, offset)
     if d.shape != (*x.shape[:-2], count):
         raise ShapeError(f"set_diag: argument `diagonal` must have shape {(*x.shape[:-2], count)}, got {d.shape}")
@@ -271,7 +271,9 @@ def _set_diag_abstract(x: Aval, d: Aval, *, offset: int) -> Aval:
     return Aval(x.shape, x.dtype)
 
 
-def _set_diag_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _set_diag_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Operand:
     return op(*[x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)], **params)
 
 
@@ -296,7 +298,7 @@ set_diag_op = general(
 
 
 @operands("input", "diagonal")
-def set_diag(input: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
+def set_diag(input: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Operand:
     """`input` with other entries on diagonals of each matrix.
 
     Parameters
@@ -319,7 +321,7 @@ def set_diag(input: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -
         return set_diag_op(input, diagonal, offset=low)
     params = _band("set_diag", low, high, align)
     made, ref = put_band(diagonal, input, **params), aval_of(input)
-    if ref.shape is not None and aval_of(made).shape not in (ref.shape, None):
+    if not compatible(aval_of(made).shape, ref.shape):
         raise ShapeError(f"set_diag: `diagonal` {aval_of(diagonal)} does not fit the matrices of `input` {ref}")
     return select(_filled(lambda d: put_band(d, input, **params), diagonal), made, input)
 
@@ -328,7 +330,7 @@ def set_diag(input: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -
 
 
 @operands("diagonal")
-def tensor_diag(diagonal: Any) -> Any:
+def tensor_diag(diagonal: Any) -> Operand:
     """The tensor of twice the rank with `diagonal` where both halves of the index agree, zeros elsewhere.
 
     Examples
@@ -342,7 +344,7 @@ def tensor_diag(diagonal: Any) -> Any:
 
 
 @operands("input")
-def tensor_diag_part(input: Any) -> Any:
+def tensor_diag_part(input: Any) -> Operand:
     """The entries where both halves of the index agree.
 
     Parameters
@@ -372,7 +374,7 @@ def tensor_diag_part(input: Any) -> Any:
 # ---- bands -----------------------------------------------------------------------------------------------------------
 
 
-def _band_kernel(x: Any, *, low: int | None, high: int | None) -> Any:
+def _band_kernel(x: Any, *, low: int | None, high: int | None) -> np.ndarray:
     rows, columns = x.shape[-2:]
     offset = np.arange(columns) - np.arange(rows)[:, None]
     keep = np.ones((rows, columns), bool)
@@ -402,7 +404,7 @@ band_op = linear(
 
 
 @operands("input")
-def band_part(input: Any, num_lower: Any, num_upper: Any) -> Any:
+def band_part(input: Any, num_lower: Any, num_upper: Any) -> Operand:
     """Matrices with zeros outside a band around the main diagonal.
 
     Parameters
@@ -423,12 +425,12 @@ def band_part(input: Any, num_lower: Any, num_upper: Any) -> Any:
 
 
 @operands("m")
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: Any, k: int = 0) -> Operand:
     """Matrices with zeros above diagonal `k`."""
     return band_op(m, low=None, high=static_int("tril", "k", k))
 
 
 @operands("m")
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: Any, k: int = 0) -> Operand:
     """Matrices with zeros below diagonal `k`."""
     return band_op(m, low=static_int("triu", "k", k), high=None)

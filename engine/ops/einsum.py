@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import combinations
 from string import ascii_letters
 from typing import Any, NamedTuple
@@ -21,17 +20,19 @@ import numpy as np
 
 from engine.core.aval import Aval, as_int, as_ints, broadcast_shapes, normalize_axis
 from engine.core.dtypes import NUMERIC
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import Site, paired
 from engine.core.structural import sum_to_like
 from engine.core.sums import add_over
 from engine.core.value import shape_of
+from engine.ops.axis_args import static_axis
 from engine.ops.diagonal import diagonal
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
+from engine.runtime.cache import cached
 
 _GUESS = 16
 """What a dimension counts for when it is not known yet and an order of multiplication must be chosen."""
@@ -64,7 +65,7 @@ def _split(equation: str) -> tuple[str, str, str]:
     return a, b, out
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _plan(equation: str) -> _Plan:
     a, b, out = _split(equation)
     free = [letter for letter in out if (letter in a) != (letter in b)]
@@ -89,7 +90,7 @@ def _plan(equation: str) -> _Plan:
     )
 
 
-def _einsum_kernel(a: Any, b: Any, *, equation: str) -> Any:
+def _einsum_kernel(a: Any, b: Any, *, equation: str) -> np.ndarray:
     plan = _plan(equation)
     if plan.swap:
         a, b = b, a
@@ -155,18 +156,20 @@ def _check_rank(letters: str, x: Aval) -> None:
         raise ShapeError(f"einsum: `{letters}` names {len(letters)} dimensions, but the operand is {x}")
 
 
-def _einsum_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _einsum_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Operand:
     a, b, out = _split(params["equation"])
     new = next(letter for letter in ascii_letters if letter not in a + b)
     return op(*inputs, equation=f"{new * flags[0]}{a},{new * flags[1]}{b}->{new}{out}")
 
 
-def _einsum_da(ct: Any, a: Any, b: Any, *, equation: str) -> Any:
+def _einsum_da(ct: Any, a: Any, b: Any, *, equation: str) -> Operand:
     of_a, of_b, out = _split(equation)
     return sum_to_like(einsum_op(ct, b, equation=f"{out},{of_b}->{of_a}"), a)
 
 
-def _einsum_db(ct: Any, a: Any, b: Any, *, equation: str) -> Any:
+def _einsum_db(ct: Any, a: Any, b: Any, *, equation: str) -> Operand:
     of_a, of_b, out = _split(equation)
     return sum_to_like(einsum_op(a, ct, equation=f"{of_a},{out}->{of_b}"), b)
 
@@ -202,7 +205,7 @@ einsum_op = multilinear(
 
 
 @operands("*inputs")
-def einsum(equation: str, *inputs: Any) -> Any:
+def einsum(equation: str, *inputs: Any) -> Operand:
     """Sum of products of tensors, in Einstein's notation.
 
     Parameters
@@ -278,14 +281,14 @@ def _reduced(x: Any, letters: str, needed: set[str]) -> tuple[Any, str]:
     return x, "".join(letter for letter in letters if letter in needed)
 
 
-def _square(x: Any, letter: str) -> Any:
+def _square(x: Any, letter: str) -> Operand:
     n, m = (shape_of(x) or (None, None))[-2:]
     if n != m and n is not None and m is not None:
         raise ShapeError(f"einsum: dimension `{letter}` is both {n} and {m} in one operand")
     return x
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _parse(equation: str, ranks: tuple[int | None, ...]) -> tuple[list[str], str]:
     """The letters of each operand and of the result, with digits for ellipses."""
     compact = equation.replace(" ", "")
@@ -317,7 +320,7 @@ def _with_digits(term: str, rank: int | None) -> str:
     if rank is None and letters == term:
         return term
     if rank is None:
-        raise ShapeError(f"einsum: the rank of the operand `{term}` must be known; give it one with set_shape")
+        raise NotKnownYet(f"einsum: the rank of the operand `{term}` must be known; give it one with set_shape")
     count = rank - len(letters)
     if not 0 <= count <= (0 if letters == term else 10):
         raise ShapeError(f"einsum: `{term}` names {len(letters)} dimensions, but the operand has {rank}")
@@ -325,7 +328,7 @@ def _with_digits(term: str, rank: int | None) -> str:
 
 
 @operands("a", "b")
-def tensordot(a: Any, b: Any, axes: Any) -> Any:
+def tensordot(a: Any, b: Any, axes: Any) -> Operand:
     """Sum of products over pairs of axes.
 
     Parameters
@@ -346,8 +349,11 @@ def tensordot(a: Any, b: Any, axes: Any) -> Any:
     """
     shapes = shape_of(a), shape_of(b)
     if shapes[0] is None or shapes[1] is None:
-        raise ShapeError("tensordot: the ranks of `a` and `b` must be known; give them one with set_shape")
+        raise NotKnownYet("tensordot: the ranks of `a` and `b` must be known; give them one with set_shape")
     ranks = len(shapes[0]), len(shapes[1])
+    axes = static_axis("tensordot", axes, "axes")
+    if isinstance(axes, (list, tuple)):
+        axes = [static_axis("tensordot", side, "axes") for side in axes]
     if isinstance(axes, (int, np.integer)):
         count = as_int("tensordot", "axes", axes, 0)
         if count > min(ranks):

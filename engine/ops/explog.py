@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.dtypes import NUMERIC
 from engine.core.kinds import elementwise
+from engine.core.operands import Operand
 from engine.core.structural import scale
 from engine.core.value import dtype_of
 from engine.ops.arithmetic import reciprocal
@@ -19,13 +20,15 @@ exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")
 expm1 = elementwise("expm1", np.expm1, (lambda out, x: out + 1,), doc="``exp(x) - 1``, accurate near 0.")
 log = elementwise("log", np.log, (lambda out, x: reciprocal(x),), doc="Natural logarithm; the derivative at 0 is inf.")
 log1p = elementwise("log1p", np.log1p, (lambda out, x: reciprocal(x + 1),), doc="``log(1 + x)``, accurate near 0.")
-sqrt = elementwise("sqrt", np.sqrt, (lambda out, x: 0.5 / out,), doc="Square root; the derivative at 0 is inf.")
+sqrt = elementwise(
+    "sqrt", np.sqrt, (lambda out, x: 0.5 / out,), rounds_correctly=True, doc="Square root; the derivative at 0 is inf."
+)
 rsqrt = elementwise(
     "rsqrt", lambda x: np.reciprocal(np.sqrt(x)), (lambda out, x: -0.5 * out / x,), doc="``1 / sqrt(x)``."
 )
 
 
-def _root(x: Any) -> Any:
+def _root(x: Any) -> Operand:
     """``x ** 0.5``: the square root, but 0 for -0 and infinity for minus infinity."""
     out = np.add(np.sqrt(x), x.dtype.type(0))
     if np.minimum.reduce(x, axis=None, initial=0) > -np.inf:
@@ -44,7 +47,7 @@ _SIMPLE: dict[float, Callable[[Any], Any]] = {
 """Powers that are up to 100 times quicker without NumPy's logarithm, by exponent."""
 
 
-def _power_kernel(x: Any, y: Any) -> Any:
+def _power_kernel(x: Any, y: Any) -> Operand:
     """Each element follows from its base and its exponent alone, to the bit.
 
     NumPy's own power rounds differently where one exponent is repeated, and where an array is not contiguous.
@@ -65,12 +68,12 @@ def _power_kernel(x: Any, y: Any) -> Any:
     return out
 
 
-def _power_dx(out: Any, x: Any, y: Any) -> Any:
+def _power_dx(out: Any, x: Any, y: Any) -> Operand:
     # exponent 0 means a constant, also at x = 0, where 0 * 0 ** -1 would be NaN
     return scale(y, pow(x, y - 1))
 
 
-def _power_dy(out: Any, x: Any, y: Any) -> Any:
+def _power_dy(out: Any, x: Any, y: Any) -> Operand:
     zero = zeros_like(x)
     defined = not_equal(x, zero) if dtype_of(x).is_complex else greater(x, zero)
     return out * where(defined, log(where(defined, x, ones_like(x))), zero)

@@ -12,7 +12,7 @@ from engine.core.batching import axis_param
 from engine.core.dtypes import BOOL, REAL, DType, as_dtype
 from engine.core.errors import ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.ops.axis_args import Axes, reduced_shape, single_axis
 from engine.ops.compare import cast_like, equal
 from engine.ops.reduce import nothing_reduced, reduce_sum_op, reduce_with, reduction
@@ -21,7 +21,7 @@ from engine.ops.reduce import nothing_reduced, reduce_sum_op, reduce_with, reduc
 def _extremum_kernel(ufunc: Any) -> Callable[..., Any]:
     sign = 1 if ufunc is np.minimum else -1
 
-    def kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    def kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
         if x.size:
             return ufunc.reduce(x, axis=axis, keepdims=keepdims)
         if x.dtype.kind == "f":
@@ -33,7 +33,7 @@ def _extremum_kernel(ufunc: Any) -> Callable[..., Any]:
     return kernel
 
 
-def _share_of_ties(out: Any, x: Any, axis: Axes) -> Any:
+def _share_of_ties(out: Any, x: Any, axis: Axes) -> Operand:
     """1 at the extremum; 1/k at each of k ties."""
     chosen = cast_like(equal(x, out), x)
     return chosen / reduce_sum_op(chosen, axis=axis, keepdims=True)
@@ -72,7 +72,7 @@ reduce_min_op = reduction(
 
 
 @operands("input_tensor")
-def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Largest element over axes (parameters as in `reduce_sum`). Each of k ties has the derivative 1/k.
 
     Examples
@@ -84,7 +84,7 @@ def reduce_max(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> A
 
 
 @operands("input_tensor")
-def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Smallest element over axes (parameters as in `reduce_sum`). Each of k ties has the derivative 1/k.
 
     Examples
@@ -96,7 +96,7 @@ def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> A
 
 
 def _position_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(x: Any, *, axis: int, output_type: DType) -> Any:
+    def kernel(x: Any, *, axis: int, output_type: DType) -> Operand:
         if not x.ndim:
             raise IndexError("a scalar has no axis")  # the abstract evaluation says it in full
         return find(x, axis).astype(output_type.numpy)
@@ -138,7 +138,7 @@ argmin_op = nondifferentiable(
 
 
 @operands("input")
-def argmax(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
+def argmax(input: Any, axis: Any = None, output_type: Any = "int64") -> Operand:
     """Position of the largest element along one axis (axis 0 if None); the first of several equal ones.
 
     Examples
@@ -146,11 +146,13 @@ def argmax(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
     >>> argmax(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
     array([1, 1])
     """
-    return argmax_op(input, axis=single_axis("argmax", input, axis or 0), output_type=as_dtype(output_type))
+    return argmax_op(
+        input, axis=single_axis("argmax", input, 0 if axis is None else axis), output_type=as_dtype(output_type)
+    )
 
 
 @operands("input")
-def argmin(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
+def argmin(input: Any, axis: Any = None, output_type: Any = "int64") -> Operand:
     """Position of the smallest element along one axis (axis 0 if None); the first of several equal ones.
 
     Examples
@@ -158,4 +160,6 @@ def argmin(input: Any, axis: Any = None, output_type: Any = "int64") -> Any:
     >>> argmin(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
     array([0, 0])
     """
-    return argmin_op(input, axis=single_axis("argmin", input, axis or 0), output_type=as_dtype(output_type))
+    return argmin_op(
+        input, axis=single_axis("argmin", input, 0 if axis is None else axis), output_type=as_dtype(output_type)
+    )

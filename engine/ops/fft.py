@@ -20,7 +20,7 @@ from engine.core.dtypes import COMPLEX, DType, complex64, complex128, float32, f
 from engine.core.errors import ShapeError
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import Site, rowwise
 from engine.ops.axis_args import static_axis
 
@@ -51,7 +51,7 @@ def _axes(x: Any, rank: int) -> tuple[int, ...]:
 # ---- complex to complex ----------------------------------------------------------------------------------------------
 
 
-def _fft_kernel(x: Any, *, rank: int, inverse: bool, scaled: bool) -> Any:
+def _fft_kernel(x: Any, *, rank: int, inverse: bool, scaled: bool) -> np.ndarray:
     transform = np.fft.ifftn if inverse else np.fft.fftn
     return transform(x, axes=_axes(x, rank), norm="backward" if inverse == scaled else "forward")
 
@@ -81,7 +81,7 @@ fft_op = linear(
 # ---- real to half spectrum -------------------------------------------------------------------------------------------
 
 
-def _multiplicity(length: int, middle: float) -> Any:
+def _multiplicity(length: int, middle: float) -> np.ndarray:
     """A factor per entry of a half spectrum: `middle` for those that stand for two, 1 for the others."""
     factors = np.full(length // 2 + 1, middle)
     factors[0] = 1
@@ -90,7 +90,7 @@ def _multiplicity(length: int, middle: float) -> Any:
     return factors
 
 
-def _fitted(x: Any, ref: Any, rank: int) -> Any:
+def _fitted(x: Any, ref: Any, rank: int) -> np.ndarray:
     """`x` cropped or padded with zeros to ref's size in its last axes."""
     sizes = ref.shape[ref.ndim - rank :]
     if x.shape[x.ndim - rank :] == sizes:
@@ -101,11 +101,11 @@ def _fitted(x: Any, ref: Any, rank: int) -> Any:
     return out
 
 
-def _rfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> Any:
+def _rfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     return np.fft.rfftn(x, s=lengths, axes=_axes(x, rank))
 
 
-def _rfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> Any:
+def _rfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     sizes = lengths or ref.shape[ref.ndim - rank :]
     halved = ct * _multiplicity(sizes[-1], 0.5).astype(ref.dtype)
     return _fitted(np.fft.irfftn(halved, s=sizes, axes=_axes(ct, rank), norm="forward"), ref, rank)
@@ -121,10 +121,11 @@ def _rfft_abstract(x: Aval, *, rank: int, lengths: Lengths = None) -> Aval:
     return Aval((*x.shape[: len(x.shape) - rank], *sizes[:-1], last), dtype)
 
 
-def _like(dtype_of: Callable[[DType], DType]) -> Callable[..., Aval]:
+def _like(name: str, accepted: frozenset[DType], dtype_of: Callable[[DType], DType]) -> Callable[..., Aval]:
     """Abstract evaluation of an adjoint: the leading axes of the cotangent, the last ones of the reference."""
 
     def abstract(ct: Aval, ref: Aval, *, rank: int, lengths: Lengths = None) -> Aval:
+        _check(name, ct, rank, accepted)
         dtype = dtype_of(ct.dtype)
         if ct.shape is None or ref.shape is None:
             return Aval(None, dtype)
@@ -148,7 +149,7 @@ rfft_back = linear(
     "rfft_back",
     _rfft_back_kernel,
     lambda ct, x, ref, **params: rfft_op(ct, **params),
-    _like(lambda dtype: dtype.real_dtype),
+    _like("rfft", COMPLEX, lambda dtype: dtype.real_dtype),
     _batch,
     type="RFFTGrad",
     args=("ct", "ref"),
@@ -159,14 +160,14 @@ rfft_back = linear(
 # ---- half spectrum to real -------------------------------------------------------------------------------------------
 
 
-def _irfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> Any:
+def _irfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     if x.shape[-1] == 0 and lengths:
         # NumPy leaves the result as it finds it in memory; a spectrum is padded with zeros
         x = np.zeros((*x.shape[:-1], 1), x.dtype)
     return np.fft.irfftn(x, s=lengths, axes=_axes(x, rank))
 
 
-def _irfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> Any:
+def _irfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     factors = _multiplicity(ct.shape[-1], 2.0) / math.prod(ct.shape[ct.ndim - rank :])
     return _fitted(np.fft.rfftn(ct, axes=_axes(ct, rank)) * factors.astype(ct.dtype), ref, rank)
 
@@ -196,7 +197,7 @@ irfft_back = linear(
     "irfft_back",
     _irfft_back_kernel,
     lambda ct, x, ref, **params: irfft_op(ct, **params),
-    _like(lambda dtype: complex128 if dtype is float64 else complex64),
+    _like("irfft", REAL, lambda dtype: complex128 if dtype is float64 else complex64),
     _batch,
     type="IRFFTGrad",
     args=("ct", "ref"),
@@ -218,7 +219,7 @@ def _lengths(name: str, fft_length: Any, rank: int) -> Lengths:
 
 
 @operands("input")
-def fft(input: Any) -> Any:
+def fft(input: Any) -> Operand:
     """Fourier transform of complex values over the last axis.
 
     Examples
@@ -230,37 +231,37 @@ def fft(input: Any) -> Any:
 
 
 @operands("input")
-def ifft(input: Any) -> Any:
+def ifft(input: Any) -> Operand:
     """Inverse of `fft`."""
     return fft_op(input, rank=1, inverse=True, scaled=True)
 
 
 @operands("input")
-def fft2d(input: Any) -> Any:
+def fft2d(input: Any) -> Operand:
     """Fourier transform of complex values over the last two axes."""
     return fft_op(input, rank=2, inverse=False, scaled=False)
 
 
 @operands("input")
-def ifft2d(input: Any) -> Any:
+def ifft2d(input: Any) -> Operand:
     """Inverse of `fft2d`."""
     return fft_op(input, rank=2, inverse=True, scaled=True)
 
 
 @operands("input")
-def fft3d(input: Any) -> Any:
+def fft3d(input: Any) -> Operand:
     """Fourier transform of complex values over the last three axes."""
     return fft_op(input, rank=3, inverse=False, scaled=False)
 
 
 @operands("input")
-def ifft3d(input: Any) -> Any:
+def ifft3d(input: Any) -> Operand:
     """Inverse of `fft3d`."""
     return fft_op(input, rank=3, inverse=True, scaled=True)
 
 
 @operands("input_tensor")
-def rfft(input_tensor: Any, fft_length: Any = None) -> Any:
+def rfft(input_tensor: Any, fft_length: Any = None) -> Operand:
     """Half spectrum of real values over the last axis.
 
     Parameters
@@ -282,7 +283,7 @@ def rfft(input_tensor: Any, fft_length: Any = None) -> Any:
 
 
 @operands("input_tensor")
-def irfft(input_tensor: Any, fft_length: Any = None) -> Any:
+def irfft(input_tensor: Any, fft_length: Any = None) -> Operand:
     """Inverse of `rfft`: real values of a half spectrum.
 
     Parameters
@@ -295,24 +296,24 @@ def irfft(input_tensor: Any, fft_length: Any = None) -> Any:
 
 
 @operands("input_tensor")
-def rfft2d(input_tensor: Any, fft_length: Any = None) -> Any:
+def rfft2d(input_tensor: Any, fft_length: Any = None) -> Operand:
     """Half spectrum of real values over the last two axes (see `rfft`)."""
     return rfft_op(input_tensor, rank=2, lengths=_lengths("rfft2d", fft_length, 2))
 
 
 @operands("input_tensor")
-def irfft2d(input_tensor: Any, fft_length: Any = None) -> Any:
+def irfft2d(input_tensor: Any, fft_length: Any = None) -> Operand:
     """Inverse of `rfft2d` (see `irfft`)."""
     return irfft_op(input_tensor, rank=2, lengths=_lengths("irfft2d", fft_length, 2))
 
 
 @operands("input_tensor")
-def rfft3d(input_tensor: Any, fft_length: Any = None) -> Any:
+def rfft3d(input_tensor: Any, fft_length: Any = None) -> Operand:
     """Half spectrum of real values over the last three axes (see `rfft`)."""
     return rfft_op(input_tensor, rank=3, lengths=_lengths("rfft3d", fft_length, 3))
 
 
 @operands("input_tensor")
-def irfft3d(input_tensor: Any, fft_length: Any = None) -> Any:
+def irfft3d(input_tensor: Any, fft_length: Any = None) -> Operand:
     """Inverse of `rfft3d` (see `irfft`)."""
     return irfft_op(input_tensor, rank=3, lengths=_lengths("irfft3d", fft_length, 3))

@@ -13,9 +13,9 @@ import numpy as np
 from engine.core.aval import Aval, normalize_axis
 from engine.core.axes import expand_dims
 from engine.core.dtypes import INTEGER, DType, as_dtype, float32, float64, int32, int64
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.structural import broadcast_like
 from engine.core.trace import constant_value
 from engine.core.value import Value, as_array, aval_of, dtype_of, shape_of
@@ -66,13 +66,13 @@ def zeros_like(input: Any, dtype: Any = None) -> Any:
 
 
 @operands("input")
-def ones_like(input: Any, dtype: Any = None) -> Any:
+def ones_like(input: Any, dtype: Any = None) -> Operand:
     """Ones in the shape of `input`, of its dtype or the given one."""
     return creation.ones_like(input, **({} if dtype is None else {"dtype": as_dtype(dtype)}))
 
 
 @operands("value")
-def fill(dims: Any, value: Any) -> Any:
+def fill(dims: Any, value: Any) -> Operand:
     """A scalar repeated in a shape.
 
     Parameters
@@ -107,7 +107,7 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
     return math.ceil(abs((limit - start) / delta))
 
 
-def _range_kernel(start: Any, limit: Any, delta: Any) -> Any:
+def _range_kernel(start: Any, limit: Any, delta: Any) -> np.ndarray:
     start, limit, delta = start[()], limit[()], delta[()]
     return start + np.arange(_count(start, limit, delta)).astype(start.dtype) * delta
 
@@ -173,7 +173,7 @@ def _range_dtype(given: Any) -> DType:
 
 
 @operands("start", "stop")
-def linspace(start: Any, stop: Any, num: Any, axis: Any = 0) -> Any:
+def linspace(start: Any, stop: Any, num: Any, axis: Any = 0) -> Operand:
     """`num` equally spaced numbers from `start` to `stop`, both included.
 
     Parameters
@@ -196,7 +196,7 @@ def linspace(start: Any, stop: Any, num: Any, axis: Any = 0) -> Any:
     span = subtract(stop, start)
     shape = shape_of(span)
     if shape is None:
-        raise ShapeError("linspace: the ranks of `start` and `stop` must be known")
+        raise NotKnownYet("linspace: the ranks of `start` and `stop` must be known")
     at = normalize_axis("linspace", axis, len(shape) + 1) - len(shape) - 1
     first, last, span = (expand_dims(x, (at,)) for x in (broadcast_like(start, span), broadcast_like(stop, span), span))
     intervals = max(count - 1, 1)
@@ -209,7 +209,7 @@ def linspace(start: Any, stop: Any, num: Any, axis: Any = 0) -> Any:
 # ---- eye, one_hot ----------------------------------------------------------------------------------------------------
 
 
-def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = float32) -> Any:
+def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = float32) -> Operand:
     """Ones on the diagonal of matrices of zeros.
 
     Parameters
@@ -234,7 +234,7 @@ def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: 
     return broadcast_to(matrix, concat([_vector(batch_shape), _vector([num_rows, columns])], 0))
 
 
-def _up_to(name: str, argument: str, count: Any) -> Any:
+def _up_to(name: str, argument: str, count: Any) -> Operand:
     """The integers from 0 to `count`, which must be one and not negative."""
     if constant_value(count) is not None:
         count = static_int(name, argument, count, 0)
@@ -243,14 +243,14 @@ def _up_to(name: str, argument: str, count: Any) -> Any:
     return range(count)
 
 
-def _vector(shape: Any) -> Any:
+def _vector(shape: Any) -> Operand:
     return cast(shape_operand(shape), int64)
 
 
 @operands("on_value", "off_value", alone=("indices",))
 def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: Any = None, dtype: Any = None
-) -> Any:
+) -> Operand:
     """Vectors with `on_value` at an index and `off_value` elsewhere.
 
     Parameters
@@ -283,12 +283,12 @@ def one_hot(
     return where(mask, cast(on, wanted), cast(off, wanted))
 
 
-def _one_hot_mask(indices: Any, depth: Any, axis: int) -> Any:
+def _one_hot_mask(indices: Any, depth: Any, axis: int) -> Operand:
     wide = indices if dtype_of(indices).size >= 4 else cast(indices, int32)
     shape = shape_of(indices)
     if axis != -1:
         if shape is None:
-            raise ShapeError("one_hot: with an `axis` other than -1, the rank of `indices` must be known")
+            raise NotKnownYet("one_hot: with an `axis` other than -1, the rank of `indices` must be known")
         axis = normalize_axis("one_hot", axis, len(shape) + 1) - len(shape) - 1
     positions = cast(_up_to("one_hot", "depth", depth), dtype_of(wide))
     return equal(expand_dims(wide, (axis,)), reshape(positions, [-1] + [1] * (-axis - 1)))

@@ -6,18 +6,18 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from engine.core.aval import Aval, format_shape, normalize_axis
 from engine.core.batching import NotBatched, materialize, shift_axes
 from engine.core.dtypes import INTEGER
-from engine.core.errors import IndexOutOfRangeError, ShapeError
+from engine.core.errors import IndexOutOfRangeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, collected
-from engine.core.value import shape_of
+from engine.core.value import boxed, shape_of
 from engine.ops.axis_args import single_axis, static_int
+from engine.runtime.later import scipy
 
 _FEW = 2000
 """Up to so many numbers, adding them up one by one is faster than setting up a sparse matrix."""
@@ -39,7 +39,7 @@ def check_range(name: str, indices: Any, size: int) -> None:
     raise IndexOutOfRangeError(f"{name}: indices{position} = {indices[tuple(where)]} is not in [0, {size})")
 
 
-def add_at(size: int, indices: Any, values: Any) -> Any:
+def add_at(size: int, indices: Any, values: Any) -> np.ndarray:
     """Rows of zeros, `size` of them, to which row i of `values` is added at ``indices[i]`` (in order of i).
 
     Parameters
@@ -64,7 +64,7 @@ def add_at(size: int, indices: Any, values: Any) -> Any:
             return np.ascontiguousarray(add_at(size, indices, halves)).view(values.dtype)
         count = len(indices)
         ones = np.ones(count, values.dtype)
-        return csc_array((ones, indices, np.arange(count + 1)), shape=(size, count)) @ values
+        return scipy.sparse.csc_array((ones, indices, np.arange(count + 1)), shape=(size, count)) @ values
     out = np.zeros(size * columns, values.dtype)
     at = indices.astype(np.intp)
     if columns != 1:
@@ -80,13 +80,13 @@ def _position(axis: int, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
-def _gather_kernel(params: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
+def _gather_kernel(params: Any, indices: Any, *, axis: int, batch_dims: int) -> Operand:
     at = _position(axis, params.ndim)
     if not batch_dims <= at < params.ndim:
         raise IndexError(f"axis {axis}, batch_dims {batch_dims}")  # the abstract evaluation says it in full
     check_range("gather", indices, params.shape[at])
     if not batch_dims:
-        return np.take(params, indices, at)
+        return boxed(np.take(params, indices, at))
     # one index array per batch dimension, aligned with the leading dimensions of `indices`
     if params.shape[:batch_dims] != indices.shape[:batch_dims]:
         raise IndexError(f"{batch_dims} dimensions of {params.shape} and {indices.shape}")
@@ -133,7 +133,9 @@ def _gathered_value(params: Any, indices: Any) -> Any:
     return tuple(None if i is None else params[i] for i in indices)
 
 
-def _gather_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _gather_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Operand:
     data, indices = inputs
     axis, batch_dims = params["axis"], params["batch_dims"]
     if flags[1] and not flags[0]:
@@ -148,7 +150,7 @@ def _gather_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any,
     return op(data, indices, axis=shift_axes(axis), batch_dims=shared)
 
 
-def _gather_rows(ct: Any, params: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
+def _gather_rows(ct: Any, params: Any, indices: Any, *, axis: int, batch_dims: int) -> tuple[Operand, ...] | None:
     """The cotangent of `params` as rows and their indices, where whole rows are gathered."""
     shape = shape_of(params)
     whole_rows = shape is not None and not batch_dims and axis in (0, -len(shape))
@@ -177,7 +179,7 @@ gather_op = linear(
 
 def _gather_back_kernel(
     ct: Any, like: Any, indices: Any, *, axis: int, batch_dims: int, lead: int = 0, like_lead: int = 0
-) -> Any:
+) -> np.ndarray:
     shape = ct.shape[:lead] + like.shape[like_lead:]
     at = _position(axis, len(shape))
     size = shape[at]
@@ -271,7 +273,7 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     if batch_dims < 0:
         rank = shape_of(indices)
         if rank is None:
-            raise ShapeError("gather: a negative `batch_dims` needs `indices` of known rank")
+            raise NotKnownYet("gather: a negative `batch_dims` needs `indices` of known rank")
         batch_dims += len(rank)
     return gather_op(
         params, indices, axis=single_axis("gather", params, batch_dims if axis is None else axis), batch_dims=batch_dims

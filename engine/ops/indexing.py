@@ -14,7 +14,6 @@ The string `OPERAND` in place of an int stands for the next of the operands.
 from __future__ import annotations
 
 import builtins
-import functools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -23,15 +22,17 @@ import numpy as np
 
 from engine.core.aval import Aval, Known, Shape, compatible, format_shape
 from engine.core.axes import expand_dims
-from engine.core.batching import NotBatched
+from engine.core.batching import NotBatched, UnknownRankError
 from engine.core.dtypes import INTEGER
 from engine.core.errors import IndexOutOfRangeError, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
+from engine.core.operands import Operand
 from engine.core.sparsity import MOVES
-from engine.core.value import dtype_of, shape_of
+from engine.core.value import boxed, dtype_of, shape_of
 from engine.ops.arithmetic import add
 from engine.ops.gather import gather_back_op, gather_op
+from engine.runtime.cache import cached
 
 OPERAND = "operand"
 _FULL = (None, None, None)
@@ -64,15 +65,15 @@ def _numpy_index(item: Any) -> Any:
     return builtins.slice(begin, None if size == -1 else begin + size)
 
 
-@functools.lru_cache(maxsize=4096)
-def _static_key(spec: Spec, lead: int) -> Any:
+@cached(4096)
+def _static_key(spec: Spec, lead: int) -> tuple[Any, ...] | None:
     """The key for NumPy if it depends on nothing else, or None."""
     if any(item == OPERAND or (type(item) is tuple and (len(item) == 2 or OPERAND in item)) for item in spec):
         return None
     return (builtins.slice(None),) * lead + tuple([_numpy_index(item) for item in spec])
 
 
-def _key(shape: tuple[int, ...], spec: Spec, dynamic: Sequence[Any], lead: int) -> Any:
+def numpy_key(shape: tuple[int, ...], spec: Spec, dynamic: Sequence[Any], lead: int) -> Any:
     """The key for NumPy to index an array of the given shape with."""
     key = _static_key(spec, lead)
     if key is None:
@@ -162,8 +163,8 @@ def _indexed_value(value: Known, items: Sequence[Any]) -> Known:
 # ---- getitem ---------------------------------------------------------------------------------------------------------
 
 
-def _getitem_kernel(x: Any, *dynamic: Any, spec: Spec, lead: int = 0) -> Any:
-    return x[_key(x.shape, spec, dynamic, lead)]
+def _getitem_kernel(x: Any, *dynamic: Any, spec: Spec, lead: int = 0) -> Operand:
+    return boxed(x[numpy_key(x.shape, spec, dynamic, lead)])
 
 
 def _getitem_abstract(x: Aval, *dynamic: Aval, spec: Spec, lead: int = 0) -> Aval:
@@ -179,7 +180,9 @@ def _getitem_abstract(x: Aval, *dynamic: Aval, spec: Spec, lead: int = 0) -> Ava
     return Aval(None if inner is None else x.shape[:lead] + inner, x.dtype, value)
 
 
-def _getitem_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _getitem_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Operand:
     x, *dynamic = inputs
     lead = params.get("lead", 0) + flags[0]
     if not any(flags[1:]):
@@ -224,9 +227,11 @@ def placing_rule(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, 
     return out if flags[0] else NotBatched(out)
 
 
-def _getitem_back_kernel(ct: Any, like: Any, *dynamic: Any, spec: Spec, lead: int = 0, like_lead: int = 0) -> Any:
+def _getitem_back_kernel(
+    ct: Any, like: Any, *dynamic: Any, spec: Spec, lead: int = 0, like_lead: int = 0
+) -> np.ndarray:
     out = np.zeros(ct.shape[:lead] + like.shape[like_lead:], ct.dtype)
-    out[_key(out.shape, spec, dynamic, lead)] = ct
+    out[numpy_key(out.shape, spec, dynamic, lead)] = ct
     return out
 
 
@@ -282,7 +287,7 @@ def _without_batched(
         What to gather from the result, one after the other.
     """
     if shape is None:
-        raise ShapeError("getitem: cannot be vectorised over an index into a value of unknown rank")
+        raise UnknownRankError("getitem: cannot be vectorised over an index into a value of unknown rank")
     rest = iter(zip(dynamic, flags, strict=True))
     out: list[Any] = []
     kept, batched = [], []
@@ -305,7 +310,7 @@ def _without_batched(
     return tuple(out), kept, picks
 
 
-def _entries(item: Any, index: Any, x: Any, axis: int) -> Any:
+def _entries(item: Any, index: Any, x: Any, axis: int) -> np.ndarray:
     """Which entries of a dimension of `x` an item with a batched operand selects, for each batch element."""
     if item == OPERAND:
         return wrap_negative(index, x, axis=axis)
@@ -321,12 +326,12 @@ def _along(axis: int) -> dict[str, Any]:
     return {"axis": axis, "batch_dims": 0}
 
 
-def _gather(size: int, x: Any, flag: bool, item: Any, index: Any, axis: int) -> Any:
+def _gather(size: int, x: Any, flag: bool, item: Any, index: Any, axis: int) -> np.ndarray:
     """Gather along an axis at indices that differ between batch elements."""
     return gather_op.batch(gather_op, size, (flag, True), (x, _entries(item, index, x, axis)), _along(axis))
 
 
-def _wrap_kernel(index: Any, x: Any, *, axis: int) -> Any:
+def _wrap_kernel(index: Any, x: Any, *, axis: int) -> np.ndarray:
     return np.where(index < 0, index + index.dtype.type(x.shape[axis]), index)
 
 

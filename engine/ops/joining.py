@@ -8,19 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, Known, Shape, as_int, as_ints, format_shape, merge_shapes, normalize_axis, sum_dims
-from engine.core.batching import NotBatched, axis_param, materialize
+from engine.core.aval import (
+    Aval,
+    Known,
+    Shape,
+    as_int,
+    as_ints,
+    compatible,
+    format_shape,
+    merge_shapes,
+    normalize_axis,
+    sum_dims,
+)
+from engine.core.batching import NotBatched, axis_param, materialize, shift_axes
+from engine.core.dtypes import INTEGER
 from engine.core.errors import InvalidArgumentError, ShapeError
-from engine.core.kinds import PerOperand, PushedTogether, general, linear, same_dtype
+from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES
 from engine.core.trace import constant_value
-from engine.core.value import Value, shape_of
+from engine.core.value import Value, boxed, shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.ops.creation import zeros_like
 from engine.ops.indexing import getitem_op
-from engine.ops.slicing import getitem
 
 _FULL = (None, None, None)
 
@@ -64,17 +75,28 @@ def _tangents(given: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     return [zeros_like(x) if t is None else t for t, x in zip(given, values, strict=True)]
 
 
-def _concat_kernel(*values: Any, axis: int) -> Any:
-    out = np.concatenate(values, axis)
+def _concat_kernel(*values: Any, axis: int, out: Any = None) -> np.ndarray:
+    joined = np.concatenate(values, axis, out)
     # NumPy takes the order of what it joins; programs join piece by piece, in C order
-    return out if out.flags.c_contiguous else np.ascontiguousarray(out)
+    return joined if joined.flags.c_contiguous else np.ascontiguousarray(joined)
+
+
+def _pieces(ct: Any, out: Any, *values: Any, axis: int) -> Any:
+    """From the number of a value to its part of `ct`; None where a size is not known."""
+    rank = len(shape_of(ct) or ())
+    sizes = [None if (shape := shape_of(v)) is None else shape[axis] for v in values]
+    if None in sizes or not rank:
+        return None
+    ends = list(itertools.accumulate(sizes, initial=0))
+    before = (_FULL,) * (axis % rank)
+    return lambda i: getitem_op(ct, spec=(*before, (ends[i], ends[i + 1], None)))
 
 
 concat_op = general(
     "concat_op",
     _concat_kernel,
     _concat_abstract,
-    vjp=PerOperand(lambda i, ct, out, *values, axis: concat_piece(ct, *values, axis=axis, position=i)),
+    vjp=PerOperand(lambda i, ct, out, *values, axis: concat_piece(ct, *values, axis=axis, position=i), at_once=_pieces),
     jvp=PushedTogether(lambda ts, out, *values, axis: [concat_op(*_tangents(ts, values), axis=axis)]),
     batch=axis_param,
     type="ConcatV2",
@@ -82,6 +104,8 @@ concat_op = general(
     simplify=lambda avals, params: 0 if len(avals) == 1 else None,
     sparsity=MOVES,
     layout=Layout.FRESH,
+    shares=(),
+    takes_out=True,
     doc="Values joined along an axis.",
 )
 
@@ -97,11 +121,11 @@ def _at(axis: int, index: Any, rank: int) -> tuple[Any, ...]:
     return (*(slice(None),) * (axis % rank), index)
 
 
-def _piece_kernel(ct: Any, *values: Any, axis: int, position: int) -> Any:
+def _piece_kernel(ct: Any, *values: Any, axis: int, position: int) -> np.ndarray:
     return ct[_at(axis, _extent(values, axis, position), ct.ndim)]
 
 
-def _place_kernel(t: Any, *values: Any, axis: int, position: int) -> Any:
+def _place_kernel(t: Any, *values: Any, axis: int, position: int) -> np.ndarray:
     shape = list(t.shape)
     shape[axis] = sum([v.shape[axis] for v in values])
     out = np.zeros(shape, t.dtype)
@@ -209,30 +233,48 @@ def _sizes(dim: int | None, split: Any) -> list[Any]:
     return _equal_sizes(dim, split) if isinstance(split, int) else _split_sizes(dim, split)
 
 
-def _split_kernel(x: Any, *, split: Any, axis: int) -> Any:
+def _split_kernel(x: Any, *sizes: Any, split: Any, axis: int) -> tuple[np.ndarray, ...]:
+    if sizes:
+        split = sizes[0].tolist()
     ends = list(itertools.accumulate(_sizes(x.shape[axis], split)))
     return tuple([x[_at(axis, slice(a, b), x.ndim)] for a, b in zip([0, *ends], ends, strict=False)])
 
 
-def _split_abstract(x: Aval, *, split: Any, axis: int) -> tuple[Aval, ...]:
+def _split_abstract(x: Aval, *sizes: Aval, split: Any, axis: int) -> tuple[Aval, ...]:
     if x.shape is not None:
         normalize_axis("split", axis, len(x.shape))
-    sizes = _sizes(None if x.shape is None else x.shape[axis], split)
-    return tuple(Aval(_with_dim(x.shape, axis, (s,)), x.dtype) for s in sizes)
+    dim = None if x.shape is None else x.shape[axis]
+    for given in sizes:
+        check_dtype("split", "num_or_size_splits", given, INTEGER)
+        if not compatible(given.shape, (split,)):
+            raise ShapeError(f"split: argument `num_or_size_splits` must be a vector of {split} sizes, got {given}")
+        known: Any = given.value if isinstance(given.value, tuple) and None not in given.value else None
+        parts = [None] * split if known is None else _split_sizes(dim, known)
+        return tuple(Aval(_with_dim(x.shape, axis, (s,)), x.dtype) for s in parts)
+    return tuple(Aval(_with_dim(x.shape, axis, (s,)), x.dtype) for s in _sizes(dim, split))
+
+
+def _split_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    if any(flags[1:]):
+        raise ShapeError("split: argument `num_or_size_splits` must not differ between batch elements")
+    return op(*inputs, **{**params, "axis": shift_axes(params["axis"])})
 
 
 split_op = linear(
     "split_op",
     _split_kernel,
-    lambda cts, x, *, split, axis: concat_op(*cts, axis=axis),
+    lambda cts, x, *sizes, split, axis: concat_op(*cts, axis=axis),
     _split_abstract,
-    axis_param,
+    _split_batch,
     type="SplitV",
-    args=("value",),
+    args=("value", "*sizes"),
     multi=True,
     sparsity=MOVES,
     layout=Layout.PART,
-    doc="Parts of a value along an axis: so many equal ones, or ones of the given sizes.",
+    doc="""Parts of a value along an axis: so many equal ones, or ones of the given sizes.
+
+    Where an operand holds the sizes, `split` is their number.
+    """,
 )
 
 
@@ -273,34 +315,28 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
 
 
 def _split_dynamic(value: Any, sizes: Any, axis: int, num: int | None) -> list[Any]:
-    """Split at sizes that a graph computes (none of which may be -1)."""
-    if isinstance(sizes, Value):
-        shape = shape_of(sizes)
-        count = num or (shape[0] if shape else None)
-        if not count:
-            raise ShapeError(f"split: the number of parts is not known from {sizes!r}; give it as `num`")
-        sizes = [getitem(sizes, i) for i in range(count)]
-    before = (...,) if axis < 0 else (slice(None),) * axis
-    behind = (slice(None),) * (-axis - 1 if axis < 0 else 0)
-    parts, start = [], 0
-    for size in sizes:
-        parts.append(getitem(value, (*before, slice(start, start + size), *behind)))
-        start = start + size
-    return parts
+    """Split at sizes that a graph computes."""
+    if not isinstance(sizes, Value):
+        sizes = stack(sizes)
+    shape = shape_of(sizes)
+    count = num or (shape[0] if shape else None)
+    if not count:
+        raise ShapeError(f"split: the number of parts is not known from {sizes!r}; give it as `num`")
+    return list(split_op(value, sizes, split=count, axis=axis))
 
 
 # ---- stack -----------------------------------------------------------------------------------------------------------
 
 
-def _stack_kernel(*values: Any, axis: int) -> Any:
+def _stack_kernel(*values: Any, axis: int, out: Any = None) -> np.ndarray:
     rank = values[0].ndim
-    if not rank:
+    if not rank and out is None:
         if axis not in (0, -1):
             raise IndexError(f"axis {axis} of rank 1")  # the abstract evaluation says it in full
-        return np.asarray(values)
+        return np.asarray(values) if values[0].dtype.kind != "O" else np.array([v[()] for v in values], object)
     # what `numpy.stack` does, with less ado
     key = _at(axis % (rank + 1), None, rank + 1)
-    return _concat_kernel(*[v[key] for v in values], axis=axis)
+    return _concat_kernel(*[v[key] for v in values], axis=axis, out=out)
 
 
 def _stack_abstract(*values: Aval, axis: int) -> Aval:
@@ -328,13 +364,18 @@ stack_op = general(
     "stack_op",
     _stack_kernel,
     _stack_abstract,
-    vjp=PerOperand(lambda i, ct, out, *values, axis: getitem_op(ct, spec=_entry(i, axis))),
+    vjp=PerOperand(
+        lambda i, ct, out, *values, axis: getitem_op(ct, spec=_entry(i, axis)),
+        at_once=lambda ct, out, *values, axis: lambda i: getitem_op(ct, spec=_entry(i, axis)),
+    ),
     jvp=PushedTogether(lambda ts, out, *values, axis: [stack_op(*_tangents(ts, values), axis=axis)]),
     batch=axis_param,
     type="Pack",
     args=("*values",),
     sparsity=MOVES,
     layout=Layout.FRESH,
+    shares=(),
+    takes_out=True,
     doc="Values joined along a new axis.",
 )
 
@@ -369,12 +410,12 @@ def stack(values: Any, axis: Any = 0) -> Any:
 # ---- unstack ---------------------------------------------------------------------------------------------------------
 
 
-def _unstack_kernel(x: Any, *, num: int, axis: int) -> Any:
+def _unstack_kernel(x: Any, *, num: int, axis: int) -> tuple[Operand, ...]:
     if x.shape[axis] != num:
         raise ShapeError(f"unstack: argument `num` is {num}, but the dimension is {x.shape[axis]}")
     axis %= x.ndim
     # what follows goes through each several times, which takes longer where its elements are far apart
-    return tuple(np.ascontiguousarray(x.transpose(axis, *range(axis), *range(axis + 1, x.ndim))))
+    return tuple(map(boxed, np.ascontiguousarray(x.transpose(axis, *range(axis), *range(axis + 1, x.ndim)))))
 
 
 def _unstack_abstract(x: Aval, *, num: int, axis: int) -> tuple[Aval, ...]:
@@ -398,6 +439,7 @@ unstack_op = linear(
     multi=True,
     sparsity=MOVES,
     layout=Layout.FRESH,
+    shares=(0,),
     doc="The entries along an axis.",
 )
 

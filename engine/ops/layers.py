@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,30 @@ import numpy as np
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.axes import expand_dims
 from engine.core.batching import materialize
-from engine.core.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32
-from engine.core.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from engine.core.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32, int32
+from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable
 from engine.core.op import Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.value import as_array, dtype_of, shape_of
-from engine.ops.arithmetic import add, maximum, square
+from engine.ops.arithmetic import add, floordiv, maximum, mod, square
 from engine.ops.axis_args import static_int
-from engine.ops.compare import cast, equal
+from engine.ops.compare import cast, equal, less, where
 from engine.ops.creation import zeros_like
 from engine.ops.explog import rsqrt, sqrt
+from engine.ops.filling import range as range_
 from engine.ops.gather import gather
-from engine.ops.reduce import reduce_mean, reduce_sum
+from engine.ops.joining import concat
+from engine.ops.partition import dynamic_partition, dynamic_stitch
+from engine.ops.reduce import add_n, reduce_mean, reduce_sum
+from engine.ops.shape import reshape
+from engine.ops.shape import shape as shape_of_value
+from engine.ops.shape import size as size_of_value
 from engine.ops.stats import reduce_variance
 
 
 @operands("t")
-def l2_loss(t: Any) -> Any:
+def l2_loss(t: Any) -> Operand:
     """Half the sum of squares.
 
     Examples
@@ -38,7 +45,7 @@ def l2_loss(t: Any) -> Any:
 
 
 @operands("x")
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12) -> Any:
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12) -> Operand:
     """`x` scaled to Euclidean norm 1 along `axis` (all axes by default).
 
     Squared norms below `epsilon` count as `epsilon`.
@@ -82,8 +89,8 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False) -> tup
 
 @operands("x", "mean", "variance", "offset", "scale")
 def batch_normalization(
-    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: float = 0.001
-) -> Any:
+    x: Any, mean: Any, variance: Any, offset: Any = None, scale: Any = None, variance_epsilon: float = 0.001
+) -> Operand:
     """``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``, all broadcast together.
 
     Parameters
@@ -100,7 +107,7 @@ def batch_normalization(
 
 
 @operands("value", "bias")
-def bias_add(value: Any, bias: Any, data_format: str | None = None) -> Any:
+def bias_add(value: Any, bias: Any, data_format: str | None = None) -> Operand:
     """Add a bias per channel.
 
     Parameters
@@ -128,7 +135,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None) -> Any:
             f"bias_add: argument `data_format` must be like 'NHWC' or 'NCHW', got {data_format!r}"
         )
     if shape is None and channels_first:
-        raise ShapeError("bias_add: the rank of `value` must be known if channels are axis 1; set it with set_shape")
+        raise NotKnownYet("bias_add: the rank of `value` must be known if channels are axis 1; set it with set_shape")
     if shape is not None:
         at = 1 if channels_first else len(shape) - 1
         if len(shape) <= at or not compatible(shape[at : at + 1], width):
@@ -144,7 +151,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None) -> Any:
 
 
 @operands("value")
-def zero_fraction(value: Any, dtype: Any = float32) -> Any:
+def zero_fraction(value: Any, dtype: Any = float32) -> Operand:
     """The fraction of elements that are 0, as `dtype`.
 
     Examples
@@ -155,7 +162,7 @@ def zero_fraction(value: Any, dtype: Any = float32) -> Any:
     return reduce_mean(cast(equal(value, zeros_like(value)), as_dtype(dtype)))
 
 
-def _in_top_k_kernel(targets: Any, predictions: Any, *, k: int) -> Any:
+def _in_top_k_kernel(targets: Any, predictions: Any, *, k: int) -> np.ndarray:
     classes = predictions.shape[-1]
     valid = (targets >= 0) & (targets < classes)
     index = np.where(valid, targets, 0)[..., None]
@@ -177,7 +184,9 @@ def _in_top_k_abstract(targets: Aval, predictions: Aval, *, k: int) -> Aval:
     return Aval(targets.shape if rows is None else rows, bool_)
 
 
-def both_batched(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def both_batched(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> np.ndarray:
     """Batch rule of ops that work on leading axes which all operands share."""
     return op(*[x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)], **params)
 
@@ -195,7 +204,7 @@ in_top_k_op = nondifferentiable(
 
 
 @operands("predictions", alone=("targets",))
-def in_top_k(targets: Any, predictions: Any, k: Any) -> Any:
+def in_top_k(targets: Any, predictions: Any, k: Any) -> Operand:
     """Whether each target is among the `k` highest predictions of its row.
 
     A class outside the row never is, and none is in a row with an infinity or NaN.
@@ -216,16 +225,19 @@ def in_top_k(targets: Any, predictions: Any, k: Any) -> Any:
 
 
 @operands("*params", alone=("ids",))
-def embedding_lookup(params: Any, ids: Any, max_norm: Any = None) -> Any:
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_strategy: str = "div") -> Operand:
     """Rows of an embedding matrix, by number.
 
     Parameters
     ----------
-    params : value, shape (rows, ...), or a list holding one
+    params : value, shape (rows, ...), or a list of such values, one after the other
     ids : integer value
         In [0, rows).
     max_norm : number, optional
         Rows longer than this are scaled down to it.
+    partition_strategy : "div" or "mod"
+        Where row i of several `params` is: "div": in order, the first ones with one row more where they do not divide
+        evenly. "mod": in ``params[i % n]``.
 
     Returns
     -------
@@ -233,24 +245,39 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None) -> Any:
 
     Raises
     ------
-    UnimplementedError
-        If `params` is a list of several partitions.
+    InvalidArgumentError
+        If `partition_strategy` is neither.
 
     Examples
     --------
     >>> embedding_lookup(np.array([[1, 2], [3, 4], [5, 6]]), np.array([2, 0]))
     array([[5, 6], [1, 2]])
     """
-    if isinstance(params, (list, tuple)):
-        if len(params) != 1:
-            raise UnimplementedError(
-                f"embedding_lookup: argument `params` must be one matrix, got {len(params)} partitions; tf.concat them"
-            )
-        (params,) = params
-    rows = gather(params, ids)
+    parts = list(params) if isinstance(params, (list, tuple)) else [params]
+    rows = gather(parts[0], ids) if len(parts) == 1 else _from_partitions(parts, ids, partition_strategy)
     if max_norm is None:
         return rows
-    axes = tuple(range(-len(shape_of(params) or ()) + 1, 0))
+    axes = tuple(range(-len(shape_of(parts[0]) or ()) + 1, 0))
     length = sqrt(reduce_sum(square(rows), axes, keepdims=True))
     limit = as_array(max_norm, dtype_of(rows), "embedding_lookup: argument `max_norm`")
     return rows * (limit / maximum(length, limit))
+
+
+def _from_partitions(parts: Sequence[Any], ids: Any, strategy: str) -> Operand:
+    """Rows of a matrix that is given in several parts."""
+    if strategy not in ("div", "mod"):
+        raise InvalidArgumentError(f'embedding_lookup: `partition_strategy` must be "div" or "mod", got {strategy!r}')
+    number = dtype_of(ids).as_numpy_dtype
+    count, flat = number(len(parts)), reshape(ids, [-1])
+    if strategy == "mod":
+        part, inner = mod(flat, count), floordiv(flat, count)
+    else:
+        total = add_n([cast(shape_of_value(p)[0], number) for p in parts])
+        each, extras = floordiv(total, count), mod(total, count)
+        few, behind = maximum(each, number(1)), flat - extras
+        part = maximum(floordiv(flat, each + number(1)), floordiv(behind, few))
+        inner = where(less(part, extras), mod(flat, each + number(1)), mod(behind, few))
+    part = cast(part, int32)
+    places = dynamic_partition(range_(size_of_value(flat)), part, len(parts))
+    found = [gather(p, i) for p, i in zip(parts, dynamic_partition(inner, part, len(parts)), strict=True)]
+    return reshape(dynamic_stitch(places, found), concat([shape_of_value(ids), shape_of_value(parts[0])[1:]], 0))

@@ -16,7 +16,7 @@ from engine.core.dtypes import NUMERIC, as_dtype, int8, int32, uint8
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import Site, rowwise
 from engine.core.structural import conj, reshape_to, sum_to_like
 from engine.core.value import dtype_of, known_shape, shape_of
@@ -28,7 +28,7 @@ from engine.ops.shape import matrix_transpose, matrix_transpose_op
 
 
 @operands("matrix")
-def adjoint(matrix: Any) -> Any:
+def adjoint(matrix: Any) -> Operand:
     """The conjugate transpose of matrices.
 
     Parameters
@@ -45,7 +45,7 @@ def adjoint(matrix: Any) -> Any:
 # ---- matmul ----------------------------------------------------------------------------------------------------------
 
 
-def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> np.ndarray:
     if a.ndim == b.ndim == 2:
         return _two_matrices(a.T if transpose_a else a, b.T if transpose_b else b)
     if a.ndim < 2 or b.ndim < 2:
@@ -67,7 +67,7 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
     return np.matmul(a, b)
 
 
-def _fold_rows(a: Any, b: Any) -> Any:
+def _fold_rows(a: Any, b: Any) -> np.ndarray:
     """A stack of matrices times one matrix, as one product: NumPy would loop over the stack."""
     *batch, n, k = a.shape
     if k != b.shape[0]:
@@ -82,7 +82,7 @@ FEW = 1 << 13
 sets the result to zero first."""
 
 
-def _two_matrices(a: Any, b: Any) -> Any:
+def _two_matrices(a: Any, b: Any) -> np.ndarray:
     return a.dot(b) if by_dot(a.shape, b.shape) else np.matmul(a, b)
 
 
@@ -149,7 +149,7 @@ def _matmul_inline(avals: Any, params: dict[str, Any]) -> str | None:
     return f"{first}.dot({second})" if by_dot(*shapes) else f"np.matmul({first}, {second})"
 
 
-def _product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def _product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Operand:
     if not (transpose_a or transpose_b):
         return matmul_op(a, b)
     return matmul_op(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
@@ -164,7 +164,7 @@ def _stack(many: Any, one: Any) -> str:
 # The gradient of one matrix in a product with a stack is one product that sums over rows and stack alike.
 
 
-def _matmul_da(ct: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def _matmul_da(ct: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Operand:
     if stack := _stack(b, a):
         of_b, of_a = "mk" if transpose_b else "km", "kn" if transpose_a else "nk"
         return einsum_op(ct, b, equation=f"{stack}nm,{stack}{of_b}->{of_a}")
@@ -172,7 +172,7 @@ def _matmul_da(ct: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_
     return sum_to_like(grad, a)
 
 
-def _matmul_db(ct: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def _matmul_db(ct: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Operand:
     if stack := _stack(a, b):
         of_a, of_b = "kn" if transpose_a else "nk", "mk" if transpose_b else "km"
         return einsum_op(a, ct, equation=f"{stack}{of_a},{stack}nm->{of_b}")
@@ -200,6 +200,9 @@ matmul_op = multilinear(
     inline=_matmul_inline,
     sparsity=_matmul_sparsity,
     layout=_matmul_layout,
+    shares=(),
+    keeps_nan=(0, 1),
+    takes_out=True,
     doc="Product of (stacks of) matrices, either transposed first if its flag says so.",
 )
 
@@ -215,7 +218,7 @@ def matmul(
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
     output_type: Any = None,
-) -> Any:
+) -> Operand:
     """Product of matrices, or of stacks of matrices whose leading dimensions are broadcast together.
 
     Parameters
@@ -259,7 +262,7 @@ def matmul(
     )
 
 
-def _widened(x: Any, output_type: Any) -> Any:
+def _widened(x: Any, output_type: Any) -> Operand:
     wanted, have = as_dtype(output_type), dtype_of(x)
     if wanted is not int32 or have not in (int8, uint8):
         raise DTypeError(f"matmul: there is no product of {have.name} with `output_type` {wanted.name}; use cast")
@@ -274,7 +277,7 @@ def matvec(
     adjoint_a: bool = False,
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
-) -> Any:
+) -> Operand:
     """Product of matrices and vectors.
 
     Parameters
@@ -299,7 +302,7 @@ def matvec(
 
 
 @operands("x")
-def trace(x: Any) -> Any:
+def trace(x: Any) -> Operand:
     """Sum of the main diagonal of the last two dimensions.
 
     The derivative costs more than 4 times as much: it writes a whole matrix, of which this reads the diagonal only.
@@ -315,7 +318,7 @@ def trace(x: Any) -> Any:
 # ---- cross product ---------------------------------------------------------------------------------------------------
 
 
-def _cross_kernel(a: Any, b: Any) -> Any:
+def _cross_kernel(a: Any, b: Any) -> np.ndarray:
     if a.shape[-1:] != (3,) or b.shape[-1:] != (3,):
         raise ValueError("the last dimension must be 3")
     return np.cross(a, b)
@@ -347,7 +350,7 @@ cross_op = multilinear(
 
 
 @operands("a", "b")
-def cross(a: Any, b: Any) -> Any:
+def cross(a: Any, b: Any) -> Operand:
     """Cross product of vectors in three dimensions, along the last axis.
 
     Examples

@@ -9,8 +9,9 @@ from engine.core.aval import (
     is_known,
 )
 from engine.core.axes import squeeze
-from engine.core.errors import InvalidArgumentError, ShapeError
-from engine.core.operands import operands
+from engine.core.dtypes import float32
+from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.operands import Operand, operands
 from engine.core.structural import broadcast_like
 from engine.core.value import as_array, dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan, maximum, minimum, squared_difference
@@ -39,7 +40,7 @@ REDUCTIONS = (NONE, SUM, SUM_OVER_BATCH_SIZE, MEAN, SUM_BY_NONZERO_WEIGHTS)
 
 
 @operands("losses", "weights")
-def compute_weighted_loss(losses: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS) -> Any:
+def compute_weighted_loss(losses: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS) -> Operand:
     """Losses times weights, reduced to one number.
 
     Parameters
@@ -98,16 +99,18 @@ def _check_weights(weights: Any, losses: Any) -> None:
         )
 
 
-def _labels_like(name: str, labels: Any, predictions: Any) -> Any:
-    """The labels in the dtype of the predictions, of whose shape they must be."""
+def _comparable(name: str, labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """Labels and predictions, of one shape, both in the dtype of the predictions; integers become float32."""
     check_same_shape(name, "labels", labels, "predictions", predictions)
-    return cast_like(labels, predictions)
+    if not dtype_of(predictions).is_differentiable:
+        predictions = cast(predictions, float32)
+    return cast_like(labels, predictions), predictions
 
 
 @operands("predictions", alone=("labels", "weights"))
 def mean_squared_error(
     labels: Any, predictions: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS
-) -> Any:
+) -> Operand:
     """Weighted mean of ``(predictions - labels) ** 2`` (parameters as in `compute_weighted_loss`).
 
     The loss has the dtype of the predictions, as have those below.
@@ -118,28 +121,28 @@ def mean_squared_error(
     >>> float(mean_squared_error(np.array([0.0, 1.0]), np.array([2.0, 1.0])))
     2.0
     """
-    labels = _labels_like("mean_squared_error", labels, predictions)
+    labels, predictions = _comparable("mean_squared_error", labels, predictions)
     return compute_weighted_loss(squared_difference(predictions, labels), weights, reduction)
 
 
 @operands("predictions", alone=("labels", "weights"))
 def absolute_difference(
     labels: Any, predictions: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS
-) -> Any:
+) -> Operand:
     """Weighted mean of ``abs(predictions - labels)`` (parameters as in `compute_weighted_loss`)."""
-    labels = _labels_like("absolute_difference", labels, predictions)
+    labels, predictions = _comparable("absolute_difference", labels, predictions)
     return compute_weighted_loss(abs(predictions - labels), weights, reduction)
 
 
 @operands("predictions", alone=("labels", "weights"))
 def log_loss(
     labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7, reduction: str = SUM_BY_NONZERO_WEIGHTS
-) -> Any:
+) -> Operand:
     """Weighted mean of the cross entropy of labels and predicted probabilities.
 
     `epsilon` is added inside the logarithms; other parameters as in `compute_weighted_loss`.
     """
-    labels = _labels_like("log_loss", labels, predictions)
+    labels, predictions = _comparable("log_loss", labels, predictions)
     losses = -labels * log(predictions + epsilon) - (1 - labels) * log(1 - predictions + epsilon)
     return compute_weighted_loss(losses, weights, reduction)
 
@@ -147,12 +150,12 @@ def log_loss(
 @operands("predictions", alone=("labels", "weights"))
 def huber_loss(
     labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS
-) -> Any:
+) -> Operand:
     """Weighted mean of a loss that is quadratic up to errors of `delta` and linear beyond.
 
     Other parameters as in `compute_weighted_loss`.
     """
-    labels = _labels_like("huber_loss", labels, predictions)
+    labels, predictions = _comparable("huber_loss", labels, predictions)
     error = predictions - labels
     most = as_array(delta, dtype_of(error), "huber_loss: argument `delta`")
     # with its sign, whose derivative is not that of a kink: the second derivative at 0 is 1
@@ -162,24 +165,24 @@ def huber_loss(
 
 
 @operands("logits", alone=("labels", "weights"))
-def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS) -> Any:
+def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS) -> Operand:
     """Weighted mean of ``max(0, 1 - sign * logits)``, where labels 0 and 1 mean the signs -1 and 1.
 
     Other parameters as in `compute_weighted_loss`.
     """
-    signs = 2 * _labels_like("hinge_loss", labels, logits) - 1
-    return compute_weighted_loss(relu(1 - signs * logits), weights, reduction)
+    labels, logits = _comparable("hinge_loss", labels, logits)
+    return compute_weighted_loss(relu(1 - (2 * labels - 1) * logits), weights, reduction)
 
 
 @operands("predictions", alone=("labels", "weights"))
 def cosine_distance(
     labels: Any, predictions: Any, axis: int, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS
-) -> Any:
+) -> Operand:
     """Weighted mean of 1 less the inner product along `axis` of labels and predictions, both taken as unit vectors.
 
     Other parameters as in `compute_weighted_loss`.
     """
-    labels = _labels_like("cosine_distance", labels, predictions)
+    labels, predictions = _comparable("cosine_distance", labels, predictions)
     return compute_weighted_loss(1 - reduce_sum(predictions * labels, axis, keepdims=True), weights, reduction)
 
 
@@ -190,13 +193,13 @@ def softmax_cross_entropy(
     weights: Any = 1.0,
     label_smoothing: float = 0.0,
     reduction: str = SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Operand:
     """Weighted mean of `softmax_cross_entropy_with_logits`. Labels count as constants.
 
     `label_smoothing` moves that share of the labels to the uniform distribution; other parameters as in
     `compute_weighted_loss`, with one weight per row.
     """
-    labels = _labels_like("softmax_cross_entropy", onehot_labels, logits)
+    labels, logits = _comparable("softmax_cross_entropy", onehot_labels, logits)
     if label_smoothing:
         uniform = softmax_op(zeros_like(logits), axis=-1)
         labels = labels * (1 - label_smoothing) + label_smoothing * uniform
@@ -212,11 +215,12 @@ def _without_last_one(x: Any, rank: int) -> Any:
 @operands("logits", alone=("labels", "weights"))
 def sparse_softmax_cross_entropy(
     labels: Any, logits: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS
-) -> Any:
+) -> Operand:
     """Weighted mean of `sparse_softmax_cross_entropy_with_logits`; a last axis of size 1 of the labels is dropped."""
     rows = shape_of(logits)
-    if rows is not None:
-        labels, weights = [_without_last_one(x, len(rows) - 1) for x in (labels, weights)]
+    if rows is None or shape_of(labels) is None:
+        raise NotKnownYet("sparse_softmax_cross_entropy: the ranks of labels and logits must be known; use set_shape")
+    labels, weights = [_without_last_one(x, len(rows) - 1) for x in (labels, weights)]
     return compute_weighted_loss(sparse_softmax_cross_entropy_with_logits(labels, logits), weights, reduction)
 
 
@@ -227,12 +231,12 @@ def sigmoid_cross_entropy(
     weights: Any = 1.0,
     label_smoothing: float = 0.0,
     reduction: str = SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Operand:
     """Weighted mean of `sigmoid_cross_entropy_with_logits`.
 
     `label_smoothing` moves labels that far from 0 and 1 toward 1/2; other parameters as in `compute_weighted_loss`.
     """
-    labels = _labels_like("sigmoid_cross_entropy", multi_class_labels, logits)
+    labels, logits = _comparable("sigmoid_cross_entropy", multi_class_labels, logits)
     if label_smoothing:
         labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
     return compute_weighted_loss(sigmoid_cross_entropy_with_logits(labels, logits), weights, reduction)

@@ -11,14 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from engine.core.aval import Aval
 from engine.core.batching import leading
-from engine.core.errors import ShapeError
+from engine.core.errors import NotKnownYet
 from engine.core.kinds import general, linear
 from engine.core.op import Layout
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, rowwise
 from engine.core.value import shape_of
 from engine.ops.complexes import real
@@ -29,11 +28,12 @@ from engine.ops.explog import log
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.reduce import reduce_sum
 from engine.ops.solve import check_matrix, cholesky_solve, square_abstract
+from engine.runtime.later import scipy
 
 # ---- pseudo-inverse, least squares -----------------------------------------------------------------------------------
 
 
-def _pinv_kernel(x: Any, *, rcond: float | None = None) -> Any:
+def _pinv_kernel(x: Any, *, rcond: float | None = None) -> np.ndarray:
     if rcond is None:
         rcond = 10 * max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
     return np.linalg.pinv(x, rcond)
@@ -44,7 +44,7 @@ def _pinv_abstract(x: Aval, *, rcond: float | None = None) -> Aval:
     return Aval(None if x.shape is None else (*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
 
 
-def _pinv_change(t: Any, p: Any, x: Any) -> Any:
+def _pinv_change(t: Any, p: Any, x: Any) -> Operand:
     """Equation (4.12) of [1]: the change of the pseudo-inverse `p` when x changes by the *adjoint* of t.
 
     The same formula with p and t for their adjoints is the adjoint of this map, so it serves both modes.
@@ -65,11 +65,12 @@ pinv_op = general(
     args=("a",),
     sparsity=rowwise(2, results=(2,)),
     doc="Moore-Penrose pseudo-inverse.",
+    scratch=8,
 )
 
 
 @operands("a")
-def pinv(a: Any, rcond: float | None = None, validate_args: bool = False) -> Any:
+def pinv(a: Any, rcond: float | None = None, validate_args: bool = False) -> Operand:
     """Moore-Penrose pseudo-inverse.
 
     Parameters
@@ -94,7 +95,7 @@ def pinv(a: Any, rcond: float | None = None, validate_args: bool = False) -> Any
 
 
 @operands("matrix", "rhs")
-def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True) -> Any:
+def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True) -> Operand:
     """Least-squares solutions of ``matrix @ x = rhs``.
 
     Parameters
@@ -120,7 +121,7 @@ def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True)
         return matmul(pinv(matrix), rhs)
     rows, columns = (shape_of(matrix) or (None, None))[-2:]
     if rows is None or columns is None:
-        raise ShapeError("lstsq: the shape of `matrix` must be known; give it with set_shape, or use fast=False")
+        raise NotKnownYet("lstsq: the shape of `matrix` must be known; give it with set_shape, or use fast=False")
     tall = rows >= columns
     normal = matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
     if l2_regularizer:
@@ -131,7 +132,7 @@ def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True)
 
 
 @operands("matrix")
-def logdet(matrix: Any) -> Any:
+def logdet(matrix: Any) -> Operand:
     """Logarithm of the determinant of positive definite matrices.
 
     Examples
@@ -150,7 +151,7 @@ def _halves(n: int, row: int, column: int) -> tuple[Any, ...]:
     return ..., slice(row * n, (row + 1) * n), slice(column * n, (column + 1) * n)
 
 
-def _embed_block_kernel(x: Any, *, row: int, column: int) -> Any:
+def _embed_block_kernel(x: Any, *, row: int, column: int) -> np.ndarray:
     n = x.shape[-1]
     out = np.zeros((*x.shape[:-2], 2 * n, 2 * n), x.dtype)
     out[_halves(n, row, column)] = x
@@ -188,7 +189,7 @@ embed_block = linear(
 )
 
 
-def _expm_change(t: Any, x: Any) -> Any:
+def _expm_change(t: Any, x: Any) -> Operand:
     """The change of ``expm(x)`` along t: the upper right block of ``expm([[x, t], [0, x]])``, see [2]."""
     diagonal_blocks = embed_block(x, row=0, column=0) + embed_block(x, row=1, column=1)
     return block(expm_op(diagonal_blocks + embed_block(t, row=0, column=1)), row=0, column=1)
@@ -209,11 +210,12 @@ expm_op = general(
 
     The derivative costs some 6 times as much: it is a block of the exponential of a matrix twice as large.
     """,
+    scratch=8,
 )
 
 
 @operands("input")
-def expm(input: Any) -> Any:
+def expm(input: Any) -> Operand:
     """Matrix exponential of square matrices.
 
     Parameters

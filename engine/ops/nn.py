@@ -13,14 +13,15 @@ import numpy as np
 
 from engine.core.aval import Aval, normalize_axis
 from engine.core.batching import axis_param
-from engine.core.dtypes import FLOATING, REAL
+from engine.core.dtypes import FLOATING, REAL, float32
 from engine.core.errors import ShapeError
 from engine.core.kinds import check_dtype, elementwise, general
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import along
+from engine.core.value import dtype_of
 from engine.ops.arithmetic import reciprocal, square
 from engine.ops.axis_args import single_axis
-from engine.ops.compare import cast_like, where
+from engine.ops.compare import cast, cast_like, where
 from engine.ops.creation import ones_like
 from engine.ops.explog import exp
 from engine.ops.joining import concat
@@ -60,14 +61,16 @@ leaky_relu_op = elementwise(
 
 
 @operands("features")
-def leaky_relu(features: Any, alpha: float = 0.2) -> Any:
-    """`features` where positive, else ``alpha * features``; the derivative at 0 is `alpha`.
+def leaky_relu(features: Any, alpha: float = 0.2) -> Operand:
+    """`features` where positive, else ``alpha * features``; the derivative at 0 is `alpha`. Integers become float32.
 
     Examples
     --------
     >>> leaky_relu(np.array([-1.0, 2.0]))
     array([-0.2,  2. ])
     """
+    if dtype_of(features).is_integer:
+        features = cast(features, float32)
     return leaky_relu_op(features, alpha=float(alpha))
 
 
@@ -85,7 +88,7 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 _SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
 
 
-def _selu_kernel(features: Any) -> Any:
+def _selu_kernel(features: Any) -> np.ndarray:
     return np.where(features > 0, _SELU_SCALE * features, _SELU_SCALE_ALPHA * np.expm1(np.minimum(features, 0)))
 
 
@@ -100,7 +103,7 @@ selu = elementwise(
 
 
 @operands("features")
-def crelu(features: Any, axis: Any = -1) -> Any:
+def crelu(features: Any, axis: Any = -1) -> Operand:
     """`relu` of `features` and of ``-features``, joined along an axis.
 
     Examples
@@ -117,7 +120,7 @@ def crelu(features: Any, axis: Any = -1) -> Any:
 # NumPy's exp and log1p are vectorised and several times faster than SciPy's expit and NumPy's logaddexp.
 
 
-def _sigmoid_kernel(x: Any) -> Any:
+def _sigmoid_kernel(x: Any) -> np.ndarray:
     if x.dtype.itemsize == 2:
         # exp overflows in half precision where its inverse is still a number
         return _sigmoid_kernel(x.astype(np.float32)).astype(x.dtype)
@@ -126,7 +129,7 @@ def _sigmoid_kernel(x: Any) -> Any:
     return np.reciprocal(growth)
 
 
-def softplus_kernel(x: Any) -> Any:
+def softplus_kernel(x: Any) -> Operand:
     """``log(1 + exp(x))`` of an array."""
     tail = np.log1p(np.exp(np.negative(np.absolute(x))))
     tail += np.maximum(x, 0)
@@ -161,7 +164,7 @@ softsign = elementwise(
 )
 
 
-def _silu_partial(out: Any, x: Any) -> Any:
+def _silu_partial(out: Any, x: Any) -> Operand:
     gate = sigmoid(x)
     return gate * (1 + x * (1 - gate))
 
@@ -178,7 +181,7 @@ silu_op = elementwise(
 
 
 @operands("features", "beta")
-def silu(features: Any, beta: Any = 1.0) -> Any:
+def silu(features: Any, beta: Any = 1.0) -> Operand:
     """``features * sigmoid(beta * features)``, also known as swish.
 
     Examples
@@ -194,17 +197,17 @@ def silu(features: Any, beta: Any = 1.0) -> Any:
 swish = silu
 
 
-def _tanh_argument(x: Any) -> Any:
+def _tanh_argument(x: Any) -> Operand:
     return math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
 
 
-def _gelu_kernel(features: Any, *, approximate: bool) -> Any:
+def _gelu_kernel(features: Any, *, approximate: bool) -> Operand:
     if approximate:
         return 0.5 * features * (1 + np.tanh(_tanh_argument(features)))
     return features * ndtr.kernel(features)
 
 
-def _gelu_partial(out: Any, x: Any, *, approximate: bool) -> Any:
+def _gelu_partial(out: Any, x: Any, *, approximate: bool) -> Operand:
     if not approximate:
         return ndtr(x) + x * exp(-0.5 * square(x)) * (1 / math.sqrt(2 * math.pi))
     t = tanh(_tanh_argument(x))
@@ -218,7 +221,7 @@ gelu_op = elementwise(
 
 
 @operands("features")
-def gelu(features: Any, approximate: bool = False) -> Any:
+def gelu(features: Any, approximate: bool = False) -> Operand:
     """`features` times the normal distribution function of `features`.
 
     Parameters
@@ -252,27 +255,27 @@ def _along_axis(name: str) -> Callable[..., Aval]:
     return abstract
 
 
-def below_largest(logits: Any, axis: int) -> Any:
+def below_largest(logits: Any, axis: int) -> np.ndarray:
     """An array less its largest element along an axis, for kernels."""
     if not logits.ndim:
         raise IndexError("a scalar has no axis")  # the abstract evaluation says it in full
     return np.subtract(logits, np.maximum.reduce(logits, axis=axis, keepdims=True, initial=-np.inf))
 
 
-def _softmax_kernel(logits: Any, *, axis: int) -> Any:
+def _softmax_kernel(logits: Any, *, axis: int) -> np.ndarray:
     out = below_largest(logits, axis)
     np.exp(out, out=out)
     out /= np.add.reduce(out, axis=axis, keepdims=True)
     return out
 
 
-def _softmax_rule(d: Any, out: Any, logits: Any, *, axis: int) -> Any:
+def _softmax_rule(d: Any, out: Any, logits: Any, *, axis: int) -> Operand:
     """Reverse and forward rule alike: the Jacobian ``diag(out) - out out'`` is symmetric."""
     weighted = d * out
     return weighted - out * reduce_sum_op(weighted, axis=(axis,), keepdims=True)
 
 
-def _log_softmax_kernel(logits: Any, *, axis: int) -> Any:
+def _log_softmax_kernel(logits: Any, *, axis: int) -> np.ndarray:
     out = below_largest(logits, axis)
     out -= np.log(np.add.reduce(np.exp(out), axis=axis, keepdims=True))
     return out
@@ -305,7 +308,7 @@ log_softmax_op = general(
 
 
 @operands("logits")
-def softmax(logits: Any, axis: Any = -1) -> Any:
+def softmax(logits: Any, axis: Any = -1) -> Operand:
     """``exp(logits)``, scaled to the sum 1 along an axis, without overflow.
 
     Examples
@@ -317,7 +320,7 @@ def softmax(logits: Any, axis: Any = -1) -> Any:
 
 
 @operands("logits")
-def log_softmax(logits: Any, axis: Any = -1) -> Any:
+def log_softmax(logits: Any, axis: Any = -1) -> Operand:
     """Logarithm of `softmax`, accurate where that is tiny.
 
     Examples

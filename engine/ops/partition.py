@@ -12,7 +12,7 @@ from engine.core.dtypes import INTEGER, as_dtype, bool_, int32, int64
 from engine.core.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES
 from engine.core.value import dtype_of, shape_of
 from engine.ops.axis_args import single_axis, static_int
@@ -48,7 +48,7 @@ nonzero_indices = nondifferentiable(
 # ---- dynamic_partition, dynamic_stitch -------------------------------------------------------------------------------
 
 
-def _masks_kernel(partitions: Any, *, num: int) -> Any:
+def _masks_kernel(partitions: Any, *, num: int) -> tuple[np.ndarray, ...]:
     if partitions.size and not 0 <= partitions.min() <= partitions.max() < num:
         wrong = partitions[(partitions < 0) | (partitions >= num)].flat[0]
         raise IndexOutOfRangeError(f"dynamic_partition: argument `partitions` must be in [0, {num}), got {wrong}")
@@ -60,7 +60,9 @@ def _masks_abstract(partitions: Aval, *, num: int) -> tuple[Aval, ...]:
     return (Aval(partitions.shape, bool_),) * num
 
 
-def _masks_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _masks_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> tuple[np.ndarray, ...]:
     return op(*inputs, **params)
 
 
@@ -112,7 +114,7 @@ stitched_size = nondifferentiable(
 
 
 @operands("*data", alone=("*indices",))
-def dynamic_stitch(indices: Any, data: Any) -> Any:
+def dynamic_stitch(indices: Any, data: Any) -> Operand:
     """One value made of the entries of several: entry ``indices[m][i]`` is ``data[m][i]``.
 
     Parameters
@@ -148,7 +150,7 @@ def _check_lengths(lengths: Any, size: int) -> None:
         raise InvalidArgumentError(f"reverse_sequence: argument `seq_lengths` must be in [0, {size}], got {wrong}")
 
 
-def _reverse_kernel(x: Any, lengths: Any, *, axis: int, batch_axes: tuple[int, ...]) -> Any:
+def _reverse_kernel(x: Any, lengths: Any, *, axis: int, batch_axes: tuple[int, ...]) -> np.ndarray:
     size = x.shape[axis]
     _check_lengths(lengths, size)
     rank = x.ndim
@@ -173,7 +175,9 @@ def _reverse_abstract(x: Aval, lengths: Aval, *, axis: int, batch_axes: tuple[in
     return Aval(x.shape, x.dtype)
 
 
-def _reverse_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _reverse_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Operand:
     x = inputs[0] if flags[0] else materialize(inputs[0], size)
     axis, *others = [a if a < 0 else a + 1 for a in (params["axis"], *params["batch_axes"])]
     return op(x, inputs[1], axis=axis, batch_axes=(*([0] if flags[1] else []), *others))
@@ -194,7 +198,7 @@ reverse_sequence_op = linear(
 
 
 @operands("input", alone=("seq_lengths",))
-def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None) -> Any:
+def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None) -> Operand:
     """Sequences of unequal length, each in opposite order.
 
     Parameters
@@ -221,7 +225,7 @@ def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_a
 
 
 @operands("lengths")
-def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_) -> Any:
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_) -> Operand:
     """For each length n, n times true and then false.
 
     Parameters

@@ -17,10 +17,10 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import materialize
 from engine.core.dtypes import FLOATING, REAL, DType, as_dtype
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.value import shape_of
 from engine.ops import pool_kernels as kernels
 from engine.ops.shape import shape, transpose
@@ -39,7 +39,9 @@ from engine.ops.windows import (
 # ---- helpers ---------------------------------------------------------------------------------------------------------
 
 
-def _pooled(name: str, argument: str, x: Aval, size: tuple[int, ...], windows: Windows) -> Any:
+def _pooled(
+    name: str, argument: str, x: Aval, size: tuple[int, ...], windows: Windows
+) -> tuple[int | None, ...] | None:
     """The shape of a value with one entry per window."""
     dims = image_dims(name, argument, x, len(size))
     if dims is None:
@@ -68,7 +70,7 @@ def _place_abstract(ct: Aval, which: Aval, sizes: Aval, *, size: tuple[int, ...]
     return resized("max_pool", ct, sizes, len(size))
 
 
-def _aligned(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _aligned(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     """Batch rule of ops on data and taps: both need the batch dimension."""
     if any(flags[2:]):
         raise ShapeError(f"{op.name}: a shape-like argument must not differ between batch elements")
@@ -122,7 +124,9 @@ max_pool_op = general(
 # ---- where the maximum is --------------------------------------------------------------------------------------------
 
 
-def _position_kernel(which: Any, x: Any, *, size: tuple[int, ...], windows: Windows, dtype: DType, batch: bool) -> Any:
+def _position_kernel(
+    which: Any, x: Any, *, size: tuple[int, ...], windows: Windows, dtype: DType, batch: bool
+) -> np.ndarray:
     rank = len(size)
     along = kernels.along("max_pool_with_argmax", x, size, windows)
     flat: Any = 0
@@ -136,7 +140,9 @@ def _position_kernel(which: Any, x: Any, *, size: tuple[int, ...], windows: Wind
     return flat.astype(dtype.numpy)
 
 
-def _position_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _position_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> np.ndarray:
     if params["batch"]:
         raise InvalidArgumentError("max_pool_with_argmax: cannot be vectorised with include_batch_in_index=True")
     return op(*[x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)], **params)
@@ -197,6 +203,7 @@ def _average_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Av
 
 
 def _average_back_abstract(ct: Aval, sizes: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
+    check_dtype("avg_pool", "ct", ct, FLOATING)
     return resized("avg_pool", ct, sizes, len(size))
 
 
@@ -236,11 +243,11 @@ def _pool(
     padding: Any,
     data_format: str | None,
     dilations: Any = None,
-) -> Any:
+) -> Operand:
     if rank is None:
         given = shape_of(input)
         if given is None:
-            raise ShapeError(f"{name}: the rank of `input` must be known; give it one with set_shape")
+            raise NotKnownYet(f"{name}: the rank of `input` must be known; give it one with set_shape")
         rank = len(given) - 2
     first = is_channels_first(name, data_format, rank)
     windows = make_windows(name, rank, strides, padding, first, dilations)
@@ -250,7 +257,7 @@ def _pool(
 
 
 @operands("input")
-def max_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None) -> Any:
+def max_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None) -> Operand:
     """The largest entry of each window, in as many dimensions as `input` has between batch and channels.
 
     Parameters
@@ -280,13 +287,13 @@ def max_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: st
 
 
 @operands("input")
-def max_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC") -> Any:
+def max_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC") -> Operand:
     """`max_pool` in one dimension."""
     return _pool("max_pool1d", max_pool_op, 1, input, ksize, strides, padding, data_format)
 
 
 @operands("input")
-def max_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC") -> Any:
+def max_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC") -> Operand:
     """`max_pool` in two dimensions.
 
     Examples
@@ -299,13 +306,13 @@ def max_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: 
 
 
 @operands("input")
-def max_pool3d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC") -> Any:
+def max_pool3d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC") -> Operand:
     """`max_pool` in three dimensions."""
     return _pool("max_pool3d", max_pool_op, 3, input, ksize, strides, padding, data_format)
 
 
 @operands("input")
-def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None) -> Any:
+def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None) -> Operand:
     """The mean of each window, in as many dimensions as `input` has between batch and channels.
 
     Parameters are those of `max_pool`. Entries of the padding do not count.
@@ -319,19 +326,19 @@ def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: st
 
 
 @operands("input")
-def avg_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC") -> Any:
+def avg_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC") -> Operand:
     """`avg_pool` in one dimension."""
     return _pool("avg_pool1d", avg_pool_op, 1, input, ksize, strides, padding, data_format)
 
 
 @operands("input")
-def avg_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC") -> Any:
+def avg_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC") -> Operand:
     """`avg_pool` in two dimensions."""
     return _pool("avg_pool2d", avg_pool_op, 2, input, ksize, strides, padding, data_format)
 
 
 @operands("input")
-def avg_pool3d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC") -> Any:
+def avg_pool3d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC") -> Operand:
     """`avg_pool` in three dimensions."""
     return _pool("avg_pool3d", avg_pool_op, 3, input, ksize, strides, padding, data_format)
 
@@ -345,7 +352,7 @@ def pool(
     padding: Any = "VALID",
     data_format: str | None = None,
     dilations: Any = None,
-) -> Any:
+) -> Operand:
     """`max_pool` or `avg_pool`, as `pooling_type` says (``"MAX"`` or ``"AVG"``)."""
     ops = {"MAX": max_pool_op, "AVG": avg_pool_op}
     if pooling_type not in ops:

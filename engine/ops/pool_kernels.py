@@ -71,7 +71,7 @@ def _of_data(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[
 
 def _reduced(
     x: Any, reads: Sequence[list[_Reads]], numbers: Sequence[int], ufunc: Any, fill: Any, before: Any, behind: Any
-) -> Any:
+) -> np.ndarray:
     """What a ufunc makes of the entries that each result reads; `fill` if there are none.
 
     Parameters
@@ -169,7 +169,7 @@ def _lowest(dtype: Any) -> Any:
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
-def largest(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+def largest(x: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """The largest entry of each window."""
     places = along("max_pool", x, size, windows)
     reads = [_of_windows(i, size, windows, span) for i, span in enumerate(places)]
@@ -181,7 +181,7 @@ def tap_dtype(size: tuple[int, ...]) -> DType:
     return uint8 if math.prod(size) < 256 else int32
 
 
-def largest_tap(x: Any, maximum: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+def largest_tap(x: Any, maximum: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """Which tap of each window has the largest entry."""
     places, lowest = along("max_pool", x, size, windows), _lowest(x.dtype)
     images, largest_ones = _images(x, len(size)), _images(maximum, len(size))
@@ -210,7 +210,7 @@ def _count_less(
         which += still.view(np.uint8)
 
 
-def pick(x: Any, which: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+def pick(x: Any, which: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """The entry at the given tap of each window."""
     places = along("max_pool", x, size, windows)
     data, out = padded(x, places), np.zeros(which.shape, x.dtype)
@@ -219,7 +219,7 @@ def pick(x: Any, which: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
     return out
 
 
-def _only(wanted: Any, x: Any) -> Any:
+def _only(wanted: Any, x: Any) -> np.ndarray:
     """`x` where it is wanted, else 0: by its bits, as `np.where` branches, and what is wanted is hard to guess."""
     if x.dtype.kind == "c":
         return np.where(wanted, x, x.dtype.type(0))
@@ -229,7 +229,7 @@ def _only(wanted: Any, x: Any) -> Any:
     return mask.view(x.dtype)
 
 
-def place(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+def place(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """`ct` added up at the given tap of each window, in data of the shape `sizes`."""
     *space, channels = as_dims(sizes)[-1 - len(size) :]
     places = spans("max_pool", space, size, windows)
@@ -257,7 +257,7 @@ def _add_at_taps(
             move(share, sums[key])
 
 
-def _images(x: Any, rank: int) -> Any:
+def _images(x: Any, rank: int) -> np.ndarray:
     """Data with one batch dimension, in the usual order in memory."""
     return np.ascontiguousarray(x).reshape(math.prod(x.shape[: -1 - rank]), *x.shape[-1 - rank :])
 
@@ -265,7 +265,9 @@ def _images(x: Any, rank: int) -> Any:
 # ---- average ---------------------------------------------------------------------------------------------------------
 
 
-def _per_window(dims: Sequence[int], size: Sequence[int], windows: Windows, along: Sequence[Span], dtype: Any) -> Any:
+def _per_window(
+    dims: Sequence[int], size: Sequence[int], windows: Windows, along: Sequence[Span], dtype: Any
+) -> np.ndarray:
     """How many entries each window has in data of shape ``(*space, channels)``: those of the padding do not count."""
     rank = len(size)
     total: Any = np.ones((*[s.number for s in along], dims[-1]), dtype)
@@ -276,12 +278,12 @@ def _per_window(dims: Sequence[int], size: Sequence[int], windows: Windows, alon
     return total
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Any) -> np.ndarray:
     """Half precision is summed in single precision."""
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
-def average(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+def average(x: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """The mean of each window."""
     places, data = along("avg_pool", x, size, windows), _wide(x)
     reads = [_of_windows(i, size, windows, span) for i, span in enumerate(places)]
@@ -289,7 +291,7 @@ def average(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
     return _reduced(data, reads, [s.number for s in places], np.add, 0, None, count).astype(x.dtype, copy=False)
 
 
-def average_back(ct: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+def average_back(ct: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """A share of `ct` for every entry of a window, added up in data of the shape `sizes`."""
     dims, wide = as_dims(sizes)[-1 - len(size) :], _wide(ct)
     places = spans("avg_pool", dims[:-1], size, windows)

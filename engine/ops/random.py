@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import NotBatched, insert_axes, lead_param, materialize
@@ -24,20 +23,18 @@ from engine.core.dtypes import FLOATING, INTEGER, REAL, DType, as_dtype, float32
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, along_first, every
 from engine.core.structural import sum_to_like
-from engine.core.value import dtype_of, shape_of
+from engine.core.value import shape_of
 from engine.frontend.api import as_operand
 from engine.ops.arithmetic import maximum
-from engine.ops.compare import greater_equal, where
 from engine.ops.creation import zeros_like
 from engine.ops.shape import as_dims, broadcast_to, known_dims, shape_operand
-from engine.ops.shape import shape as shape_of_value
+from engine.runtime.later import scipy
 
 Draw = tuple[Any, Any]
 """A seed (integer vector of two) and a counter (integer scalar)."""
-
-_NDTR_2 = float(scipy.special.ndtr(2.0))
 
 
 def generator(seed: Any, counter: Any) -> np.random.Generator:
@@ -57,7 +54,7 @@ Sampler = Callable[..., Any]
 def _kernel(sampler: Sampler) -> Callable[..., Any]:
     """The kernel of a sampling op. Its operands have `lead` leading axes, and each element is a draw of its own."""
 
-    def kernel(shape: Any, seed: Any, counter: Any, *parameters: Any, dtype: DType, lead: int = 0) -> Any:
+    def kernel(shape: Any, seed: Any, counter: Any, *parameters: Any, dtype: DType, lead: int = 0) -> np.ndarray:
         if lead:
             rows = zip(seed, counter, *parameters, strict=True)
             return np.array([kernel(shape, *row, dtype=dtype, lead=lead - 1) for row in rows], dtype.numpy)
@@ -113,24 +110,27 @@ def _sampling(
     )
 
 
-def _uniform_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> Any:
+def _uniform_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
     if dtype == np.float16:
         # 11 bits: the nearest half float of more could be 1
         return rng.integers(0, 2048, shape) / 2048
     return rng.random(shape, dtype)
 
 
-def _normal_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> Any:
+def _normal_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
     return rng.standard_normal(shape, np.float32 if dtype == np.float16 else dtype)
 
 
-def _truncated_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> Any:
+def _truncated_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
     """By inversion: the quantiles of uniform numbers between those of -2 and 2."""
     uniform = rng.random(shape)
-    return np.clip(scipy.special.ndtri((1 - _NDTR_2) + (2 * _NDTR_2 - 1) * uniform), -2, 2)
+    within = float(scipy.special.ndtr(2.0))
+    return np.clip(scipy.special.ndtri((1 - within) + (2 * within - 1) * uniform), -2, 2)
 
 
-def _integer_sampler(rng: np.random.Generator, shape: tuple[int, ...], low: Any, high: Any, *, dtype: np.dtype) -> Any:
+def _integer_sampler(
+    rng: np.random.Generator, shape: tuple[int, ...], low: Any, high: Any, *, dtype: np.dtype
+) -> np.ndarray:
     if np.ndim(low) or np.ndim(high):
         raise ValueError("the limits must be scalars")
     if not low < high:
@@ -138,12 +138,12 @@ def _integer_sampler(rng: np.random.Generator, shape: tuple[int, ...], low: Any,
     return rng.integers(low, high, shape, dtype)
 
 
-def _gamma_sampler(rng: np.random.Generator, shape: tuple[int, ...], alpha: Any, *, dtype: np.dtype) -> Any:
+def _gamma_sampler(rng: np.random.Generator, shape: tuple[int, ...], alpha: Any, *, dtype: np.dtype) -> np.ndarray:
     """By inversion, so that samples move smoothly with alpha: that is what their derivative means."""
     return scipy.special.gammaincinv(alpha, rng.random(shape + alpha.shape))
 
 
-def _poisson_sampler(rng: np.random.Generator, shape: tuple[int, ...], rate: Any, *, dtype: np.dtype) -> Any:
+def _poisson_sampler(rng: np.random.Generator, shape: tuple[int, ...], rate: Any, *, dtype: np.dtype) -> np.ndarray:
     return rng.poisson(rate, shape + rate.shape)
 
 
@@ -169,13 +169,13 @@ random_poisson_op = _sampling(
 # ---- gamma, which is differentiable in its parameter -----------------------------------------------------------------
 
 
-def _gamma_slope_kernel(sample: Any, alpha: Any) -> Any:
+def _gamma_slope_kernel(sample: Any, alpha: Any) -> np.ndarray:
     """``-(dF/dalpha) / f``, F the distribution (its nearer tail, by five-point differences), f its density."""
     x, a = np.asarray(sample, np.float64), np.asarray(alpha, np.float64)
     upper = x > a
     step = 1e-3 * np.maximum(a, 1e-3) / (1 + a) ** 0.5
 
-    def tail(k: int) -> Any:
+    def tail(k: int) -> np.ndarray:
         shifted = a + k * step
         return np.where(upper, -scipy.special.gammaincc(shifted, x), scipy.special.gammainc(shifted, x))
 
@@ -198,7 +198,7 @@ def _gamma_abstract(shape: Aval, seed: Aval, counter: Aval, alpha: Aval, *, dtyp
     return _abstract("gamma", FLOATING)(shape, seed, counter, alpha, dtype=dtype, lead=lead)
 
 
-def _aligned(x: Any, out: Any, lead: int) -> Any:
+def _aligned(x: Any, out: Any, lead: int) -> Operand:
     """`x` with axes of size one behind its `lead` leading ones, so that it broadcasts against `out`."""
     if not lead:
         return x
@@ -207,11 +207,15 @@ def _aligned(x: Any, out: Any, lead: int) -> Any:
     return insert_axes(x, lead, len(full) - len(rank))
 
 
-def _gamma_vjp(ct: Any, out: Any, shape: Any, seed: Any, counter: Any, alpha: Any, *, lead: int = 0, **_: Any) -> Any:
+def _gamma_vjp(
+    ct: Any, out: Any, shape: Any, seed: Any, counter: Any, alpha: Any, *, lead: int = 0, **_: Any
+) -> Operand:
     return sum_to_like(ct * gamma_slope(out, _aligned(alpha, out, lead)), alpha, lead=lead, ref_lead=lead)
 
 
-def _gamma_jvp(t: Any, out: Any, shape: Any, seed: Any, counter: Any, alpha: Any, *, lead: int = 0, **_: Any) -> Any:
+def _gamma_jvp(
+    t: Any, out: Any, shape: Any, seed: Any, counter: Any, alpha: Any, *, lead: int = 0, **_: Any
+) -> Operand:
     return _aligned(t, out, lead) * gamma_slope(out, _aligned(alpha, out, lead))
 
 
@@ -232,7 +236,7 @@ random_gamma_op = general(
 # ---- categorical, shuffle --------------------------------------------------------------------------------------------
 
 
-def _categorical_kernel(count: Any, seed: Any, counter: Any, logits: Any, *, dtype: DType, lead: int = 0) -> Any:
+def _categorical_kernel(count: Any, seed: Any, counter: Any, logits: Any, *, dtype: DType, lead: int = 0) -> np.ndarray:
     if lead:
         rows = zip(seed, counter, logits, strict=True)
         return np.array([_categorical_kernel(count, *row, dtype=dtype, lead=lead - 1) for row in rows], dtype.numpy)
@@ -267,7 +271,7 @@ categorical_op = nondifferentiable(
 )
 
 
-def _shuffle_kernel(value: Any, seed: Any, counter: Any, *, inverse: bool = False, lead: int = 0) -> Any:
+def _shuffle_kernel(value: Any, seed: Any, counter: Any, *, inverse: bool = False, lead: int = 0) -> np.ndarray:
     if value.ndim <= lead:
         raise ValueError("a scalar cannot be shuffled")
     order = generator(seed, counter).permutation(value.shape[lead])
@@ -323,7 +327,7 @@ def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float3
     return unit * (high - low) + low
 
 
-def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, *, draw: Draw) -> Any:
+def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, *, draw: Draw) -> Operand:
     """Normally distributed random numbers.
 
     Parameters
@@ -393,7 +397,7 @@ def poisson(shape: Any, lam: Any, dtype: Any = float32, *, draw: Draw) -> Any:
     return random_poisson_op(shape_operand(shape), *draw, as_operand(lam, None, "poisson"), dtype=as_dtype(dtype))
 
 
-def categorical(logits: Any, num_samples: Any, dtype: Any = None, *, draw: Draw) -> Any:
+def categorical(logits: Any, num_samples: Any, dtype: Any = None, *, draw: Draw) -> Operand:
     """Classes drawn at random.
 
     Parameters
@@ -419,39 +423,15 @@ def shuffle(value: Any, *, draw: Draw) -> Any:
     return shuffle_op(as_operand(value, None, "shuffle"), *draw)
 
 
-def dropout(x: Any, rate: Any, noise_shape: Any = None, *, draw: Draw) -> Any:
-    """Each element set to 0 with probability `rate`, the others scaled up so that the expected sum stays.
-
-    Parameters
-    ----------
-    x : value, floating
-    rate : float or scalar value
-        In [0, 1). With a rate of 0, `x` is returned as it is.
-    noise_shape : sequence of int, or integer vector, optional
-        Shape of the random choices, broadcast against x; by default x's shape.
-    draw : (seed, counter)
-    """
-    x = as_operand(x, None, "dropout")
-    check_dtype("dropout", "x", Aval(None, dtype_of(x)), FLOATING)
-    if isinstance(rate, (int, float)):
-        if not 0 <= rate < 1:
-            raise InvalidArgumentError(f"dropout: argument `rate` must be in [0, 1), got {rate}")
-        if rate == 0:
-            return x
-    shape = shape_of_value(x) if noise_shape is None else shape_operand(noise_shape)
-    rate = as_operand(rate, dtype_of(x), "dropout")
-    kept = greater_equal(random_uniform_op(shape, *draw, dtype=dtype_of(x)), rate)
-    return where(kept, x / (1 - rate), zeros_like(x))
-
-
 # ---- the same with a seed instead of a draw --------------------------------------------------------------------------
 
 
-def _draw(seed: Any) -> Draw:
+def draw_of(seed: Any) -> Draw:
+    """The draw that a seed, two integers, stands for."""
     return as_operand(seed, None, "seed"), np.int64(0)
 
 
-def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32) -> Any:
+def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32) -> Operand:
     """`uniform` as a pure function of a seed, which is two integers.
 
     Examples
@@ -460,40 +440,37 @@ def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None
     >>> bool(np.all(a == b))
     True
     """
-    return uniform(shape, minval, maxval, dtype, draw=_draw(seed))
+    return uniform(shape, minval, maxval, dtype, draw=draw_of(seed))
 
 
-def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Any:
+def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Operand:
     """`normal` as a pure function of a seed, which is two integers."""
-    return normal(shape, mean, stddev, dtype, draw=_draw(seed))
+    return normal(shape, mean, stddev, dtype, draw=draw_of(seed))
 
 
-def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Any:
+def stateless_truncated_normal(
+    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32
+) -> Operand:
     """`truncated_normal` as a pure function of a seed, which is two integers."""
-    return truncated_normal(shape, mean, stddev, dtype, draw=_draw(seed))
+    return truncated_normal(shape, mean, stddev, dtype, draw=draw_of(seed))
 
 
 def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Any:
     """`gamma` as a pure function of a seed, which is two integers; the parameters are broadcast to `shape`."""
     wanted = _floating("gamma", dtype)
-    return gamma([], broadcast_to(as_operand(alpha, wanted, "gamma"), shape), beta, wanted, draw=_draw(seed))
+    return gamma([], broadcast_to(as_operand(alpha, wanted, "gamma"), shape), beta, wanted, draw=draw_of(seed))
 
 
 def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32) -> Any:
     """`poisson` as a pure function of a seed, which is two integers; `lam` is broadcast to `shape`."""
-    return poisson([], broadcast_to(as_operand(lam, None, "poisson"), shape), dtype, draw=_draw(seed))
+    return poisson([], broadcast_to(as_operand(lam, None, "poisson"), shape), dtype, draw=draw_of(seed))
 
 
-def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = int64) -> Any:
+def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = int64) -> Operand:
     """`categorical` as a pure function of a seed, which is two integers."""
-    return categorical(logits, num_samples, dtype, draw=_draw(seed))
+    return categorical(logits, num_samples, dtype, draw=draw_of(seed))
 
 
-def stateless_shuffle(value: Any, seed: Any) -> Any:
+def stateless_shuffle(value: Any, seed: Any) -> Operand:
     """`shuffle` as a pure function of a seed, which is two integers."""
-    return shuffle(value, draw=_draw(seed))
-
-
-def stateless_dropout(x: Any, rate: Any, seed: Any, noise_shape: Any = None) -> Any:
-    """`dropout` as a pure function of a seed, which is two integers."""
-    return dropout(x, rate, noise_shape, draw=_draw(seed))
+    return shuffle(value, draw=draw_of(seed))

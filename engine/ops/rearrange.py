@@ -14,7 +14,7 @@ from engine.core.dtypes import INTEGER, int64
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, Moves, collected
 from engine.core.sums import add_over
 from engine.core.trace import constant_value
@@ -39,7 +39,7 @@ def _interleaved(shape: Sequence[int], multiples: Sequence[int]) -> tuple[int, .
     return tuple([d for pair in zip(multiples, shape, strict=True) for d in pair])
 
 
-def _tile_kernel(x: Any, multiples: Any, *, lead: int = 0) -> Any:
+def _tile_kernel(x: Any, multiples: Any, *, lead: int = 0) -> np.ndarray:
     counts = as_dims(multiples)
     kept, inner = x.shape[:lead], x.shape[lead:]
     _check_entries("tile", "multiples", len(counts), len(inner))
@@ -99,7 +99,7 @@ tile_back_op = linear(
 
 
 @operands("input")
-def tile(input: Any, multiples: Any) -> Any:
+def tile(input: Any, multiples: Any) -> Operand:
     """``multiples[i]`` copies of `input` side by side, along each dimension i.
 
     Examples
@@ -114,7 +114,7 @@ def tile(input: Any, multiples: Any) -> Any:
 # ---- repeat ----------------------------------------------------------------------------------------------------------
 
 
-def _repeat_indices_kernel(repeats: Any, like: Any, *, axis: int) -> Any:
+def _repeat_indices_kernel(repeats: Any, like: Any, *, axis: int) -> np.ndarray:
     if repeats.size and repeats.min() < 0:
         raise InvalidArgumentError(f"repeat: argument `repeats` must not be negative, got {repeats}")
     return np.repeat(np.arange(like.shape[axis]), repeats)
@@ -135,7 +135,7 @@ def _repeat_indices_abstract(repeats: Aval, like: Aval, *, axis: int) -> Aval:
 
 def _repeat_indices_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Any:
+) -> NotBatched:
     if flags[0]:
         raise ShapeError("repeat: argument `repeats` must not differ between batch elements")
     return NotBatched(op(*inputs, axis=shift_axes(params["axis"])))
@@ -152,7 +152,7 @@ repeat_indices = nondifferentiable(
 
 
 @operands("input", alone=("repeats",))
-def repeat(input: Any, repeats: Any, axis: Any = None) -> Any:
+def repeat(input: Any, repeats: Any, axis: Any = None) -> Operand:
     """Each entry of `input` along an axis, so many times in a row.
 
     Parameters
@@ -200,7 +200,7 @@ def _check_mirror(mode: str, before: int, behind: int, dim: int) -> None:
         )
 
 
-def _pad_kernel(x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Any:
+def _pad_kernel(x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> np.ndarray:
     pairs = _pairs(paddings, x.ndim - lead)
     inner = x.shape[lead:]
     if mode == "CONSTANT":
@@ -232,7 +232,7 @@ def _pad_abstract(x: Aval, paddings: Aval, *, mode: str, value: Any, lead: int =
     return Aval((*x.shape[:lead], *dims), x.dtype)
 
 
-def _pad_vjp(ct: Any, out: Any, x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Any:
+def _pad_vjp(ct: Any, out: Any, x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Operand:
     return pad_back_op(ct, x, paddings, mode=mode, lead=lead, like_lead=lead)
 
 
@@ -251,7 +251,7 @@ pad_op = general(
 )
 
 
-def _fold(ct: Any, axis: int, mode: str, before: int, size: int) -> Any:
+def _fold(ct: Any, axis: int, mode: str, before: int, size: int) -> np.ndarray:
     """Add the mirrored entries along an axis to those they came from."""
     x = np.moveaxis(ct, axis, 0)
     core = x[before : before + size].copy()
@@ -263,7 +263,7 @@ def _fold(ct: Any, axis: int, mode: str, before: int, size: int) -> Any:
     return np.moveaxis(core, 0, axis)
 
 
-def _pad_back_kernel(ct: Any, like: Any, paddings: Any, *, mode: str, lead: int = 0, like_lead: int = 0) -> Any:
+def _pad_back_kernel(ct: Any, like: Any, paddings: Any, *, mode: str, lead: int = 0, like_lead: int = 0) -> np.ndarray:
     inner = like.shape[like_lead:]
     pairs = _pairs(paddings, len(inner))
     if mode == "CONSTANT":
@@ -292,7 +292,7 @@ pad_back_op = linear(
 
 
 @operands("tensor")
-def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0) -> Any:
+def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0) -> Operand:
     """`tensor` with entries added around it.
 
     Parameters
@@ -327,7 +327,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     return pad_op(tensor, _flat_paddings(paddings), mode=upper, value=value)
 
 
-def _flat_paddings(paddings: Any) -> Any:
+def _flat_paddings(paddings: Any) -> Operand:
     """Paddings as a vector, whose contents abstract evaluation can see."""
     if isinstance(paddings, (list, tuple)):
         return shape_operand([n for pair in paddings for n in pair])
@@ -386,7 +386,7 @@ def _roll_abstract(x: Aval, shift: Aval, *, axis: tuple[int, ...]) -> Aval:
     return _axis_abstract("roll")(x, axis=axis)
 
 
-def _roll_kernel(x: Any, shift: Any, *, axis: tuple[int, ...]) -> Any:
+def _roll_kernel(x: Any, shift: Any, *, axis: tuple[int, ...]) -> np.ndarray:
     shifts = as_dims(shift)
     if len(shifts) != len(axis):
         raise _unequal_lengths(len(shifts), axis)
@@ -395,7 +395,7 @@ def _roll_kernel(x: Any, shift: Any, *, axis: tuple[int, ...]) -> Any:
     return x
 
 
-def _rolled(x: Any, distance: int, axis: int) -> Any:
+def _rolled(x: Any, distance: int, axis: int) -> np.ndarray:
     """What `numpy.roll` gives, in half the time if `x` is small."""
     size, before = x.shape[axis], (slice(None),) * (axis % x.ndim)
     distance %= size or 1
@@ -405,7 +405,7 @@ def _rolled(x: Any, distance: int, axis: int) -> Any:
     return out
 
 
-def _roll_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _roll_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     if flags[1]:
         raise ShapeError("roll: argument `shift` must not differ between batch elements")
     return op(*inputs, axis=shift_axes(params["axis"]))
@@ -425,7 +425,7 @@ roll_op = linear(
 
 
 @operands("input")
-def roll(input: Any, shift: Any, axis: Any) -> Any:
+def roll(input: Any, shift: Any, axis: Any) -> Operand:
     """`input` with its entries moved by ``shift[i]`` along ``axis[i]``; those moved out come in at the other end.
 
     Examples

@@ -7,6 +7,7 @@ Their rules rest on `spread_like`, which repeats a reduced value along the axes 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,12 +17,13 @@ from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes
 from engine.core.batching import NotBatched, all_batched, axis_param, logical_rank
 from engine.core.dtypes import BOOL, FLOATING, NUMERIC, DType
 from engine.core.errors import InvalidArgumentError, ShapeError
-from engine.core.kinds import PerOperand, check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE, along, scaled
 from engine.core.structural import conj, reshape_like, scale
 from engine.core.sums import add_over
+from engine.ops.arithmetic import add
 from engine.ops.axis_args import (
     Axes,
     count_reduced,
@@ -60,7 +62,7 @@ def nothing_reduced(avals: Any, params: dict[str, Any]) -> int | None:
 
 def _spread_kernel(
     x: Any, ref: Any, *, axis: Axes, keepdims: bool, mean: bool = False, lead: int = 0, ref_lead: int = 0
-) -> Any:
+) -> np.ndarray:
     leading, shape = x.shape[:lead], ref.shape[ref_lead:]
     if mean and (count := count_reduced(shape, axis)) > 1:
         x = x / count
@@ -84,7 +86,7 @@ def _spread_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any,
     return out if flags[0] else NotBatched(out)
 
 
-def _spread_back(ct: Any, x: Any, ref: Any, *, axis: Axes, keepdims: bool, mean: bool = False, **_: int) -> Any:
+def _spread_back(ct: Any, x: Any, ref: Any, *, axis: Axes, keepdims: bool, mean: bool = False, **_: int) -> Operand:
     return (reduce_mean_op if mean else reduce_sum_op)(ct, axis=axis, keepdims=keepdims)
 
 
@@ -98,11 +100,12 @@ spread_like_op = linear(
     args=("x", "ref"),
     sparsity=scaled(mean=False),
     layout=Layout.PART,
+    repeats=True,
     doc="A reduced value repeated along the axes over which `ref` was reduced; with ``mean`` divided by their size.",
 )
 
 
-def spread_like(x: Any, ref: Any, axis: Axes, keepdims: bool, mean: bool = False) -> Any:
+def spread_like(x: Any, ref: Any, axis: Axes, keepdims: bool, mean: bool = False) -> Operand:
     """`x`, of the shape that reducing `ref` gives, repeated to the shape of `ref`: the transpose of a sum.
 
     With `mean` it is divided by the number of elements reduced: the transpose of a mean. No size need be known.
@@ -118,12 +121,12 @@ def _reduced(x: Any, out: Any) -> Any:
     return np.positive(x, order="C").reshape(out.shape)[()] if out.size == x.size else out
 
 
-def _sum_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+def _sum_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
     out = add_over(x, axis, keepdims)
     return out if out.size != x.size else _reduced(x, out)
 
 
-def mean_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+def mean_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
     """The mean of an array in its own dtype."""
     count = count_reduced(x.shape, axis)
     kind = x.dtype.kind
@@ -147,6 +150,8 @@ reduce_sum_op = linear(
     args=("input_tensor",),
     simplify=nothing_reduced,
     sparsity=along,
+    shares=(),
+    keeps_nan=(0,),
     doc="Sum over axes.",
 )
 reduce_mean_op = linear(
@@ -163,13 +168,13 @@ reduce_mean_op = linear(
 )
 
 
-def reduce_with(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
+def reduce_with(op: Op, x: Any, axis: Any, keepdims: bool) -> Operand:
     """Apply a reduction op, with `axis` as users write it."""
     return op(x, axis=reduction_axes(op.name.removesuffix("_op"), x, axis), keepdims=bool(keepdims))
 
 
 @operands("input_tensor")
-def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Sum over axes.
 
     Parameters
@@ -190,7 +195,7 @@ def reduce_sum(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> A
 
 
 @operands("input_tensor")
-def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_mean(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Mean over axes (parameters as in `reduce_sum`). The mean of integers is an integer, rounded toward zero.
 
     Examples
@@ -224,38 +229,37 @@ def reduction(
     """
     either = {"either": True} if selects else {}
 
-    def local(out: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    def local(out: Any, x: Any, axis: Axes, keepdims: bool) -> Operand:
         return partial(spread_like(out, x, axis, keepdims), x, axis)
 
-    def vjp(ct: Any, out: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    def vjp(ct: Any, out: Any, x: Any, *, axis: Axes, keepdims: bool) -> Operand:
         return scale(spread_like(ct, x, axis, keepdims, mean), conj(local(out, x, axis, keepdims)), **either)
 
-    def jvp(t: Any, out: Any, x: Any, *, axis: Axes, keepdims: bool) -> Any:
+    def jvp(t: Any, out: Any, x: Any, *, axis: Axes, keepdims: bool) -> Operand:
         total = reduce_mean_op if mean else reduce_sum_op
         return total(scale(t, local(out, x, axis, keepdims), **either), axis=axis, keepdims=keepdims)
 
-    return Op(
-        name=f"{name}_op",
+    return general(
+        f"{name}_op",
+        kernel,
+        reduction_abstract(name, accepts),
+        (vjp,),
+        (jvp,),
+        axis_param,
         type=type,
         module=module,
         args=("input_tensor",),
-        kernel=kernel,
-        abstract=reduction_abstract(name, accepts),
-        vjp=(vjp,),
-        jvp=(jvp,),
-        batch=axis_param,
-        kind="general",
         sparsity=along,
         simplify=simplify,
         doc=doc,
     )
 
 
-def _prod_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+def _prod_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
     return _reduced(x, np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype))  # type: ignore[call-overload]
 
 
-def _product_of_others(x: Any, axis: Axes) -> Any:
+def _product_of_others(x: Any, axis: Axes) -> Operand:
     """For each element the product of all others it is multiplied with: exact, also if some are zero."""
     if axis is None:
         return reshape_like(_product_of_others(reshape(x, (-1,)), (-1,)), x)
@@ -299,7 +303,7 @@ reduce_logsumexp_op = reduction(
 
 
 @operands("input_tensor")
-def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Product over axes (parameters as in `reduce_sum`). Its derivatives are exact where elements are zero.
 
     Examples
@@ -313,7 +317,7 @@ def reduce_prod(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> 
 
 
 @operands("input_tensor")
-def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_logsumexp(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """``log(sum(exp(x)))`` over axes, without overflow (parameters as in `reduce_sum`; floats only).
 
     Examples
@@ -344,19 +348,19 @@ reduce_all_op = _logical("reduce_all_op", np.logical_and, "All", "Whether all el
 
 
 @operands("input_tensor")
-def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_any(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Whether any element over axes is true (parameters as in `reduce_sum`; bool only)."""
     return reduce_with(reduce_any_op, input_tensor, axis, keepdims)
 
 
 @operands("input_tensor")
-def reduce_all(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_all(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Whether all elements over axes are true (parameters as in `reduce_sum`; bool only)."""
     return reduce_with(reduce_all_op, input_tensor, axis, keepdims)
 
 
 @operands("input")
-def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = "int64") -> Any:
+def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = "int64") -> Operand:
     """How many elements over axes differ from zero.
 
     Examples
@@ -370,7 +374,7 @@ def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: A
 # ---- add_n -----------------------------------------------------------------------------------------------------------
 
 
-def _add_n_kernel(*inputs: Any) -> Any:
+def _add_n_kernel(*inputs: Any) -> Operand:
     first, *rest = inputs
     if any(x.shape != first.shape for x in rest):
         raise _different_shapes(*[x.shape for x in inputs])
@@ -403,8 +407,8 @@ add_n_op = general(
     "add_n_op",
     _add_n_kernel,
     _add_n_abstract,
-    vjp=PerOperand(lambda i, ct, out, *inputs: ct),
-    jvp=PerOperand(lambda i, t, out, *inputs: t),
+    vjp=PerOperand(lambda i, ct, out, *inputs: ct, at_once=lambda ct, out, *inputs: lambda i: ct),
+    jvp=PushedTogether(lambda ts, out, *inputs: [functools.reduce(add, [t for t in ts if t is not None])]),
     batch=all_batched,
     type="AddN",
     args=("*inputs",),

@@ -17,7 +17,7 @@ from engine.core.dtypes import FLOATING, INEXACT, NUMERIC, DType
 from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import check_dtype, general, linear, same_dtype
 from engine.core.op import Layout
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, along
 from engine.core.structural import conj, scale
 from engine.ops.arithmetic import minimum
@@ -51,14 +51,14 @@ def _along(x: Any, axis: int, start: int | None, stop: int | None) -> tuple[slic
     return tuple(index)
 
 
-def _flipped(x: Any, axis: int, reverse: bool) -> Any:
+def _flipped(x: Any, axis: int, reverse: bool) -> np.ndarray:
     return np.flip(x, axis) if reverse else x
 
 
 # ---- shift and recurrence --------------------------------------------------------------------------------------------
 
 
-def _shifted_array(x: Any, axis: int, reverse: bool, fill: Any) -> Any:
+def _shifted_array(x: Any, axis: int, reverse: bool, fill: Any) -> np.ndarray:
     """`x` moved on by one place along the axis (back if `reverse`); `fill` moves in."""
     out = np.empty_like(x)
     ahead, behind = (_along(x, axis, 1, None), _along(x, axis, None, -1))
@@ -80,7 +80,7 @@ shift = linear(
 )
 
 
-def _recurrence_kernel(u: Any, a: Any, *, axis: int, reverse: bool) -> Any:
+def _recurrence_kernel(u: Any, a: Any, *, axis: int, reverse: bool) -> np.ndarray:
     # Doubling: after the pass with step d, r sums the last 2d terms and a is the product of the last 2d factors.
     r, a = _flipped(u, axis, reverse).copy(), _flipped(a, axis, reverse)
     step = 1
@@ -95,17 +95,17 @@ def _recurrence_kernel(u: Any, a: Any, *, axis: int, reverse: bool) -> Any:
     return _flipped(r, axis, reverse)
 
 
-def _recurrence_du(ct: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Any:
+def _recurrence_du(ct: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Operand:
     following = shift(conj(a), axis=axis, reverse=not reverse)
     return recurrence(ct, following, axis=axis, reverse=not reverse)
 
 
-def _recurrence_da(ct: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Any:
+def _recurrence_da(ct: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Operand:
     adjoint = _recurrence_du(ct, out, u, a, axis=axis, reverse=reverse)
     return adjoint * shift(conj(out), axis=axis, reverse=reverse)
 
 
-def _recurrence_jvp_a(t: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Any:
+def _recurrence_jvp_a(t: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Operand:
     return recurrence(t * shift(out, axis=axis, reverse=reverse), a, axis=axis, reverse=reverse)
 
 
@@ -130,7 +130,7 @@ recurrence = general(
 def _accumulating(ufunc: np.ufunc, start: float) -> Callable[..., Any]:
     """The kernel of a running ufunc that gives `start` for no elements."""
 
-    def kernel(x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+    def kernel(x: Any, *, axis: int, exclusive: bool, reverse: bool) -> np.ndarray:
         x = _flipped(x, axis, reverse)
         if exclusive:
             x = _shifted_array(x, axis, False, start)
@@ -152,7 +152,7 @@ cumsum_op = linear(
 )
 
 
-def _cumprod_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _cumprod_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Operand:
     # x[i] occurs in out[k] for k >= i, times the product of all before i and of those between i and k. The sum over k
     # of ct[k] times the latter obeys a recurrence from the end, so nothing is ever divided by x.
     back = {"axis": axis, "reverse": not reverse}
@@ -160,7 +160,7 @@ def _cumprod_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, rever
     return before * recurrence(shift(ct, **back) if exclusive else ct, shift(conj(x), **back), **back)
 
 
-def _cumprod_jvp(t: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _cumprod_jvp(t: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Operand:
     on = {"axis": axis, "reverse": reverse}
     driven = t * cumprod_op(x, axis=axis, exclusive=True, reverse=reverse)
     return recurrence(shift(driven, **on), shift(x, **on), **on) if exclusive else recurrence(driven, x, **on)
@@ -183,7 +183,7 @@ cumprod_op = general(
 )
 
 
-def _exp_difference(low: Any, high: Any) -> Any:
+def _exp_difference(low: Any, high: Any) -> Operand:
     """``exp(low - high)`` for ``low <= high``; 0 where low is -inf, even if high is too."""
     zero = zeros_like(low)
     nothing = equal(low, zero - np.inf)
@@ -198,13 +198,13 @@ def _logsumexp_weights(x: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
     return _exp_difference(x, total), _exp_difference(minimum(total, following), following)
 
 
-def _cumulative_logsumexp_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _cumulative_logsumexp_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Operand:
     own, carried = _logsumexp_weights(x, axis=axis, reverse=reverse)
     back = {"axis": axis, "reverse": not reverse}
     return scale(recurrence(shift(ct, **back) if exclusive else ct, carried, **back), own)
 
 
-def _cumulative_logsumexp_jvp(t: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _cumulative_logsumexp_jvp(t: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Operand:
     own, carried = _logsumexp_weights(x, axis=axis, reverse=reverse)
     on = {"axis": axis, "reverse": reverse}
     tangent = recurrence(scale(t, own), shift(carried, **on), **on)
@@ -226,7 +226,7 @@ cumulative_logsumexp_op = general(
 
 
 @operands("x")
-def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Operand:
     """Running sum along an axis.
 
     Parameters
@@ -247,7 +247,7 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
 
 
 @operands("x")
-def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Operand:
     """Running product along an axis (parameters as in `cumsum`). Its derivatives are exact where elements are zero.
 
     Examples
@@ -259,7 +259,7 @@ def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = Fals
 
 
 @operands("x")
-def cumulative_logsumexp(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumulative_logsumexp(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Operand:
     """Running ``log(sum(exp(x)))`` along an axis, without overflow (parameters as in `cumsum`; floats only).
 
     Examples

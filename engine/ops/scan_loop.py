@@ -15,7 +15,7 @@ Source: the reverse of a scan as in Griewank and Walther, *Evaluating Derivative
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,11 @@ from engine.core.batching import NotBatched, logical_rank, materialize
 from engine.core.errors import ShapeError, UnimplementedError
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of
 from engine.ops.control import differentiable, joined, plus
 from engine.ops.creation import zeros_like
+from engine.ops.joining import stack_op
 from engine.ops.shape import transpose
 from engine.subtraces.subtrace import SubTrace, build, with_fixed
 
@@ -66,23 +68,28 @@ def _length(sequences: Sequence[Aval]) -> int | None:
     return known.pop() if known else None
 
 
-def stacked(rows: Sequence[Any], what: str) -> Any:
+def stacked(rows: Sequence[Any], what: str) -> np.ndarray:
     """The values of all iterations in one array."""
     if len({np.shape(r) for r in rows}) > 1:
         shown = ", ".join(sorted({format_shape(np.shape(r)) for r in rows}))
         raise UnimplementedError(
             f"{what} changes its shape between iterations ({shown}), so its values cannot be stacked (as the "
-            f"gradient of a while_loop needs them). Give it one shape, for example by padding"
+            f"gradient of a while_loop needs them). Give it one shape, for example by padding; or let it enter the "
+            f"loop with a known shape (set_shape), from which it departs"
         )
-    return np.stack(rows)
+    # in C order, as on a tape; `np.stack` takes the order of the rows
+    return stack_op.kernel(*rows, axis=0)
 
 
 # ---- scan ------------------------------------------------------------------------------------------------------------
 
 
-def _scan_kernel(*operands: Any, body: SubTrace, carries: int, sequences: int, backwards: bool = False) -> Any:
+def _scan_kernel(
+    *operands: Any, body: SubTrace, carries: int, sequences: int, backwards: bool = False
+) -> list[Operand]:
     state: Sequence[Any] = operands[:carries]
-    columns = operands[carries : carries + sequences]
+    # rows lie as those of `unstack` do, by which a tape takes them
+    columns = [np.ascontiguousarray(c) for c in operands[carries : carries + sequences]]
     captures = operands[carries + sequences :]
     length = _length([aval_of(c) for c in columns])
     assert length is not None
@@ -99,7 +106,7 @@ def _scan_kernel(*operands: Any, body: SubTrace, carries: int, sequences: int, b
     return [*state, *[stacked(r, f"scan: result {i}") for i, r in enumerate(zip(*rows, strict=True))]]
 
 
-def _empty(row: Aval) -> Any:
+def _empty(row: Aval) -> np.ndarray:
     return np.zeros((0, *[d or 0 for d in row.shape or ()]), row.dtype.numpy)
 
 
@@ -120,16 +127,64 @@ def _scan_vjp(
     def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         if not saved:
             return operands[carries], ()
-        saving = body.derived(("saving", tuple(saved)), lambda: _saving(body, carries, saved))
+        saving = _saving(_unsaved(body), carries, saved)
         params = {"carries": carries, "sequences": sequences, "backwards": backwards}
         return operands[carries], scan_op(*operands, body=saving, **params)[carries:]
 
     return pulled_back(body, carries, sequences, wanted, previous, cts, operands, history, backwards)
 
 
-def _saving(body: SubTrace, carries: int, saved: Sequence[int]) -> SubTrace:
-    """The body with the carries that a step starts with as its results."""
-    return SubTrace(body.body, body.parameters, [*body.results[:carries], *[body.parameters[k] for k in saved]])
+class _Saving(SubTrace):
+    """A body with some of the carries that a step starts with as its last results.
+
+    Parameters
+    ----------
+    of : SubTrace
+        The body.
+    saved : tuple of int
+        The carries.
+    whole : bool
+        Whether it has all results of the body, not the carries alone.
+    """
+
+    def __init__(self, of: SubTrace, carries: int, saved: Sequence[int], whole: bool) -> None:
+        self.of, self.carries, self.saved, self.whole = of, carries, tuple(saved), whole
+        self.first = len(of.results) if whole else carries
+        super().__init__(of.body, of.parameters, [*of.results[: self.first], *[of.parameters[k] for k in saved]])
+
+    def fixed(self, arrays: Mapping[int, Any]) -> SubTrace:
+        """As that of the body, with which it stays together."""
+        return _saving(self.of.fixed(arrays), self.carries, self.saved, self.whole)
+
+    def places(self, of: SubTrace) -> list[int]:
+        """Where the results of the body, or of one that saves less of it, are among its results."""
+        if not isinstance(of, _Saving):
+            return [*range(len(of.results))]
+        return [*range(of.first), *[self.first + self.saved.index(k) for k in of.saved]]
+
+
+def _saving(body: SubTrace, carries: int, saved: Sequence[int], whole: bool = False) -> _Saving:
+    return body.derived(("saving", tuple(saved), whole), lambda: _Saving(body, carries, saved, whole))
+
+
+def _unsaved(body: SubTrace) -> SubTrace:
+    return body.of if isinstance(body, _Saving) else body
+
+
+def _form(params: dict[str, Any]) -> tuple[Any, ...]:
+    return params["carries"], params["sequences"], params.get("backwards", False)
+
+
+def _scan_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]) -> Any:
+    """One scan for a scan and the one that its gradient needs, which saves carries."""
+    (_, a), (_, b) = first, second
+    bodies = a["body"], b["body"]
+    body = _unsaved(bodies[0])
+    if _unsaved(bodies[1]) is not body or _form(a) != _form(b):
+        return None
+    saved = sorted({k for each in bodies if isinstance(each, _Saving) for k in each.saved})
+    both = _saving(body, a["carries"], saved, any(getattr(each, "whole", True) for each in bodies))
+    return scan_op, {**a, "body": both}, both.places(bodies[0]), both.places(bodies[1])
 
 
 def grown(start: set[int], more: Callable[[set[int]], set[int]]) -> list[int]:
@@ -358,7 +413,7 @@ def _scan_jvp(
 # ---- batches ---------------------------------------------------------------------------------------------------------
 
 
-def swapped(op: Op, x: Any) -> Any:
+def swapped(op: Op, x: Any) -> Operand:
     """Batch axis and axis of iterations exchanged."""
     return transpose(x, [1, 0, *range(2, logical_rank(op, x, False))])
 
@@ -419,6 +474,7 @@ scan_op = general(
     jvp=PushedTogether(_scan_jvp),
     batch=_scan_batch,
     fix=_scan_fix,
+    merge=_scan_merge,
     type="Scan",
     args=("*operands",),
     multi=True,

@@ -17,7 +17,7 @@ from engine.core.dtypes import INTEGER, int32
 from engine.core.errors import ShapeError
 from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE, MOVES, collected
 from engine.core.structural import scale
 from engine.ops.arithmetic import add, divide, negative
@@ -28,7 +28,7 @@ from engine.ops.gather import add_at, check_range
 from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand
 
 
-def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> Any:
+def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> np.ndarray:
     """The index vectors as row numbers of the array reshaped to rows, in order."""
     depth = indices.shape[-1]
     sizes = shape[batch_dims : batch_dims + depth]
@@ -73,7 +73,7 @@ def _entries_shape(name: str, indices: Aval, shape: Shape, batch_dims: int) -> S
     return indices.shape[:-1] + shape[batch_dims + depth :]
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     """The batch is one more leading dimension that all operands share."""
     full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
     return op(*full, batch_dims=params.get("batch_dims", 0) + 1)
@@ -82,7 +82,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
 # ---- gather_nd, scatter_nd -------------------------------------------------------------------------------------------
 
 
-def _gather_nd_kernel(params: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+def _gather_nd_kernel(params: Any, indices: Any, *, batch_dims: int = 0) -> np.ndarray:
     rows = _rows("gather_nd", indices, params.shape, batch_dims)
     taken = params.reshape(_row_shape(indices, params.shape, batch_dims))[rows]
     return taken.reshape(indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1] :])
@@ -106,7 +106,7 @@ gather_nd_op = linear(
 )
 
 
-def _scatter_nd_kernel(updates: Any, indices: Any, shape: Any, *, batch_dims: int = 0) -> Any:
+def _scatter_nd_kernel(updates: Any, indices: Any, shape: Any, *, batch_dims: int = 0) -> np.ndarray:
     full = updates.shape[:batch_dims] + as_dims(shape)
     rows = _rows("scatter_nd", indices, full, batch_dims)
     count, columns = _row_shape(indices, full, batch_dims)
@@ -134,7 +134,7 @@ def _scatter_nd_abstract(updates: Aval, indices: Aval, shape: Aval, *, batch_dim
 
 def _scatter_nd_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Any:
+) -> Operand:
     if flags[2]:
         raise ShapeError("scatter_nd: argument `shape` must not differ between batch elements")
     updates, indices = (x if f else materialize(x, size) for x, f in zip(inputs[:2], flags[:2], strict=True))
@@ -157,7 +157,7 @@ scatter_nd_op = linear(
 
 
 @operands("params", alone=("indices",))
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Any:
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Operand:
     """Entries of `params` at index vectors.
 
     Parameters
@@ -222,7 +222,7 @@ def _changed_abstract(name: str) -> Any:
 def _changed(name: str, change: Any) -> Any:
     """Kernel: a copy of the tensor, as rows, in which ``change(rows, at, updates)`` is made."""
 
-    def kernel(tensor: Any, indices: Any, updates: Any, *, batch_dims: int = 0) -> Any:
+    def kernel(tensor: Any, indices: Any, updates: Any, *, batch_dims: int = 0) -> np.ndarray:
         at = _rows(name, indices, tensor.shape, batch_dims)
         _check_updates(name, updates.shape, indices, tensor.shape, batch_dims)
         count, columns = _row_shape(indices, tensor.shape, batch_dims)
@@ -271,7 +271,7 @@ tensor_scatter_update_op = general(
 )
 
 
-def _gather_last_kernel(params: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+def _gather_last_kernel(params: Any, indices: Any, *, batch_dims: int = 0) -> np.ndarray:
     rows = _rows("gather_last", indices, params.shape, batch_dims)
     count, columns = _row_shape(indices, params.shape, batch_dims)
     taken = params.reshape(count, columns)[rows]
@@ -306,12 +306,12 @@ def _attained(out: Any, x: Any, i: Any, updates: Any, batch_dims: int) -> tuple[
     return by_x, by_update, add(by_x, scatter_nd_op(by_update, i, shape, batch_dims=batch_dims))
 
 
-def _extreme_dx(ct: Any, out: Any, x: Any, i: Any, updates: Any, *, batch_dims: int = 0) -> Any:
+def _extreme_dx(ct: Any, out: Any, x: Any, i: Any, updates: Any, *, batch_dims: int = 0) -> Operand:
     by_x, _, count = _attained(out, x, i, updates, batch_dims)
     return scale(divide(ct, count), by_x, either=True)
 
 
-def _extreme_dupdates(ct: Any, out: Any, x: Any, i: Any, updates: Any, *, batch_dims: int = 0) -> Any:
+def _extreme_dupdates(ct: Any, out: Any, x: Any, i: Any, updates: Any, *, batch_dims: int = 0) -> Operand:
     _, by_update, count = _attained(out, x, i, updates, batch_dims)
     return scale(gather_nd_op(divide(ct, count), i, batch_dims=batch_dims), by_update, either=True)
 
@@ -341,7 +341,7 @@ tensor_scatter_min_op = _extreme("tensor_scatter_min_op", np.minimum, "tensor_sc
 
 
 @operands("tensor", "updates", alone=("indices",))
-def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any) -> Operand:
     """`tensor` with `updates` in place of the entries at some index vectors.
 
     Of several updates at equal index vectors the last counts, and it alone gets a gradient.
@@ -361,24 +361,24 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any) -> Any:
 
 
 @operands("tensor", "updates", alone=("indices",))
-def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Operand:
     """`tensor` with `updates` added to the entries at some index vectors."""
     return add(tensor, scatter_nd_op(updates, indices, shape_op(tensor, out_type=int32)))
 
 
 @operands("tensor", "updates", alone=("indices",))
-def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Operand:
     """`tensor` with `updates` subtracted from the entries at some index vectors."""
     return tensor_scatter_nd_add(tensor, indices, negative(updates))
 
 
 @operands("tensor", "updates", alone=("indices",))
-def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any) -> Operand:
     """`tensor` with the larger of entry and update at some index vectors. k ties share the derivative equally."""
     return tensor_scatter_max_op(tensor, indices, updates)
 
 
 @operands("tensor", "updates", alone=("indices",))
-def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any) -> Operand:
     """`tensor` with the smaller of entry and update at some index vectors. k ties share the derivative equally."""
     return tensor_scatter_min_op(tensor, indices, updates)

@@ -13,12 +13,13 @@ from engine.core.aval import Aval
 from engine.core.batching import materialize
 from engine.core.kinds import general, linear
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, MOVES, collected
 from engine.ops.gather import add_at
 from engine.ops.shape import reshape
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     *data, positions = inputs
     data = [x if flag else materialize(x, size) for x, flag in zip(data, flags[:-1], strict=True)]
     if not flags[-1]:
@@ -29,11 +30,11 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     return reshape(op(*flat, **{**params, "size": size * params["size"]}), (size, -1))
 
 
-def _pick_kernel(x: Any, positions: Any, *, size: int, distinct: bool) -> Any:
+def _pick_kernel(x: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
     return x[positions] if x.ndim == 1 else x[..., positions]
 
 
-def _place_kernel(values: Any, positions: Any, *, size: int, distinct: bool) -> Any:
+def _place_kernel(values: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
     shape = (*values.shape[:-1], size)
     if not distinct:
         columns = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)
@@ -59,6 +60,7 @@ pick_op = linear(
     _batch,
     args=("x", "positions"),
     sparsity=MOVES,
+    shares=(),
     doc="The elements at `positions` of a vector of `size` elements; `distinct`: none is picked twice.",
 )
 place_op = linear(
@@ -69,11 +71,12 @@ place_op = linear(
     _batch,
     args=("values", "positions"),
     sparsity=collected(lambda out, values, positions, **_: out[..., positions]),
+    shares=(),
     doc="A vector of `size` zeros with `values` added at `positions`; `distinct`: no position occurs twice.",
 )
 
 
-def _add_at_kernel(x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> Any:
+def _add_at_kernel(x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
     if not distinct:
         return np.add(x, _place_kernel(values, positions, size=size, distinct=False))
     out = x.copy()
@@ -99,5 +102,6 @@ add_at_op = general(
     batch=_batch,
     args=("x", "values", "positions"),
     sparsity=lambda site, i: ELEMENTWISE(site, i) if i == 0 else _added(site, i),
+    shares=(),
     doc="A vector of `size` elements with `values` added at `positions`; `distinct`: no position occurs twice.",
 )

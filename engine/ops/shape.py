@@ -5,7 +5,7 @@ Shape-like arguments (a new shape, multiples) are *operands*, not parameters, be
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,16 +15,17 @@ from engine.core import axes
 from engine.core.aval import Aval, Shape, as_int, as_ints, broadcast_shapes, format_shape
 from engine.core.batching import NotBatched, elementwise_rule, lead_param, leading
 from engine.core.dtypes import INTEGER, DType, as_dtype, int32
-from engine.core.errors import DTypeError, ShapeError
+from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import IN_ORDER, MOVES
 from engine.core.structural import broadcast_array_to, conj, reshape_like, sum_to_like
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, aval_of, shape_of
 from engine.ops.axis_args import reduction_axes, static_axis, static_int
 from engine.ops.joining import stack
+from engine.runtime.cache import cached
 
 # ---- what a shape is -------------------------------------------------------------------------------------------------
 
@@ -106,7 +107,7 @@ def size(input: Any, out_type: Any = int32) -> Any:
 
 
 @operands("input")
-def rank(input: Any) -> Any:
+def rank(input: Any) -> Operand:
     """The number of dimensions of `input`."""
     return rank_op(input)
 
@@ -139,10 +140,8 @@ def shape_operand(shape: Any) -> Any:
     """
     if isinstance(shape, (Value, np.ndarray, np.generic)):
         return shape
-    if type(shape) is int:
-        return _vector_of_ints((shape,))
-    if isinstance(shape, (list, tuple)) and {int}.issuperset(map(type, shape)):
-        return _vector_of_ints(tuple(shape))
+    if type(shape) is int or (isinstance(shape, (list, tuple)) and {int}.issuperset(map(type, shape))):
+        return _vector_of_ints((shape,) if isinstance(shape, int) else tuple(shape))
     if hasattr(shape, "as_tuple"):
         shape = shape.as_tuple()
     if shape is None:
@@ -156,14 +155,14 @@ def shape_operand(shape: Any) -> Any:
     return dims_array(dims)
 
 
-def dims_array(dims: Sequence[Any]) -> Any:
+def dims_array(dims: Sequence[Any]) -> np.ndarray:
     """Dimensions, all of them known, as an integer vector."""
     if None in dims:
         raise ShapeError(f"a dimension of the shape {dims} is not known; use tf.shape(x)[i] for it, or -1 in a reshape")
     return _vector_of_ints(tuple([as_int("shape", "dimension", d) for d in dims]))
 
 
-@functools.lru_cache(maxsize=4096)
+@cached(4096)
 def _vector_of_ints(dims: tuple[int, ...]) -> np.ndarray:
     """The same array for the same ints, so that who compares arrays seldom needs to look at the contents."""
     array = np.asarray(dims, np.int32 if all(-(2**31) <= d < 2**31 for d in dims) else np.int64)
@@ -183,8 +182,11 @@ def unchanged(abstract: Callable[..., Aval]) -> Callable[..., int | None]:
 # ---- reshape ---------------------------------------------------------------------------------------------------------
 
 
-def _reshape_kernel(x: Any, shape: Any, *, lead: int = 0) -> Any:
+def _reshape_kernel(x: Any, shape: Any, *, lead: int = 0) -> np.ndarray:
     dims = as_dims(shape)
+    if lead and not x.size and -1 in dims and (others := math.prod([d for d in dims if d != -1])) > 0:
+        # where there are no elements because the batch is empty, NumPy does not know what -1 stands for
+        dims = tuple([math.prod(x.shape[lead:]) // others if d == -1 else d for d in dims])
     wanted = x.shape[:lead] + dims if lead else dims
     out = x.reshape(wanted)
     if out.shape != wanted and min(dims) < -1:
@@ -259,7 +261,7 @@ def reshape(tensor: Any, shape: Any) -> Any:
 
 
 @operands("input")
-def expand_dims(input: Any, axis: Any) -> Any:
+def expand_dims(input: Any, axis: Any) -> Operand:
     """`input` with an axis of size one inserted at position `axis` of the result.
 
     Examples
@@ -271,7 +273,7 @@ def expand_dims(input: Any, axis: Any) -> Any:
 
 
 @operands("input")
-def squeeze(input: Any, axis: Any = None) -> Any:
+def squeeze(input: Any, axis: Any = None) -> Operand:
     """`input` without axes of size one: those named by `axis`, or all of them.
 
     Examples
@@ -283,7 +285,7 @@ def squeeze(input: Any, axis: Any = None) -> Any:
     shape = shape_of(input)
     if axis is None or (isinstance(axis, (list, tuple)) and not axis):
         if shape is None or None in shape:
-            raise ShapeError(f"squeeze: it is not known which axes of {aval_of(input)} have size one; give `axis`")
+            raise NotKnownYet(f"squeeze: it is not known which axes of {aval_of(input)} have size one; give `axis`")
         axis = [i for i, d in enumerate(shape) if d == 1]
     # counted from the end, so that the parameter holds for a batch too
     return axes.squeeze(input, reduction_axes("squeeze", input, axis) or ())
@@ -300,32 +302,31 @@ def _transpose_abstract(x: Aval, *, perm: tuple[int, ...], lead: int = 0) -> Ava
     return Aval(x.shape[:lead] + tuple(x.shape[lead + p] for p in perm), x.dtype)
 
 
-def _transpose_kernel(x: Any, *, perm: tuple[int, ...], lead: int = 0) -> Any:
+def _transpose_kernel(x: Any, *, perm: tuple[int, ...], lead: int = 0) -> np.ndarray:
     return x.transpose((*range(lead), *[lead + p for p in perm]) if lead else perm)
 
 
-def _transpose_back(ct: Any, x: Any, *, perm: tuple[int, ...], lead: int = 0) -> Any:
+def _transpose_back(ct: Any, x: Any, *, perm: tuple[int, ...], lead: int = 0) -> Operand:
     inverse = sorted(range(len(perm)), key=perm.__getitem__)
     return transpose_op(ct, perm=tuple(inverse), lead=lead)
 
 
+_TRANSPOSES: dict[str, Any] = {"type": "Transpose", "args": ("a",), "sparsity": MOVES, "layout": Layout.ANY}
+_TRANSPOSES |= {"shares": (0,), "keeps_nan": (0,), "repeats": True}
 transpose_op = linear(
     "transpose_op",
     _transpose_kernel,
     _transpose_back,
     _transpose_abstract,
     lead_param,
-    type="Transpose",
-    args=("a",),
     simplify=lambda avals, params: 0 if params["perm"] == tuple(range(len(params["perm"]))) else None,
-    sparsity=MOVES,
-    layout=Layout.ANY,
     doc="Dimensions in another order.",
+    **_TRANSPOSES,
 )
 
 
 @operands("a")
-def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Any:
+def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Operand:
     """`a` with its dimensions permuted (reversed if `perm` is None).
 
     Parameters
@@ -343,7 +344,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Any:
     if perm is None:
         shape = shape_of(a)
         if shape is None:
-            raise ShapeError("transpose: the rank of `a` is not known; give `perm`")
+            raise NotKnownYet("transpose: the rank of `a` is not known; give `perm`")
         out = transpose_op(a, perm=tuple(range(len(shape))[::-1]))
         return conj(out) if conjugate else out
     order = as_ints("transpose", "perm", static_axis("transpose", perm, "perm"))
@@ -368,16 +369,13 @@ matrix_transpose_op = linear(
     lambda ct, a: matrix_transpose_op(ct),
     _matrix_transpose_abstract,
     leading(2),
-    type="Transpose",
-    args=("a",),
-    sparsity=MOVES,
-    layout=Layout.ANY,
     doc="The last two dimensions exchanged.",
+    **_TRANSPOSES,
 )
 
 
 @operands("a")
-def matrix_transpose(a: Any, conjugate: bool = False) -> Any:
+def matrix_transpose(a: Any, conjugate: bool = False) -> Operand:
     """`a` with its last two dimensions exchanged.
 
     Parameters
@@ -397,7 +395,7 @@ def matrix_transpose(a: Any, conjugate: bool = False) -> Any:
 # ---- broadcast_to ----------------------------------------------------------------------------------------------------
 
 
-def _broadcast_kernel(x: Any, shape: Any, *, lead: int = 0) -> Any:
+def _broadcast_kernel(x: Any, shape: Any, *, lead: int = 0) -> np.ndarray:
     return broadcast_array_to(x, np.shape(x)[:lead] + as_dims(shape), lead)
 
 
@@ -424,6 +422,7 @@ broadcast_to_op = linear(
     simplify=unchanged(_broadcast_abstract),
     sparsity=MOVES,
     layout=Layout.PART,
+    repeats=True,
     doc="Repeated along axes of size one and along new leading axes.",
 )
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from engine.core.aval import Aval, Shape, as_int, as_ints, compatible, format_shape, normalize_axis
 from engine.core.dtypes import BOOL
-from engine.core.errors import DTypeError, ShapeError
+from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES
 from engine.core.trace import constant_value
 from engine.core.value import Value, aval_of, dtype_of, shape_of
@@ -44,7 +44,7 @@ def _mask_abstract(x: Aval, mask: Aval, *, axis: int = 0) -> Aval:
     return Aval((*x.shape[:axis], None, *x.shape[end:]), x.dtype)
 
 
-def _mask_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _mask_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     if flags[1]:
         raise ShapeError(
             "boolean_mask: the mask must not differ between batch elements, whose results would differ in shape; "
@@ -68,7 +68,7 @@ boolean_mask_op = linear(
 )
 
 
-def _mask_back_kernel(ct: Any, like: Any, mask: Any, *, axis: int = 0, lead: int = 0, like_lead: int = 0) -> Any:
+def _mask_back_kernel(ct: Any, like: Any, mask: Any, *, axis: int = 0, lead: int = 0, like_lead: int = 0) -> np.ndarray:
     out = np.zeros(ct.shape[:lead] + like.shape[like_lead:], ct.dtype)
     out[_mask_key(mask, lead + axis)] = ct
     return out
@@ -87,7 +87,7 @@ boolean_mask_back_op = linear(
 
 
 @operands("tensor", alone=("mask",))
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None) -> Any:
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None) -> Operand:
     """The entries of `tensor` where `mask` is true.
 
     Parameters
@@ -111,7 +111,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None) -> Any:
     first = static_int("boolean_mask", "axis", 0 if axis is None else axis)
     shape = shape_of(tensor)
     if first < 0 and shape is None:
-        raise ShapeError("boolean_mask: a negative `axis` needs a tensor of known rank")
+        raise NotKnownYet("boolean_mask: a negative `axis` needs a tensor of known rank")
     if shape is not None:
         first = normalize_axis("boolean_mask", first, len(shape))
     return boolean_mask_op(tensor, mask, axis=first)
@@ -193,14 +193,14 @@ def _scalars(name: str, argument: str, x: Any, rank: Shape) -> list[Any]:
     if count is None:
         count = None if rank is None else len(rank)
     if count is None:
-        raise ShapeError(f"{name}: the length of argument `{argument}` must be known, got {x!r}")
+        raise NotKnownYet(f"{name}: the length of argument `{argument}` must be known, got {x!r}")
     values = aval_of(x).value
     parts = values if isinstance(values, tuple) else (None,) * count
     return [getitem(x, i) if part is None else part for i, part in enumerate(parts)]
 
 
 @operands("input_")
-def slice(input_: Any, begin: Any, size: Any) -> Any:
+def slice(input_: Any, begin: Any, size: Any) -> Operand:
     """``size[i]`` entries from ``begin[i]`` on, of each dimension i.
 
     Parameters
@@ -247,7 +247,7 @@ def strided_slice(
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-) -> Any:
+) -> Operand:
     """Python's indexing in the form in which TensorFlow's graphs have it.
 
     Parameters

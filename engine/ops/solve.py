@@ -1,4 +1,4 @@
-"""Linear systems: inverses, solutions, determinants, of matrices in the last two axes.
+"""Linear systems: inverses and solutions, of matrices in the last two axes.
 
 The rules for inverse and solve are those collected by M. Giles, "An extended collection of matrix derivative results
 for forward and reverse mode algorithmic differentiation" (2008), with adjoints for transposes.
@@ -10,23 +10,22 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from engine.core.aval import Aval, broadcast_shapes, format_shape
 from engine.core.axes import expand_dims
 from engine.core.batching import leading
-from engine.core.dtypes import complex64, complex128, float32, float64
+from engine.core.dtypes import complex64, complex128, float16, float32, float64
 from engine.core.errors import ShapeError
 from engine.core.kinds import check_dtype, general, linear, same_dtype
 from engine.core.op import Layout
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise, scaled
-from engine.core.structural import conj, sum_to_like
+from engine.core.structural import sum_to_like
 from engine.core.value import dtype_of
 from engine.ops import linalg
-from engine.ops.complexes import complex_op, imag, real
-from engine.ops.linalg import matmul, trace
-from engine.ops.reduce import reduce_sum
+from engine.ops.compare import cast
+from engine.ops.linalg import matmul
+from engine.runtime.later import scipy
 
 LAPACK = frozenset([float32, float64, complex64, complex128])
 """The dtypes for which there are decompositions."""
@@ -83,7 +82,7 @@ def _solve_abstract(name: str) -> Callable[..., Aval]:
     return abstract
 
 
-def scale_matrix(factor: Any, x: Any) -> Any:
+def scale_matrix(factor: Any, x: Any) -> Operand:
     """Matrices times one number each."""
     return expand_dims(factor, (-2, -1)) * x
 
@@ -91,7 +90,7 @@ def scale_matrix(factor: Any, x: Any) -> Any:
 # ---- triangles -------------------------------------------------------------------------------------------------------
 
 
-def _triangle_kernel(x: Any, *, lower: bool, diagonal: float = 1.0) -> Any:
+def _triangle_kernel(x: Any, *, lower: bool, diagonal: float = 1.0) -> np.ndarray:
     out = np.tril(x) if lower else np.triu(x)
     if diagonal != 1:
         along = np.arange(min(x.shape[-2:]))
@@ -129,16 +128,18 @@ inverse_op = general(
     args=("input",),
     sparsity=rowwise(2, results=(2,)),
     doc="Inverse of square matrices.",
+    scratch=4,
 )
 
 
 @operands("input")
-def inv(input: Any, adjoint: bool = False) -> Any:
+def inv(input: Any, adjoint: bool = False) -> Operand:
     """Inverse of square matrices.
 
     Parameters
     ----------
     input : value, shape (..., n, n)
+        Half floats are inverted in single precision.
     adjoint : bool
         Invert the adjoint instead.
 
@@ -153,10 +154,13 @@ def inv(input: Any, adjoint: bool = False) -> Any:
     array([[0.5 , 0.  ],
            [0.  , 0.25]])
     """
-    return inverse_op(linalg.adjoint(input) if adjoint else input)
+    matrix = linalg.adjoint(input) if adjoint else input
+    if dtype_of(matrix) is float16:
+        return cast(inverse_op(cast(matrix, float32)), float16)
+    return inverse_op(matrix)
 
 
-def _one_factorisation(solve: Callable[[Any, Any], Any], matrix: Any, rhs: Any) -> Any:
+def _one_factorisation(solve: Callable[[Any, Any], Any], matrix: Any, rhs: Any) -> np.ndarray:
     """Solve for a stack of right-hand sides with one matrix, as columns of one."""
     columns = np.moveaxis(rhs, -2, 0)
     return np.moveaxis(solve(matrix, columns.reshape(len(columns), -1)).reshape(columns.shape), 0, -2)
@@ -167,7 +171,7 @@ def _check_solve(matrix: Any, rhs: Any) -> None:
         raise ValueError("both arguments must have rank 2 or more")
 
 
-def _solve_kernel(matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
+def _solve_kernel(matrix: Any, rhs: Any, *, adjoint: bool = False) -> np.ndarray:
     _check_solve(matrix, rhs)
     if adjoint:
         matrix = np.conjugate(matrix).swapaxes(-1, -2)
@@ -179,10 +183,10 @@ def _solve_kernel(matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
 def _solve_back(solve_again: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Reverse rules of a solve op: ``rhs`` gets the adjoint system's solution, ``matrix`` its product with `out`."""
 
-    def to_rhs(ct: Any, matrix: Any, adjoint: bool, **params: Any) -> Any:
+    def to_rhs(ct: Any, matrix: Any, adjoint: bool, **params: Any) -> Operand:
         return solve_again(matrix, ct, adjoint=not adjoint, **params)
 
-    def to_matrix(ct: Any, out: Any, matrix: Any, rhs: Any, *, adjoint: bool = False, **params: Any) -> Any:
+    def to_matrix(ct: Any, out: Any, matrix: Any, rhs: Any, *, adjoint: bool = False, **params: Any) -> Operand:
         back = to_rhs(ct, matrix, adjoint, **params)
         grad = matmul(out, back, adjoint_b=True) if adjoint else matmul(back, out, adjoint_b=True)
         grad = triangle(grad, lower=params["lower"]) if "lower" in params else grad
@@ -197,11 +201,11 @@ def _solve_back(solve_again: Callable[..., Any]) -> tuple[Callable[..., Any], Ca
 
 
 def _solve_forward(solve_again: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def from_matrix(t: Any, out: Any, matrix: Any, rhs: Any, *, adjoint: bool = False, **params: Any) -> Any:
+    def from_matrix(t: Any, out: Any, matrix: Any, rhs: Any, *, adjoint: bool = False, **params: Any) -> Operand:
         t = triangle(t, lower=params["lower"]) if "lower" in params else t
         return -solve_again(matrix, matmul(t, out, adjoint_a=adjoint), adjoint=adjoint, **params)
 
-    def from_rhs(t: Any, out: Any, matrix: Any, rhs: Any, **params: Any) -> Any:
+    def from_rhs(t: Any, out: Any, matrix: Any, rhs: Any, **params: Any) -> Operand:
         return solve_again(matrix, t, **params)
 
     return from_matrix, from_rhs
@@ -219,11 +223,12 @@ solve_op = general(
     sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
     layout=Layout.ANY,
     doc="Solutions x of ``matrix @ x = rhs``.",
+    scratch=4,
 )
 
 
 @operands("matrix", "rhs")
-def solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
+def solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Operand:
     """Solve ``matrix @ x = rhs``.
 
     Parameters
@@ -251,12 +256,12 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
     return solve_op(matrix, rhs, adjoint=bool(adjoint))
 
 
-def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: bool = False) -> Any:
+def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: bool = False) -> np.ndarray:
     _check_solve(matrix, rhs)
     if matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] != rhs.shape[-2]:
         raise ValueError("the numbers of rows differ")
 
-    def one(a: Any, b: Any) -> Any:
+    def one(a: Any, b: Any) -> np.ndarray:
         return scipy.linalg.solve_triangular(a, b, trans="C" if adjoint else "N", lower=lower, check_finite=False)
 
     stack = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
@@ -285,11 +290,12 @@ triangular_solve_op = general(
     With few right sides the derivative in the matrix costs some 5 times the op: a whole matrix is written twice, which
     the op only reads half of.
     """,
+    scratch=4,
 )
 
 
 @operands("matrix", "rhs")
-def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
+def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Operand:
     """Solve ``matrix @ x = rhs`` with triangular matrices.
 
     Parameters
@@ -316,7 +322,7 @@ def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = 
 
 
 @operands("chol", "rhs")
-def cholesky_solve(chol: Any, rhs: Any) -> Any:
+def cholesky_solve(chol: Any, rhs: Any) -> Operand:
     """Solve ``A @ x = rhs``, given the Cholesky factor of A.
 
     Parameters
@@ -326,151 +332,3 @@ def cholesky_solve(chol: Any, rhs: Any) -> Any:
     rhs : value, shape (..., n, k)
     """
     return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
-
-
-# ---- determinants ----------------------------------------------------------------------------------------------------
-
-
-def _cofactor_kernel(x: Any) -> Any:
-    try:
-        inverse = np.linalg.inv(x)
-    except np.linalg.LinAlgError:
-        return _cofactor_by_svd(x)
-    condition = np.linalg.norm(x, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1))
-    if not np.all(condition < np.finfo(x.dtype).eps ** -0.5):
-        return _cofactor_by_svd(x)
-    return np.linalg.det(x)[..., None, None] * inverse.swapaxes(-1, -2)
-
-
-def _cofactor_by_svd(x: Any) -> Any:
-    """Of ``U S V^H`` they are ``det(U) det(V^H) conj(U) C V^T``, C those of S: defined for singular matrices too."""
-    u, s, vh = np.linalg.svd(x)
-    n = s.shape[-1]
-    others = np.broadcast_to(s[..., None, :], (*s.shape, n)).copy()
-    others[..., np.arange(n), np.arange(n)] = 1
-    sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
-    return sign * np.matmul(np.conjugate(u) * np.prod(others, axis=-1)[..., None, :], np.conjugate(vh))
-
-
-def _cofactor_change(d: Any, c: Any, determinant: Any) -> Any:
-    """``(<c, d> c - c d^T c) / det``: the change of the cofactors `c` when the matrix changes by `d`."""
-    along = scale_matrix(reduce_sum(c * d, axis=(-2, -1)), c)
-    across = matmul(c, matmul(d, c, transpose_a=True))
-    return (along - across) / expand_dims(determinant, (-2, -1))
-
-
-cofactor = general(
-    "cofactor",
-    _cofactor_kernel,
-    square_abstract("cofactor"),
-    vjp=(lambda ct, out, x: _cofactor_change(ct, conj(out), conj(det_op(x))),),
-    jvp=(lambda t, out, x: _cofactor_change(t, out, det_op(x)),),
-    batch=leading(2),
-    args=("input",),
-    sparsity=rowwise(2, results=(2,)),
-    layout=Layout.ANY,
-    doc="Cofactors, also of singular matrices (where only their own derivative is undefined, infinite or NaN).",
-)
-det_op = general(
-    "det_op",
-    np.linalg.det,
-    scalar_abstract("det"),
-    vjp=(lambda ct, out, x: scale_matrix(ct, conj(cofactor(x))),),
-    jvp=(lambda t, out, x: reduce_sum(cofactor(x) * t, axis=(-2, -1)),),
-    batch=leading(2),
-    type="MatrixDeterminant",
-    args=("input",),
-    sparsity=rowwise(2, results=(0,)),
-    doc="""Determinant. Its derivative are the cofactors (the transposed adjugate), also where it is zero.
-
-    They cost some 6 times the op: an inverse is three times the arithmetic of the factorization.
-    """,
-)
-
-
-@operands("input")
-def det(input: Any) -> Any:
-    """Determinant of square matrices.
-
-    The gradient is the matrix of cofactors, also for singular matrices (where TensorFlow raises).
-
-    Parameters
-    ----------
-    input : value, shape (..., n, n)
-
-    Returns
-    -------
-    value, shape (...)
-
-    Examples
-    --------
-    >>> float(det(np.array([[0., 1.], [1., 0.]])))
-    -1.0
-    """
-    return det_op(input)
-
-
-def _slogdet_kernel(x: Any) -> Any:
-    sign, logarithm = np.linalg.slogdet(x)
-    return sign, logarithm.astype(x.dtype)
-
-
-def _slogdet_abstract(x: Aval) -> tuple[Aval, Aval]:
-    out = scalar_abstract("slogdet")(x)
-    return out, out
-
-
-def _slogdet_vjp(ct: Any, out: Any, x: Any) -> Any:
-    factor = ct[1]
-    if dtype_of(x).is_complex:
-        # The logarithm moves with the real part of tr(x^-1 dx), the sign turns with its imaginary part.
-        factor = complex_op(real(ct[1]), imag(ct[0] * conj(out[0])))
-    return scale_matrix(factor, linalg.adjoint(inverse_op(x)))
-
-
-def _slogdet_jvp(t: Any, out: Any, x: Any) -> Any:
-    change = trace(solve_op(x, t, adjoint=False))
-    if not dtype_of(x).is_complex:
-        return 0 * out[0], change
-    size, turn = real(change), imag(change)
-    return out[0] * complex_op(0 * turn, turn), complex_op(size, 0 * size)
-
-
-slogdet_op = general(
-    "slogdet_op",
-    _slogdet_kernel,
-    _slogdet_abstract,
-    vjp=(_slogdet_vjp,),
-    jvp=(_slogdet_jvp,),
-    batch=leading(2),
-    type="LogMatrixDeterminant",
-    args=("input",),
-    multi=True,
-    sparsity=rowwise(2, results=(0, 0)),
-    doc="""Sign and logarithm of the absolute value of the determinant.
-
-    The derivative, an inverse, costs some 5 times the op: three times the arithmetic of the factorization, and more
-    memory traffic.
-    """,
-)
-
-
-@operands("input")
-def slogdet(input: Any) -> tuple[Any, Any]:
-    """Sign of the determinant and logarithm of its absolute value.
-
-    Parameters
-    ----------
-    input : value, shape (..., n, n)
-
-    Returns
-    -------
-    sign, log_abs_determinant : value, shape (...)
-        Both have the dtype of `input` (a complex one's sign is ``det / abs(det)``).
-
-    Examples
-    --------
-    >>> [float(x) for x in slogdet(np.array([[0., 1.], [1., 0.]]))]
-    [-1.0, 0.0]
-    """
-    return slogdet_op(input)

@@ -12,20 +12,20 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes, normalize_axis
 from engine.core.batching import axis_param, leading
 from engine.core.dtypes import REAL, DType, as_dtype, int16, int32, int64
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.value import shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.ops.compare import cast
 from engine.ops.gather import gather_op
-from engine.ops.shape import transpose
+from engine.ops.shape import identity, transpose
 
 # ---- argsort, sort ---------------------------------------------------------------------------------------------------
 
 
-def _argsort_kernel(x: Any, *, axis: int, descending: bool) -> Any:
+def _argsort_kernel(x: Any, *, axis: int, descending: bool) -> np.ndarray:
     if not x.ndim:
         raise IndexError("a scalar has no axis")  # the abstract evaluation says it in full
     if not descending:
@@ -62,7 +62,7 @@ def _is_descending(name: str, direction: str) -> bool:
 
 
 @operands("values")
-def argsort(values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False) -> Any:
+def argsort(values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False) -> Operand:
     """Where to find the elements along an axis in order, as int32.
 
     Parameters
@@ -86,13 +86,15 @@ def argsort(values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: b
 def _rank(name: str, x: Any) -> int:
     shape = shape_of(x)
     if not shape:
-        raise ShapeError(f"{name}: needs a value of known rank of at least 1, got {x!r}")
+        error = NotKnownYet if shape is None else ShapeError
+        raise error(f"{name}: needs a value of known rank of at least 1, got {x!r}")
     return len(shape)
 
 
-def _take_last(x: Any, indices: Any, rank: int) -> Any:
+def _take_last(x: Any, indices: Any, rank: int) -> Operand:
     """Entries along the last axis, at indices that differ from row to row."""
-    return gather_op(x, indices, axis=-1, batch_dims=rank - 1)
+    # the gradient of a vector sorted or picked from is a tensor in TensorFlow, not the rows that one gathers from `x`
+    return gather_op(identity(x) if rank == 1 else x, indices, axis=-1, batch_dims=rank - 1)
 
 
 @operands("values")
@@ -134,7 +136,7 @@ def _top_k_abstract(x: Aval, *, k: int) -> Aval:
     return Aval((*x.shape[:-1], k), int32)
 
 
-def _top_k_kernel(x: Any, *, k: int) -> Any:
+def _top_k_kernel(x: Any, *, k: int) -> np.ndarray:
     if x.shape[-1] < k:
         raise ShapeError(f"top_k: the last dimension of `input` must be at least k = {k}, got shape {x.shape}")
     return _argsort_kernel(x, axis=-1, descending=True)[..., :k]
@@ -186,7 +188,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32"
 # ---- searchsorted ----------------------------------------------------------------------------------------------------
 
 
-def _search_kernel(sequence: Any, values: Any, *, side: Any, out_type: DType) -> Any:
+def _search_kernel(sequence: Any, values: Any, *, side: Any, out_type: DType) -> np.ndarray:
     if sequence.ndim == 1:
         return np.asarray(np.searchsorted(sequence, values, side)).astype(out_type.numpy)
     shape = np.broadcast_shapes(sequence.shape[:-1], values.shape[:-1])
@@ -210,7 +212,9 @@ def _search_abstract(sequence: Aval, values: Aval, *, side: str, out_type: DType
     return Aval(None if outer is None else (*outer, values.shape[-1]), out_type)
 
 
-def _search_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _search_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Operand:
     sequence = shape_of(inputs[0])
     if not flags[0] and sequence is not None and len(sequence) == 1:
         # values of any rank may be looked up in one sequence
@@ -231,7 +235,7 @@ searchsorted_op = nondifferentiable(
 
 
 @operands("sorted_sequence", "values")
-def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32) -> Any:
+def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32) -> Operand:
     """Where in sorted rows to insert values so that they stay sorted.
 
     Parameters
@@ -256,7 +260,7 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type
 # ---- unique ----------------------------------------------------------------------------------------------------------
 
 
-def _unique_kernel(x: Any, *, out_idx: DType) -> Any:
+def _unique_kernel(x: Any, *, out_idx: DType) -> tuple[np.ndarray, ...]:
     if x.ndim != 1:
         raise ShapeError(f"unique: argument `x` must be a vector, got shape {x.shape}")
     _, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)

@@ -11,17 +11,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from engine.core.aval import format_shape
 from engine.core.errors import ShapeError
+from engine.core.operands import Operand
 from engine.core.value import as_array, dtype_of, shape_of
 from engine.ops.gather import gather
 from engine.ops.segment import unsorted_segment_sum
 from engine.ops.shape import identity, matrix_transpose
+from engine.runtime.later import scipy
 
 
-def sparse_matmul(matrix: Any, x: Any) -> Any:
+def sparse_matmul(matrix: Any, x: Any) -> Operand:
     """``matrix @ x``.
 
     Parameters
@@ -47,7 +48,7 @@ def sparse_matmul(matrix: Any, x: Any) -> Any:
             f"matmul: a sparse matrix of shape {format_shape(matrix.shape)} needs a vector or a matrix of "
             f"{matrix.shape[-1]} rows; got shape {format_shape(shape)}"
         )
-    entries = sparse.csr_array(matrix)
+    entries = scipy.sparse.csr_array(matrix)
     if not entries.has_canonical_format:
         entries = entries.copy()
         entries.sum_duplicates()
@@ -59,7 +60,7 @@ def sparse_matmul(matrix: Any, x: Any) -> Any:
     return unsorted_segment_sum(terms, rows, matrix.shape[0])
 
 
-def matmul_sparse(x: Any, matrix: Any) -> Any:
+def matmul_sparse(x: Any, matrix: Any) -> Operand:
     """``x @ matrix`` for a Value of shape (m,) or (k, m) and a sparse matrix of shape (m, n)."""
     if len(shape_of(x) or ()) == 2:
         return matrix_transpose(sparse_matmul(matrix.T, matrix_transpose(x)))

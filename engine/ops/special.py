@@ -11,27 +11,33 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from engine.core.dtypes import FLOATING
 from engine.core.errors import UnimplementedError
 from engine.core.kinds import elementwise
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.structural import scale
 from engine.ops.arithmetic import sign, square
 from engine.ops.compare import cast_like, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log
 from engine.ops.reduce import reduce_sum
+from engine.runtime.later import scipy
 
 
 def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A SciPy function as a kernel: the result has the operands' dtype (SciPy widens half floats)."""
+    """A function of SciPy's as a kernel: the result has the operands' dtype (SciPy widens half floats)."""
 
-    def kernel(*arrays: Any) -> Any:
+    def kernel(*arrays: Any) -> Operand:
         return function(*arrays).astype(arrays[0].dtype, copy=False)
 
-    kernel.__wrapped__ = function  # type: ignore[attr-defined]
+    return kernel
+
+
+def _scipy(name: str) -> Callable[..., Any]:
+    """The same of what `scipy.special` has under this name; that module is loaded by the first call."""
+    kernel = _typed(lambda *arrays: getattr(scipy.special, name)(*arrays))
+    kernel.scipy = name  # type: ignore[attr-defined]
     return kernel
 
 
@@ -39,35 +45,35 @@ def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 erf = elementwise(
     "erf",
-    _typed(scipy.special.erf),
+    _scipy("erf"),
     (lambda out, x: 2 / math.sqrt(math.pi) * exp(-square(x)),),
     accepts=FLOATING,
     doc="Error function.",
 )
 erfc = elementwise(
     "erfc",
-    _typed(scipy.special.erfc),
+    _scipy("erfc"),
     (lambda out, x: -2 / math.sqrt(math.pi) * exp(-square(x)),),
     accepts=FLOATING,
     doc="``1 - erf(x)``, accurate for large x.",
 )
 erfinv = elementwise(
     "erfinv",
-    _typed(scipy.special.erfinv),
+    _scipy("erfinv"),
     (lambda out, x: math.sqrt(math.pi) / 2 * exp(square(out)),),
     accepts=FLOATING,
     doc="Inverse of the error function.",
 )
 ndtr = elementwise(
     "ndtr",
-    _typed(scipy.special.ndtr),
+    _scipy("ndtr"),
     (lambda out, x: 1 / math.sqrt(2 * math.pi) * exp(-0.5 * square(x)),),
     accepts=FLOATING,
     doc="Distribution function of the standard normal distribution.",
 )
 ndtri = elementwise(
     "ndtri",
-    _typed(scipy.special.ndtri),
+    _scipy("ndtri"),
     (lambda out, x: math.sqrt(2 * math.pi) * exp(0.5 * square(out)),),
     accepts=FLOATING,
     doc="Inverse of `ndtr`: the quantiles of the standard normal distribution.",
@@ -75,7 +81,7 @@ ndtri = elementwise(
 
 
 @operands("x")
-def erfcinv(x: Any) -> Any:
+def erfcinv(x: Any) -> Operand:
     """Inverse of `erfc`.
 
     Examples
@@ -88,7 +94,7 @@ def erfcinv(x: Any) -> Any:
 
 dawsn = elementwise(
     "dawsn",
-    _typed(scipy.special.dawsn),
+    _scipy("dawsn"),
     (lambda out, x: 1 - 2 * x * out,),
     accepts=FLOATING,
     doc="Dawson's integral: ``exp(-x ** 2)`` times the integral of ``exp(t ** 2)`` from 0 to x.",
@@ -106,14 +112,14 @@ expint = elementwise(
 
 lgamma = elementwise(
     "lgamma",
-    _typed(scipy.special.gammaln),
+    _scipy("gammaln"),
     (lambda out, x: digamma(x),),
     accepts=FLOATING,
     doc="Logarithm of the absolute value of the gamma function.",
 )
 digamma = elementwise(
     "digamma",
-    _typed(scipy.special.psi),
+    _scipy("psi"),
     (lambda out, x: polygamma(ones_like(x), x),),
     accepts=FLOATING,
     doc="""Derivative of `lgamma`.
@@ -123,7 +129,7 @@ digamma = elementwise(
 )
 
 
-def _polygamma(a: Any, x: Any) -> Any:
+def _polygamma(a: Any, x: Any) -> np.ndarray:
     # in double precision: sign, factorial and zeta all vary over many orders of magnitude
     a, x = np.asarray(a, np.float64), np.asarray(x, np.float64)
     signed = np.where(a % 2 == 0, -1.0, 1.0) * scipy.special.gamma(a + 1)
@@ -140,7 +146,7 @@ polygamma = elementwise(
 )
 zeta = elementwise(
     "zeta",
-    _typed(scipy.special.zeta),
+    _scipy("zeta"),
     (None, lambda out, x, q: -x * zeta(x + 1, q)),
     args=("x", "q"),
     accepts=FLOATING,
@@ -149,7 +155,7 @@ zeta = elementwise(
 
 
 @operands("x")
-def lbeta(x: Any) -> Any:
+def lbeta(x: Any) -> Operand:
     """Logarithm of the absolute value of the multivariate beta function along the last axis.
 
     Examples
@@ -160,7 +166,7 @@ def lbeta(x: Any) -> Any:
     return reduce_sum(lgamma(x), -1) - lgamma(reduce_sum(x, -1))
 
 
-def _gamma_density(a: Any, x: Any) -> Any:
+def _gamma_density(a: Any, x: Any) -> Operand:
     """Derivative of `igamma` in x (DLMF 8.8.13)."""
     # an exponent of zero counts as such at x = 0 too; the logarithm is its derivative there as elsewhere
     return exp(scale(a - 1, log(x)) - x - lgamma(a))
@@ -168,7 +174,7 @@ def _gamma_density(a: Any, x: Any) -> Any:
 
 igamma = elementwise(
     "igamma",
-    _typed(scipy.special.gammainc),
+    _scipy("gammainc"),
     (lambda out, a, x: igamma_grad_a(a, x), lambda out, a, x: _gamma_density(a, x)),
     args=("a", "x"),
     accepts=FLOATING,
@@ -176,7 +182,7 @@ igamma = elementwise(
 )
 igammac = elementwise(
     "igammac",
-    _typed(scipy.special.gammaincc),
+    _scipy("gammaincc"),
     (lambda out, a, x: -igamma_grad_a(a, x), lambda out, a, x: -_gamma_density(a, x)),
     args=("a", "x"),
     accepts=FLOATING,
@@ -184,12 +190,33 @@ igammac = elementwise(
 )
 
 
-def _igamma_grad_a(a: Any, x: Any) -> Any:
+_MANY = 1e4
+"""Above this, the series below has too many terms, and the expansion below is exact to some ten digits."""
+
+
+def _igamma_grad_large_a(a: Any, x: Any) -> Operand:
+    # P(a, x) stays the same along the quantile x(a), so its derivative in a is -dx/da times that in x. The quantile is
+    # that of Cornish and Fisher: M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 26.2.49.
+    mu = (x - a) / a
+    density = np.exp(-a * (mu - np.log1p(mu)) - 1 / (12 * a)) * np.sqrt(a / (2 * np.pi)) / x
+    lower = np.abs(scipy.special.ndtri(np.minimum(scipy.special.gammainc(a, x), scipy.special.gammaincc(a, x))))
+    z, root = np.where(x < a, -lower, lower), np.sqrt(a)
+    slope = 1 + z / (2 * root) - (z**3 - 7 * z) / (72 * a * root) + (3 * z**4 + 7 * z**2 - 16) / (810 * a**2)
+    slope -= (9 * z**5 + 256 * z**3 - 433 * z) / (25920 * a**2 * root)
+    # so far out that both probabilities are 0 and 1 to the last digit, nothing is left of the derivative
+    return np.where((density > 0) & np.isfinite(slope), -density * slope, 0.0)
+
+
+def _igamma_grad_a(a: Any, x: Any) -> np.ndarray:
     # The power series of P (DLMF 8.7.1), differentiated term by term. Its terms x^(a+n) e^-x / Gamma(a+n+1) are a
     # Poisson density, positive and largest near n = x - a: all that count lie within a few deviations of it.
     a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
-    inside = (x > 0) & np.isfinite(x) & (a > 0)
+    inside = (x > 0) & np.isfinite(x) & (a > 0) & np.isfinite(a)
+    # beyond, nothing is left of the upper tail of the orders that the series is for
+    large = inside & ((a > _MANY) | (x > 4 * _MANY))
+    inside &= ~large
     outside = np.where(np.isnan(x) | (x < 0) | ~(a > 0), np.nan, 0.0)
+    whole_a, whole_x = a, x
     shape, at, a = x.shape, np.where(inside, x, 1.0).ravel(), np.where(inside, a, 1.0).ravel()
     middle = np.maximum(at - a, 0.0)
     reach = 12.0 * np.sqrt(at + a) + 60.0
@@ -201,17 +228,20 @@ def _igamma_grad_a(a: Any, x: Any) -> Any:
         total += np.exp(order * logarithm - at - scipy.special.gammaln(order + 1)) * (
             logarithm - scipy.special.psi(order + 1)
         )
-    return np.where(inside, total.reshape(shape), outside)
+    found = np.where(inside, total.reshape(shape), outside)
+    if large.any():
+        found[large] = _igamma_grad_large_a(whole_a[large], whole_x[large])
+    return found
 
 
-def _no_second_derivative(out: Any, a: Any, x: Any) -> Any:
+def _no_second_derivative(out: Any, a: Any, x: Any) -> Operand:
     raise UnimplementedError(
         "igamma, igammac: the second derivative in the argument `a` is not implemented (nor is it in TensorFlow); "
         "first derivatives in `a` and all derivatives in `x` are"
     )
 
 
-def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Any:
+def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Operand:
     inside = not_equal(x, zeros_like(x))
     return _gamma_density(a, x) * (where(inside, log(where(inside, x, ones_like(x))), zeros_like(x)) - digamma(a))
 
@@ -226,14 +256,14 @@ igamma_grad_a = elementwise(
 )
 
 
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
+def _beta_density(a: Any, b: Any, x: Any) -> Operand:
     """Derivative of `betainc` in x (DLMF 8.17.1)."""
     return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - (lgamma(a) + lgamma(b) - lgamma(a + b)))
 
 
 betainc = elementwise(
     "betainc",
-    _typed(scipy.special.betainc),
+    _scipy("betainc"),
     (None, None, lambda out, a, b, x: _beta_density(a, b, x)),
     args=("a", "b", "x"),
     accepts=FLOATING,
@@ -248,7 +278,7 @@ _NEAR_ZERO = 0.01
 """Where so few terms of the series are exact to the bit; the quotient loses digits there, more with each order."""
 
 
-def _over(y: Any, x: Any, sign: int, factor: Any = 1.0) -> Any:
+def _over(y: Any, x: Any, sign: int, factor: Any = 1.0) -> Operand:
     """``y / x`` for y the factor times ``I1(x)`` (sign 1) or ``J1(x)`` (sign -1), with all derivatives at 0.
 
     The series are those of DLMF 10.2.2 and 10.25.2.
@@ -261,84 +291,84 @@ def _over(y: Any, x: Any, sign: int, factor: Any = 1.0) -> Any:
 
 bessel_i0 = elementwise(
     "bessel_i0",
-    _typed(scipy.special.i0),
+    _scipy("i0"),
     (lambda out, x: bessel_i1(x),),
     accepts=FLOATING,
     doc="Modified Bessel function of the first kind, order 0.",
 )
 bessel_i0e = elementwise(
     "bessel_i0e",
-    _typed(scipy.special.i0e),
+    _scipy("i0e"),
     (lambda out, x: bessel_i1e(x) - sign(x) * out,),
     accepts=FLOATING,
     doc="``exp(-abs(x)) * bessel_i0(x)``.",
 )
 bessel_i1 = elementwise(
     "bessel_i1",
-    _typed(scipy.special.i1),
+    _scipy("i1"),
     (lambda out, x: bessel_i0(x) - _over(out, x, 1),),
     accepts=FLOATING,
     doc="Modified Bessel function of the first kind, order 1.",
 )
 bessel_i1e = elementwise(
     "bessel_i1e",
-    _typed(scipy.special.i1e),
+    _scipy("i1e"),
     (lambda out, x: bessel_i0e(x) - _over(out, x, 1, exp(-abs(x))) - sign(x) * out,),
     accepts=FLOATING,
     doc="``exp(-abs(x)) * bessel_i1(x)``.",
 )
 bessel_k0 = elementwise(
     "bessel_k0",
-    _typed(scipy.special.k0),
+    _scipy("k0"),
     (lambda out, x: -bessel_k1(x),),
     accepts=FLOATING,
     doc="Modified Bessel function of the second kind, order 0.",
 )
 bessel_k0e = elementwise(
     "bessel_k0e",
-    _typed(scipy.special.k0e),
+    _scipy("k0e"),
     (lambda out, x: out - bessel_k1e(x),),
     accepts=FLOATING,
     doc="``exp(x) * bessel_k0(x)``.",
 )
 bessel_k1 = elementwise(
     "bessel_k1",
-    _typed(scipy.special.k1),
+    _scipy("k1"),
     (lambda out, x: -bessel_k0(x) - out / x,),
     accepts=FLOATING,
     doc="Modified Bessel function of the second kind, order 1.",
 )
 bessel_k1e = elementwise(
     "bessel_k1e",
-    _typed(scipy.special.k1e),
+    _scipy("k1e"),
     (lambda out, x: out - out / x - bessel_k0e(x),),
     accepts=FLOATING,
     doc="``exp(x) * bessel_k1(x)``.",
 )
 bessel_j0 = elementwise(
     "bessel_j0",
-    _typed(scipy.special.j0),
+    _scipy("j0"),
     (lambda out, x: -bessel_j1(x),),
     accepts=FLOATING,
     doc="Bessel function of the first kind, order 0.",
 )
 bessel_j1 = elementwise(
     "bessel_j1",
-    _typed(scipy.special.j1),
+    _scipy("j1"),
     (lambda out, x: bessel_j0(x) - _over(out, x, -1),),
     accepts=FLOATING,
     doc="Bessel function of the first kind, order 1.",
 )
 bessel_y0 = elementwise(
     "bessel_y0",
-    _typed(scipy.special.y0),
+    _scipy("y0"),
     (lambda out, x: -bessel_y1(x),),
     accepts=FLOATING,
     doc="Bessel function of the second kind, order 0.",
 )
 bessel_y1 = elementwise(
     "bessel_y1",
-    _typed(scipy.special.y1),
+    _scipy("y1"),
     (lambda out, x: bessel_y0(x) - out / x,),
     accepts=FLOATING,
     doc="Bessel function of the second kind, order 1.",
@@ -348,25 +378,25 @@ bessel_y1 = elementwise(
 # ---- products that are 0 where x is 0 --------------------------------------------------------------------------------
 
 
-def _nonzero(x: Any) -> Any:
+def _nonzero(x: Any) -> Operand:
     """1 where x is not 0, else 0: the derivative in x of ``x * f(y)`` is taken as 0 where x is 0, whatever y is."""
     return cast_like(not_equal(x, zeros_like(x)), x)
 
 
-def _xdivy_kernel(x: Any, y: Any) -> Any:
+def _xdivy_kernel(x: Any, y: Any) -> np.ndarray:
     zero = np.equal(x, 0)
     return np.where(zero, np.zeros((), x.dtype), np.true_divide(x, np.where(zero, np.ones((), y.dtype), y)))
 
 
 xlogy = elementwise(
     "xlogy",
-    _typed(scipy.special.xlogy),
+    _scipy("xlogy"),
     (lambda out, x, y: xlogy(_nonzero(x), y), lambda out, x, y: xdivy(x, y)),
     doc="``x * log(y)``, but 0 where x is 0 (and so are both derivatives).",
 )
 xlog1py = elementwise(
     "xlog1py",
-    _typed(scipy.special.xlog1py),
+    _scipy("xlog1py"),
     (lambda out, x, y: xlog1py(_nonzero(x), y), lambda out, x, y: xdivy(x, y + 1)),
     doc="``x * log(1 + y)``, accurate for small y, but 0 where x is 0 (and so are both derivatives).",
 )

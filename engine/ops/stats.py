@@ -7,27 +7,29 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.axes import squeeze
+from engine.core.axes import expand_dims, squeeze
 from engine.core.batching import axis_param
 from engine.core.dtypes import INEXACT
-from engine.core.errors import InvalidArgumentError, UnimplementedError
+from engine.core.errors import InvalidArgumentError, NotKnownYet, UnimplementedError
 from engine.core.kinds import check_dtype, linear
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import along
 from engine.core.structural import conj
 from engine.core.sums import add_over
-from engine.core.value import dtype_of
+from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan
 from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
 from engine.ops.complexes import real
 from engine.ops.creation import ones_like, zeros_like
+from engine.ops.decompose import svd
 from engine.ops.explog import pow, sqrt
 from engine.ops.extrema import reduce_max_op
 from engine.ops.reduce import mean_kernel, reduce_mean, reduce_sum_op, reduce_with, reduction
+from engine.ops.shape import transpose_op
 
 
-def _center_kernel(x: Any, *, axis: Axes) -> Any:
+def _center_kernel(x: Any, *, axis: Axes) -> np.ndarray:
     if x.size == 0:
         return x
     # Deviations from an element first: equal values then give exact zeros, and large ones lose no digits.
@@ -53,15 +55,15 @@ center = linear(
 )
 
 
-def _variance_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+def _variance_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
     return mean_kernel(np.square(_center_kernel(x, axis=axis)), axis=axis, keepdims=keepdims)
 
 
-def _std_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+def _std_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
     return np.sqrt(_variance_kernel(x, axis=axis, keepdims=keepdims))
 
 
-def _norm_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
+def _norm_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
     return np.sqrt(add_over(np.square(x), axis, keepdims))
 
 
@@ -94,7 +96,7 @@ reduce_euclidean_norm_op = reduction(
 
 
 @operands("input_tensor")
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Mean squared deviation from the mean over axes (parameters as in `reduce_sum`); real also for complex values.
 
     Examples
@@ -109,7 +111,7 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False)
 
 
 @operands("input_tensor")
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Square root of the variance over axes (parameters as in `reduce_sum`); real also for complex values.
 
     The derivative at equal values, where there is none, is 0.
@@ -125,7 +127,7 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> A
 
 
 @operands("input_tensor")
-def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """Square root of the sum of squares over axes (parameters as in `reduce_sum`; floats only).
 
     The derivative at 0, where there is none, is 0.
@@ -139,7 +141,7 @@ def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = 
 
 
 @operands("tensor")
-def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False) -> Any:
+def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False) -> Operand:
     """Norm of vectors or matrices.
 
     Parameters
@@ -182,7 +184,7 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
     return _vector_norm(tensor, ord, axes, bool(keepdims))
 
 
-def _vector_norm(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
+def _vector_norm(x: Any, p: float, axes: Axes, keepdims: bool) -> Operand:
     over = {"axis": axes, "keepdims": keepdims}
     if p == 1:
         return reduce_sum_op(abs(x), **over)
@@ -198,12 +200,21 @@ def _vector_norm(x: Any, p: float, axes: Axes, keepdims: bool) -> Any:
     return where(vanishes, total, pow(where(vanishes, ones_like(total), total), root))
 
 
-def _matrix_norm(x: Any, p: float, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _matrix_norm(x: Any, p: float, axes: tuple[int, ...], keepdims: bool) -> Operand:
+    if p == 2:
+        if shape_of(x) is None:
+            raise NotKnownYet("norm: the 2-norm of matrices needs a tensor of known rank; give it one with set_shape")
+        return _spectral_norm(x, axes, keepdims)
     if p not in (1, np.inf):
-        raise UnimplementedError(
-            f"norm: the {p}-norm of matrices is not implemented; for ord=2 take the largest singular value, "
-            f"tf.reduce_max(tf.linalg.svd(x, compute_uv=False), -1)"
-        )
+        raise UnimplementedError(f"norm: the {p}-norm of matrices is not implemented; those with ord 1, 2 and inf are")
     added, compared = axes if p == 1 else axes[::-1]
     largest = reduce_max_op(reduce_sum_op(abs(x), axis=(added,), keepdims=True), axis=(compared,), keepdims=True)
     return largest if keepdims else squeeze(largest, axes)
+
+
+def _spectral_norm(x: Any, axes: tuple[int, ...], keepdims: bool) -> Operand:
+    """The largest singular value of the matrices that two axes, counted from the end, make."""
+    rank = len(shape_of(x) or ())
+    matrices = transpose_op(x, perm=(*[a for a in range(rank) if a - rank not in axes], *[a % rank for a in axes]))
+    largest = reduce_max_op(svd(matrices, compute_uv=False), axis=(-1,), keepdims=False)
+    return expand_dims(largest, sorted(a % rank for a in axes)) if keepdims else largest

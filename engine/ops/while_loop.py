@@ -18,6 +18,7 @@ from engine.core.dtypes import int64
 from engine.core.errors import ShapeError
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of
 from engine.ops.compare import select
 from engine.ops.control import check_predicate
@@ -35,6 +36,7 @@ from engine.ops.scan_loop import (
     steady,
     swapped,
 )
+from engine.ops.varying_loop import pulled_back_varying, varying
 from engine.subtraces.subtrace import SubTrace, build, with_fixed
 
 
@@ -63,6 +65,10 @@ def _while_vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
     cond: SubTrace, body: SubTrace, count: int,
 ) -> list[Any]:  # fmt: skip
+    before = [aval_of(x) for x in operands[:count]]
+    if varying(before, steady(body, before, [aval_of(x) for x in operands[count:]])[0]):
+        return pulled_back_varying(wanted, previous, cts, operands, cond, body, count)
+
     def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         found = while_saving_op(*operands, cond=cond, body=body, count=count, saved=tuple(saved))
         return found[count], found[count + 1 :]
@@ -70,7 +76,7 @@ def _while_vjp(
     return pulled_back(body, count, 0, wanted, previous, cts, operands, history)
 
 
-def _saving_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int]) -> Any:
+def _saving_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int]) -> list[Operand]:
     *history, last = _iterations(operands, cond, body, count)
     steps = np.arange(len(history), dtype=np.int64)
     if not history:
@@ -168,14 +174,16 @@ def _masked(trace: SubTrace, values: Sequence[Any], flags: Sequence[bool], size:
     with batch_level() as level:
         return [
             unbatch(r, level, size)
-            for r in trace.inline(None, [Batched(x, level) if f else x for x, f in zip(values, flags, strict=True)])
+            for r in trace.inline(
+                None, [Batched(x, level, size) if f else x for x, f in zip(values, flags, strict=True)]
+            )
         ]
 
 
 def _masked_body(cond: SubTrace, body: SubTrace, values: Sequence[Any], flags: Sequence[bool], size: int) -> list[Any]:
     """A step for the elements of the batch whose condition holds; the others stay as they are."""
     with batch_level() as level:
-        batch = [Batched(x, level) if f else x for x, f in zip(values, flags, strict=True)]
+        batch = [Batched(x, level, size) if f else x for x, f in zip(values, flags, strict=True)]
         (goes_on,) = cond.inline(None, batch)
         pairs = zip(body.inline(None, batch), batch, strict=False)
         return [unbatch(select(goes_on, new, old), level, size) for new, old in pairs]
@@ -183,6 +191,20 @@ def _masked_body(cond: SubTrace, body: SubTrace, values: Sequence[Any], flags: S
 
 def _while_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> Any:
     return with_fixed(inputs, arrays, params, ("cond", "body"), params["count"], 0)
+
+
+def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]) -> Any:
+    """One loop for a loop and the one that its gradient needs, which saves loop variables."""
+    (_, a), (_, b) = first, second
+    count = a["count"]
+    if a["cond"] is not b["cond"] or a["body"] is not b["body"] or b["count"] != count:
+        return None
+    saved = tuple(sorted({*a.get("saved", ()), *b.get("saved", ())}))
+    places = [
+        [*range(count), *([count, *[count + 1 + saved.index(k) for k in each["saved"]]] if "saved" in each else ())]
+        for each in (a, b)
+    ]
+    return while_saving_op, {**a, "saved": saved}, *places
 
 
 while_op = general(
@@ -193,6 +215,7 @@ while_op = general(
     jvp=PushedTogether(_while_jvp),
     batch=_while_batch,
     fix=_while_fix,
+    merge=_while_merge,
     type="While",
     args=("*operands",),
     multi=True,
@@ -206,6 +229,7 @@ while_saving_op = general(
     jvp=PushedTogether(_saving_jvp),
     batch=_while_batch,
     fix=_while_fix,
+    merge=_while_merge,
     type="While",
     args=("*operands",),
     multi=True,

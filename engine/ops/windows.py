@@ -22,7 +22,7 @@ from engine.core.dtypes import INTEGER
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Layout, Op
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, collected
 from engine.ops.shape import as_dims, known_dims, shape
 
@@ -89,7 +89,7 @@ def counts(name: str, dims: Dims, size: Dims, windows: Windows) -> Dims:
     ])  # fmt: skip
 
 
-def padded(x: Any, along: Sequence[Span], value: Any = 0) -> Any:
+def padded(x: Any, along: Sequence[Span], value: Any = 0) -> np.ndarray:
     """`x` with the entries that the spans ask for added around its spatial dimensions."""
     if not any(s.before or s.behind for s in along):
         return x
@@ -100,12 +100,12 @@ def padded(x: Any, along: Sequence[Span], value: Any = 0) -> Any:
     return out
 
 
-def core(x: Any, space: Sequence[int], along: Sequence[Span]) -> Any:
+def core(x: Any, space: Sequence[int], along: Sequence[Span]) -> np.ndarray:
     """The part of a padded array that was there before."""
     return x[(..., *[slice(s.before, s.before + d) for d, s in zip(space, along, strict=True)], slice(None))]
 
 
-def blank(lead: Sequence[int], space: Sequence[int], channels: int, along: Sequence[Span], dtype: Any) -> Any:
+def blank(lead: Sequence[int], space: Sequence[int], channels: int, along: Sequence[Span], dtype: Any) -> np.ndarray:
     """Zeros for data of these dimensions and their padding."""
     dims = [d + s.before + s.behind for d, s in zip(space, along, strict=True)]
     return np.zeros((*lead, *dims, channels), dtype)
@@ -121,7 +121,7 @@ def taps(size: Sequence[int], windows: Windows, along: Sequence[Span]) -> Iterat
         yield (..., *parts, slice(None))
 
 
-def patches(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> Any:
+def patches(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> np.ndarray:
     """A view of the windows of padded data.
 
     Parameters
@@ -166,14 +166,14 @@ def without_buffers() -> Iterator[None]:
         yield
 
 
-def compact(x: Any) -> Any:
+def compact(x: Any) -> np.ndarray:
     """A copy whose pixels lie together."""
     out = np.empty(x.shape, x.dtype)
     move(x, out)
     return out
 
 
-def in_lines(x: Any, stride: int) -> Any:
+def in_lines(x: Any, stride: int) -> np.ndarray:
     """Pixels that are `stride` apart in memory, moved together if that is better."""
     return x if stride == 1 or x.shape[-1] >= LINE else compact(x)
 
@@ -249,7 +249,7 @@ def is_channels_first(name: str, data_format: str | None, rank: int | None = Non
 # ---- windows as a value ----------------------------------------------------------------------------------------------
 
 
-def over_images(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def over_images(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     """Batch rule of ops that treat all images alike, however many leading dimensions tell them apart."""
     if any(flags[1:]):
         raise ShapeError(f"{op.name}: a shape-like argument ({op.args[1:]}) must not differ between batch elements")
@@ -281,7 +281,7 @@ def _product(a: int | None, b: int) -> int | None:
     return None if a is None else a * b
 
 
-def _patches_kernel(x: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+def _patches_kernel(x: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     check_rank(x, len(size))
     space, channels = x.shape[-1 - len(size) : -1], x.shape[-1]
     along = spans("extract_patches", space, size, windows)
@@ -299,7 +299,7 @@ def _patches_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Av
     return Aval((*batch, *inner, _product(channels, math.prod(size))), x.dtype)
 
 
-def tap_numbers(shape: tuple[int, ...], size: tuple[int, ...], windows: Windows) -> Any:
+def tap_numbers(shape: tuple[int, ...], size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """For each tap of a window, and each entry of what windows give of data of this shape: which element it reads.
 
     Elements are counted in C order; -1 is one of the padding.
@@ -314,7 +314,7 @@ def tap_numbers(shape: tuple[int, ...], size: tuple[int, ...], windows: Windows)
     return per_tap.reshape(math.prod(size), -1) - 1
 
 
-def _overlay_kernel(ct: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> Any:
+def _overlay_kernel(ct: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     *space, channels = as_dims(sizes)[-1 - len(size) :]
     along = spans("extract_patches", space, size, windows)
     lead = ct.shape[: -1 - len(size)]
@@ -363,7 +363,7 @@ overlay_patches_op = linear(
 
 
 @operands("images")
-def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: Any) -> Any:
+def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: Any) -> Operand:
     """The windows of images, each laid out in the channels.
 
     Parameters

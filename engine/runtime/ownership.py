@@ -16,15 +16,17 @@ class Shared:
     Parameters
     ----------
     lent : sequence of array
+        Looked at when an array is first asked about.
     constants : set of int
         Who owns the memory of a program's constants (`owners_of`).
     """
 
-    __slots__ = ("_constants", "_owners")
+    __slots__ = ("_constants", "_lent", "_owners")
 
     def __init__(self, lent: Sequence[Any], constants: set[int]) -> None:
         self._constants = constants
-        self._owners = owners_of(lent)
+        self._lent: Sequence[Any] = lent
+        self._owners: set[int] | None = None
 
     def owned(self, value: Any) -> Any:
         """An array that shares no memory with these, and is no view of a part of an array; nobody else gets it."""
@@ -32,8 +34,12 @@ class Shared:
             return value
         if value.ndim == 0:
             return value[()]
-        whole = _whole(value)
-        owner = _owner(whole)
+        if self._owners is None:
+            # most arrays have memory of their own
+            lent = [a for a in self._lent if isinstance(a, np.ndarray)]
+            self._owners = {id(a) if a.base is None else _owner(_whole(a)) for a in lent}
+        whole = value if value.base is None else _whole(value)
+        owner = id(value) if value.base is None else _owner(whole)
         # as large as the whole and yet no view of it: one number, shown several times
         if value.nbytes != whole.nbytes or not value.flags.writeable:
             return value.copy()
@@ -43,10 +49,31 @@ class Shared:
         return value
 
 
+class _Unshared(Shared):
+    """Of results that are nobody else's already."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__((), set())
+
+    def owned(self, value: Any) -> Any:
+        return value
+
+
+UNSHARED = _Unshared()
+
+
 def own_results(program: Callable[..., Any], lent: Sequence[Any], constants: set[int]) -> list[Any]:
-    """What a program makes of the arrays lent to it, in memory that is neither theirs nor that of its constants."""
+    """What a program makes of the arrays lent to it, in memory that is neither theirs nor that of its constants.
+
+    A program that gives a list says that this is so.
+    """
+    results = program(*lent)
+    if type(results) is list:
+        return results
     shared = Shared(lent, constants)
-    return [shared.owned(value) for value in program(*lent)]
+    return [shared.owned(value) for value in results]
 
 
 def owners_of(arrays: Iterable[Any]) -> set[int]:

@@ -137,22 +137,6 @@ def _reached(thread: int, waiting: dict[int, tuple[Any, set[int]]]) -> set[int]:
     return reached
 
 
-# ---- caches ----------------------------------------------------------------------------------------------------------
-
-
-def remember(table: dict[Any, Any], key: Any, value: Any, capacity: int) -> Any:
-    """Put an item into a table of limited size, where the oldest gives way; return the value.
-
-    Threads share tables without a lock: each step is one operation of a `dict`, which threads do not split, with the
-    GIL or without. What they do at once loses an item at most, and that is made again.
-    """
-    table[key] = value
-    if len(table) > capacity:
-        for oldest in list(table)[: len(table) - capacity]:
-            table.pop(oldest, None)
-    return value
-
-
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from engine.core.errors import UnimplementedError
+from engine.core.instantiate import instantiate
 from engine.core.op import Node
 from engine.core.structural import contiguous
 from engine.core.tape import paused
@@ -64,6 +65,7 @@ class Region:
         self.results = tuple(results)
         inside = {id(n) for n in nodes if n.op is not variable_handle and n.op is not placeholder}
         own = {id(b) for b in bound}
+        given = {id(b.node) for b in bound}
         self.captured: dict[int, Symbol] = {}
         self.handles: dict[int, Symbol] = {}
         self.assigned: set[int] = set()
@@ -85,6 +87,8 @@ class Region:
         pending += effects
         while pending:
             node = pending.pop()
+            if id(node) in given:
+                continue
             if id(node) not in inside:
                 after[id(node)] = node
                 continue
@@ -99,7 +103,7 @@ class Region:
             for x in closed[id(node)][-1].inputs:
                 take(x)
             pending.extend(waits_for(node))
-        self.nodes = [made for n in nodes for made in closed.get(id(n), ())]
+        self.nodes = in_order([made for n in nodes for made in closed.get(id(n), ())])
         self.after = list(after.values())
         for node in self.nodes:
             if node.op in (read_variable, assign_variable):
@@ -118,22 +122,76 @@ class Region:
         body = Body()
         own = [body.placeholder(b.aval) for b in (*self.bound, *captured)]
         states = [body.placeholder(plain(h.aval)) for h in handles]
-        of = {id(x): p for x, p in zip((*self.bound, *captured), own, strict=True)}
-        current = {id(h): s for h, s in zip(handles, states, strict=True)}
-        for node in self.nodes:
+        # a handle stands for what its variable holds now
+        of = {id(x): p for x, p in zip((*self.bound, *captured, *handles), (*own, *states), strict=True)}
+        copy = body.copied(describe)
+
+        def make(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
             if node.op is assign_variable:
                 body.where = describe(node)
-                value = of[id(node.inputs[1])]
-                (current[id(node.inputs[0])],) = body.append(contiguous, (value,), {}, [plain(value.aval)])
-            if node.op in (read_variable, assign_variable):
-                of[id(node.outputs[0])] = current[id(node.inputs[0])]
+                value = operands[1]
+                (of[id(node.inputs[0])],) = made = body.append(contiguous, (value,), {}, [plain(value.aval)])
+                return made
+            return operands if node.op is read_variable else copy(node, operands)
+
+        instantiate(self.nodes, of, make)
+        return SubTrace(body, [*own, *states], [of[id(x)] for x in (*self.results, *new)])
+
+
+def in_order(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, each behind those that make its operands, otherwise as they stand.
+
+    A rule of a custom gradient may use what the program computes only after the call. Reads and assignments of a
+    variable keep their order.
+
+    Raises
+    ------
+    UnimplementedError
+        If a rule uses a value that is computed from the result of its call.
+    """
+    before = _must_precede(nodes)
+    placed: set[int] = set()
+    open_: set[int] = set()
+    ordered = []
+    for node in nodes:
+        pending = [node]
+        while pending:
+            last = pending[-1]
+            missing = [n for n in before[id(last)] if id(n) not in placed]
+            if id(last) in placed or not missing:
+                pending.pop()
+                open_.discard(id(last))
+                if id(last) not in placed:
+                    placed.add(id(last))
+                    ordered.append(last)
                 continue
-            body.where = describe(node)
-            inputs = tuple([of[id(x)] for x in node.inputs])
-            outputs = body.append(node.op, inputs, node.params, [o.aval for o in node.outputs])
-            of.update({id(old): out for old, out in zip(node.outputs, outputs, strict=True)})
-        results = [*[of[id(r)] for r in self.results], *[current[id(h)] for h in new]]
-        return SubTrace(body, [*own, *states], results)
+            open_.add(id(last))
+            if any(id(n) in open_ for n in missing):
+                raise UnimplementedError(
+                    "custom_gradient: in bodies of control flow and in plans a gradient function cannot use what is "
+                    "computed from the result of its own call; return that value from the function as well"
+                )
+            pending += missing
+    return ordered
+
+
+def _must_precede(nodes: Sequence[Node]) -> dict[int, list[Node]]:
+    """For each node, by identity, those that must run before it."""
+    makers = {id(out): n for n in nodes for out in n.outputs}
+    written: dict[int, list[Node]] = {}
+    read: dict[int, list[Node]] = {}
+    found = {}
+    for n in nodes:
+        found[id(n)] = [makers[id(x)] for x in n.inputs if id(x) in makers]
+        if n.op in (read_variable, assign_variable):
+            key = id(n.inputs[0])
+            found[id(n)] += written.get(key, ())
+            if n.op is assign_variable:
+                found[id(n)] += read.pop(key, ())
+                written[key] = [n]
+            else:
+                read.setdefault(key, []).append(n)
+    return found
 
 
 def closed_rule(node: Node, orders: int = _ORDERS) -> list[Node]:

@@ -20,9 +20,12 @@ from typing import Any
 
 from engine.core.aval import Aval, aval_of_array
 from engine.core.batching import Batched, batch_level, materialize
+from engine.core.instantiate import Make, applied, in_trace, instantiate, like
 from engine.core.op import Node, Op
+from engine.core.structural import reshape_like
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace
+from engine.core.value import aval_of
 from engine.forward import forward
 from engine.ops.creation import zeros_like
 from engine.program import Program, lower
@@ -30,10 +33,10 @@ from engine.program.instruction import is_stateful
 from engine.program.layout import Order, same_layout
 from engine.program.lowering import needed_nodes
 from engine.reverse import reverse
-from engine.runtime.state import remember
+from engine.runtime.cache import Cache
 
 _CAPACITY = 64
-"""Compiled programs (one for each combination of shapes) that a sub-trace keeps; the oldest gives way."""
+"""Compiled programs (one for each combination of shapes) that a sub-trace keeps."""
 _FEW = 64
 """Elements up to which constants are compared by contents."""
 
@@ -57,6 +60,16 @@ class Body(Trace):
         step = Step(op, inputs, params, ())
         step.where = self.where
         return step
+
+    def copied(self, describe: Callable[[Node], str]) -> Make:
+        """What makes the same nodes here, each marked with ``describe(node)``."""
+        again = like(self)
+
+        def make(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
+            self.where = describe(node)
+            return again(node, operands)
+
+        return make
 
 
 class SubTrace:
@@ -84,9 +97,9 @@ class SubTrace:
         effects = [node for node in body.nodes if not node.outputs]
         self.nodes = needed_nodes(body.nodes, [*results, *effects], {id(p) for p in parameters}, lambda node: ())
         self.stateful = any(is_stateful(node.op, node.params) for node in self.nodes)
-        self._programs: dict[Any, tuple[Program, list[int]]] = {}
-        self._derived: dict[Any, Any] = {}
-        self._fixed: dict[Any, SubTrace] = {}
+        self._programs: Cache[Any, tuple[Program, list[int]]] = Cache("programs of bodies", _CAPACITY)
+        self._derived: Cache[Any, Any] = Cache("derivatives of bodies", _CAPACITY)
+        self._fixed: Cache[Any, SubTrace] = Cache("bodies with constants", _CAPACITY)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SubTrace, (self.body, self.parameters, self.results)
@@ -105,17 +118,14 @@ class SubTrace:
     def inline(self, trace: Trace | None, operands: Sequence[Any], effects: bool = True) -> list[Any]:
         """Apply it node by node; constants are made in `trace`, or stay arrays if it is None."""
         of = {id(p): x for p, x in zip(self.parameters, operands, strict=True)}
-        for node in self.nodes:
-            if not node.outputs and not effects:
-                continue
+        added = None if trace is None else in_trace(trace)
+
+        def make(node: Any, operands: tuple[Any, ...]) -> Sequence[Any]:
             if isinstance(trace, Body):
-                trace.where = node.where  # type: ignore[attr-defined]
-            if trace is not None and not node.inputs:
-                result = trace.apply(node.op, (), node.params)
-            else:
-                result = node.op(*[of[id(x)] for x in node.inputs], **node.params)
-            results = result if node.op.multi else (result,)
-            of.update({id(o): r for o, r in zip(node.outputs, results, strict=True)})
+                trace.where = node.where
+            return applied(node, operands) if operands or added is None else added(node, operands)
+
+        instantiate([node for node in self.nodes if node.outputs or effects], of, make)
         if isinstance(trace, Body):
             trace.where = ""
         return [of[id(r)] for r in self.results]
@@ -125,7 +135,7 @@ class SubTrace:
         key = tuple([(a.shape, a.dtype) for a in arrays])
         found = self._programs.get(key)
         if found is None:
-            found = remember(self._programs, key, self._compile(arrays), _CAPACITY)
+            found = self._programs.put(key, self._compile(arrays))
         program, constants = found
         results = program(*arrays)
         if not constants:
@@ -153,22 +163,14 @@ class SubTrace:
             By index of the parameter. They must not be changed.
         """
         key = tuple([(i, *_identity(a)) for i, a in arrays.items()])
-        if key not in self._fixed:
-            if len(self._fixed) >= _CAPACITY:
-                self._fixed.pop(next(iter(self._fixed)))
-            self._fixed[key] = self._with_constants(arrays)
-        return self._fixed[key]
+        return self._fixed.get(key) or self._fixed.put(key, self._with_constants(arrays))
 
     def _with_constants(self, arrays: Mapping[int, Any]) -> SubTrace:
         body = Body()
         left = [p for i, p in enumerate(self.parameters) if i not in arrays]
         of = {id(self.parameters[i]): body.constant(array) for i, array in arrays.items()}
         of.update({id(p): body.placeholder(p.aval) for p in left})
-        for node in self.nodes:
-            body.where = node.where  # type: ignore[attr-defined]
-            inputs = tuple([of[id(x)] for x in node.inputs])
-            outputs = body.append(node.op, inputs, node.params, [o.aval for o in node.outputs])
-            of.update({id(old): out for old, out in zip(node.outputs, outputs, strict=True)})
+        instantiate(self.nodes, of, body.copied(lambda node: node.where))  # type: ignore[attr-defined]
         return SubTrace(body, [of[id(p)] for p in left], [of[id(r)] for r in self.results])
 
     # ---- what it depends on ------------------------------------------------------------------------------------------
@@ -184,8 +186,7 @@ class SubTrace:
         """The indices of the results that have a derivative with respect to any of the given parameters."""
         live = {id(self.parameters[i]) for i in sources}
         for node in self.nodes:
-            rules = node.op.vjp
-            if rules is not None and any(id(x) in live and rules[i] is not None for i, x in enumerate(node.inputs)):
+            if any(id(x) in live and node.carries(i) for i, x in enumerate(node.inputs)):
                 live.update([id(o) for o in node.outputs if o.dtype.is_differentiable])
         return {i for i, r in enumerate(self.results) if id(r) in live}
 
@@ -220,7 +221,9 @@ class SubTrace:
             seeds = [(body.operand(outputs[i]), ct) for i, ct in zip(given, values[count:cut_off], strict=True)]
             nodes = list(body.nodes)
             found = reverse(nodes, [*known, *seeds], [values[i] for i in wanted])
-            filled = [zeros_like(values[i]) if g is None else g for i, g in zip(wanted, found, strict=True)]
+            filled = [
+                zeros_like(values[i]) if g is None else _known(g, values[i]) for i, g in zip(wanted, found, strict=True)
+            ]
             return filled, [g is not None for g in found]
 
         key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))
@@ -278,7 +281,8 @@ class SubTrace:
 
         def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
             with batch_level() as level:
-                outputs = self.inline(body, [Batched(x, level) if f else x for x, f in zip(values, flags, strict=True)])
+                given = [Batched(x, level, size) if f else x for x, f in zip(values, flags, strict=True)]
+                outputs = self.inline(body, given)
                 batch = [isinstance(o, Batched) and o.level == level for o in outputs]
                 inner = [o.inner if b else o for o, b in zip(outputs, batch, strict=True)]
                 wanted = batch if full is None else list(full)
@@ -288,6 +292,13 @@ class SubTrace:
 
         key = ("batched", tuple(flags), tuple([(a.shape, a.dtype, a.value) for a in avals]), size)
         return self.derived((*key, None if full is None else tuple(full)), lambda: _built_with(avals, walk))
+
+
+def _known(cotangent: Any, of: Any) -> Any:
+    """A cotangent, of which at least as much is known as of its value: a loop of no steps has nothing else to go by."""
+    if aval_of(cotangent).is_static or not aval_of(of).is_static:
+        return cotangent
+    return reshape_like(cotangent, of)
 
 
 def _identity(array: Any) -> tuple[Any, ...]:

@@ -1,0 +1,85 @@
+"""Arrays that are parts of one array, so that what is done to all of them is done at once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Sequence
+from operator import is_
+from typing import Any
+
+import numpy as np
+
+from engine.runtime.buffer_pool import empty
+
+
+def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The elements of some arrays, one after the other; of one array, itself."""
+    return arrays[0] if len(arrays) == 1 else copied(arrays)
+
+
+def copied(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The elements of some arrays, one after the other, in memory of their own."""
+    size = sum([a.size for a in arrays])
+    return np.concatenate(arrays, axis=None, out=empty((size,), arrays[0].dtype))
+
+
+def taken_apart(whole: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+    """Copies of the parts of an array that `joined` made; of one array, itself."""
+    return [whole] if len(shapes) == 1 else list(map(np.ndarray.copy, parts_of(whole, shapes)))
+
+
+def parts_of(whole: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+    """Views of the parts of a vector, of some shapes."""
+    ends = list(itertools.accumulate(map(math.prod, shapes)))
+    return [
+        whole[start:end] if len(shape) == 1 else whole[start:end].reshape(shape)
+        for start, end, shape in zip([0, *ends], ends, shapes, strict=False)
+    ]
+
+
+class Pack:
+    """Values that lie one after the other in one array.
+
+    Parameters
+    ----------
+    arrays : sequence of array
+        What the values are at first.
+    shapes : sequence of tuple
+        Of the arrays.
+
+    Attributes
+    ----------
+    whole : array
+    values : list of array
+        Its parts.
+    """
+
+    def __init__(self, arrays: Sequence[np.ndarray], shapes: Sequence[tuple[int, ...]]) -> None:
+        # not from the pool, which gives out memory again for what does not stay
+        self.whole = np.concatenate(arrays, axis=None)
+        self.values = parts_of(self.whole, shapes)
+
+    def holds(self, found: Sequence[Any]) -> bool:
+        """Whether these are the values."""
+        return len(found) == len(self.values) and all(map(is_, found, self.values))
+
+    def is_alone(self) -> bool:
+        """Whether nobody shares the values' memory but one mapping that holds each of them."""
+        return self._holders() == _ALONE
+
+    def _holders(self) -> tuple[int, set[int]]:
+        """How many references there are to the array, but for those of its parts; and to a part."""
+        return sys.getrefcount(self.whole) - len(self.values), set(map(sys.getrefcount, self.values))
+
+
+def _alone() -> tuple[int, set[int]]:
+    pack = Pack([np.zeros(1), np.zeros(1)], [(1,), (1,)])
+    mapping = dict(enumerate(pack.values))
+    found = pack._holders()
+    del mapping
+    return found
+
+
+_ALONE = _alone()
