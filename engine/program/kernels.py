@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
+from engine.core.kinds import nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.structural import has_nan, scale
 from engine.runtime.buffer_pool import empty
@@ -26,42 +27,24 @@ def instruction_op(
     kernel: Callable[..., Any],
     abstract: Callable[..., Any],
     doc: str,
-    multi: bool = False,
-    inline: Any = None,
-    args: tuple[str, ...] = (),
-    from_avals: bool = False,
-    layout: Layout = Layout.FRESH,
+    **facts: Any,
 ) -> Op:
-    """An op that exists in programs only."""
-    return Op(
-        name=name,
-        type=name,
-        module=module,
-        args=args,
-        kernel=kernel,
-        abstract=abstract,
-        vjp=None,
-        jvp=None,
-        batch=_no_batch,
-        kind="nondifferentiable",
-        multi=multi,
-        from_avals=from_avals,
-        inline=inline,
-        layout=layout,
-        doc=doc,
-    )
+    """An op that exists in programs only, and moves data to a result of its own unless it says otherwise."""
+    known: dict[str, Any] = {"type": name, "module": module, "args": (), "doc": doc}
+    known |= {"layout": Layout.FRESH, "shares": (), "flops": lambda *_: 0}
+    return nondifferentiable(name, kernel, abstract=abstract, batch=_no_batch, **{**known, **facts})
 
 
 def _matrix_abstract(matrix: Aval, *_: Aval, transpose: bool) -> Aval:
     return Aval(matrix.shape[::-1] if matrix.shape and transpose else matrix.shape, matrix.dtype)
 
 
-def _identity_product_kernel(matrix: Any, *, transpose: bool) -> Any:
+def _identity_product_kernel(matrix: Any, *, transpose: bool) -> np.ndarray:
     # adding zero gives zeros the sign that they have as a sum of products
     return np.add(matrix.T if transpose else matrix, 0, order="C")
 
 
-def _diagonal_product_kernel(matrix: Any, diagonal: Any, *, transpose: bool) -> Any:
+def _diagonal_product_kernel(matrix: Any, diagonal: Any, *, transpose: bool) -> np.ndarray:
     out = np.multiply(diagonal, matrix.T if transpose else matrix, order="C")
     return np.add(out, 0, out)
 
@@ -72,6 +55,7 @@ identity_product = instruction_op(
     _identity_product_kernel,
     _matrix_abstract,
     "A matrix (transposed), as multiplying it by the identity gives it: in the order of rows in memory.",
+    keeps_nan=(0,),
 )
 diagonal_product = instruction_op(
     "diagonal_product",
@@ -79,6 +63,8 @@ diagonal_product = instruction_op(
     _diagonal_product_kernel,
     _matrix_abstract,
     "A matrix (transposed) times a diagonal matrix, of which a row or column of its rank is given.",
+    keeps_nan=(0, 1),
+    flops=lambda operands, results, params: results[0].size or 0,
 )
 
 
@@ -93,10 +79,12 @@ vector_product = instruction_op(
     _vector_abstract,
     "A vector times a matrix (transposed): what the product of a row and a matrix is but for its shape.",
     inline=lambda avals, params: "{0}.dot({1}.T)" if params["transpose"] else "{0}.dot({1})",
+    keeps_nan=(0, 1),
+    flops=lambda operands, results, params: 2 * (operands[1].size or 0),
 )
 
 
-def _scaled_product_kernel(factors: Any, products: Any, values: Any, matrix: Any) -> Any:
+def _scaled_product_kernel(factors: Any, products: Any, values: Any, matrix: Any) -> np.ndarray:
     out = np.matmul(factors, products, out=empty((len(factors), products.shape[1]), factors.dtype))
     if not has_nan(out):
         return out
@@ -111,6 +99,7 @@ scaled_product = instruction_op(
     _scaled_product_kernel,
     lambda factors, products, *_: Aval(((factors.shape or (None,))[0], (products.shape or (None,))[-1]), factors.dtype),
     "Rows of vectors, scaled by each row of factors, times a matrix; all products of the vectors and the matrix given.",
+    flops=lambda operands, results, params: 2 * (results[0].size or 0) * ((operands[0].shape or (0,))[-1] or 0),
 )
 
 
@@ -122,4 +111,5 @@ number_like = instruction_op(
     "One number, in the shape and dtype of another value, in C order as the results of elementwise ops on it are.",
     args=("like",),
     from_avals=True,
+    fill=lambda *, number: number,
 )

@@ -18,10 +18,9 @@ from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.eager import EagerTensor
 from engine.core.op import Layout, Node, Op, distinct
-from engine.core.structural import scale
+from engine.core.operands import Operand
 from engine.core.value import Value, aval_of
 from engine.core.variable import Variable
-from engine.ops.compare import select
 
 
 class Order(IntEnum):
@@ -51,13 +50,13 @@ def order_of_result(
     """
     counted = [(o, a) for i, (o, a) in enumerate(zip(operands, avals, strict=True)) if i not in op.references]
     least = min([o for o, _ in counted], default=Order.CONTIGUOUS)
-    if is_fresh_elementwise(op):
+    layout = _layout(op, avals, params)
+    if layout is Layout.LIKE:
         if least >= Order.DESCENDING or (out.shape is not None and sum(d != 1 for d in out.shape) <= 1):
             return Order.CONTIGUOUS
         # where operands disagree, C order wins
         full = any(o is Order.CONTIGUOUS and a.shape == out.shape is not None for o, a in counted)
         return Order.CONTIGUOUS if full else Order.UNKNOWN
-    layout = _layout(op, avals, params)
     if layout is Layout.FRESH:
         return Order.CONTIGUOUS
     if layout is Layout.VIEW:
@@ -90,15 +89,9 @@ def order_of_value(x: Any) -> Order:
     return Order.CONTIGUOUS if found or isinstance(x, (tuple, int)) else Order.UNKNOWN
 
 
-def is_fresh_elementwise(op: Op) -> bool:
-    """Whether NumPy makes the results of an op, and gives them the order of the operands."""
-    kernel = op.kernel
-    return op is scale or op is select or (isinstance(kernel, np.ufunc) and kernel.signature is None)
-
-
 def is_view(op: Op, avals: Sequence[Aval], params: dict[str, Any]) -> bool:
     """Whether an op that changes nothing but the shape gives its operand itself, or a view of it."""
-    return _layout(op, avals, params) not in (Layout.FRESH, Layout.KEPT)
+    return _layout(op, avals, params) in (Layout.VIEW, Layout.PART, Layout.ANY)
 
 
 def _layout(op: Op, avals: Sequence[Aval], params: dict[str, Any]) -> Layout:
@@ -115,7 +108,7 @@ def _is_plain(params: dict[str, Any]) -> bool:
     return True
 
 
-def same_layout(array: Any) -> Any:
+def same_layout(array: Any) -> Operand:
     """A copy that lies in memory as the array does, gaps and repetitions included."""
     return array.copy() if array.flags.c_contiguous else unpacked(packed(array))
 
@@ -130,6 +123,6 @@ def packed(array: Any) -> Any:
     return form
 
 
-def unpacked(form: Any) -> Any:
+def unpacked(form: Any) -> Operand:
     """The array that was `packed`."""
     return np.ndarray(*form) if isinstance(form, tuple) else form

@@ -21,12 +21,14 @@ import numpy as np
 from engine.core.aval import Aval, Shape, is_known
 from engine.core.eager import abstract_operand
 from engine.core.errors import ShapeError
+from engine.core.instantiate import instantiate
 from engine.core.op import Node, Op, distinct
 from engine.core.structural import contiguous, reshape_to
 from engine.core.trace import constant
-from engine.core.value import as_array
+from engine.core.value import as_array, scalar
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.program.instruction import Instruction, is_stateful
+from engine.program.late_updates import Update, taken_out
 from engine.program.layout import Order, is_view, order_of, order_of_result
 from engine.program.passes.algebraic import (
     SEEDS,
@@ -180,7 +182,7 @@ class Lowering(ValueTable):
             return (self.constant_id(params["value"]),)
         avals = [self.avals[s] for s in inputs]
         # shapes that are known only now are examined before a pass makes something else of the op
-        results = op.abstract(*avals, **params)
+        results = op.result_avals(avals, params)
         if op.expand is not None and (inner := op.expand(avals, params)) is not None:
             return self.spliced(inner, inputs)
         if op.fix is not None:
@@ -217,9 +219,7 @@ class Lowering(ValueTable):
     def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
         """The output value ids of the sub-trace that an op stands for."""
         of = dict(zip(map(id, inner.parameters), inputs, strict=True))
-        for node in inner.nodes:
-            ids = self.emit(node.op, tuple([of[id(x)] for x in node.inputs]), node.params)
-            of.update(zip(map(id, node.outputs), ids, strict=True))
+        instantiate(inner.nodes, of, lambda node, ids: self.emit(node.op, ids, node.params))
         return tuple([of[id(result)] for result in inner.results])
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -318,7 +318,7 @@ class Lowering(ValueTable):
         structure = None if op.multi else self.structure_of(op, inputs, params, abstract_operand(result))
         # seeds are not what a user's constant that looks like them is
         shared = not isinstance(structure, SEEDS)
-        outputs = tuple([self.constant_id(r[()] if r.ndim == 0 else r, shared) for r in results])
+        outputs = tuple([self.constant_id(scalar(r), shared) for r in results])
         if structure is not None:
             self.learn(outputs[0], structure)
         return outputs
@@ -360,7 +360,7 @@ def _same_places(shape: Shape, other: Shape) -> bool:
     return [d for d in shape or () if d != 1] == [d for d in other or () if d != 1]
 
 
-def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> Any:
+def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """What makes two nodes equal, or None if they must never be taken for equal."""
     if op.stateful:
         return None
@@ -432,7 +432,7 @@ def lower(
     -------
     program : Program
         Its inputs are those given, then the values of the handles read; its outputs those wanted, then those of the
-        assignments.
+        assignments, and what `Program.updates` read.
     reads : list of handle
     assigned : list of Assignment
     """
@@ -452,18 +452,40 @@ def lower(
     initial = (
         {id(handle): value_id for handle, value_id in work.reads.values()} if "partial_assignment" in passes else {}
     )
+    updates: list[Update] = []
+    if "late_updates" in passes and changed:
+        came = {id(handle): value_id for handle, value_id in work.reads.values()}
+        updates, work.instructions = taken_out(changed, came, work.instructions, wanted, work.avals)
+        late = {id(handle) for update in updates for handles in update.variables for handle in handles}
+        changed = [(handle, value_id) for handle, value_id in changed if id(handle) not in late]
+        if late:
+            work.report["late_updates"] = len(late)
     assigned, new_values = assignments(changed, initial, work.instructions, wanted)
+    read_late = list(dict.fromkeys(s for u in updates for s in (*[s for o in u.operands for s in o], *u.numbers)))
+    positions = {s: len(new_values) + i for i, s in enumerate(read_late)}
+    updates = [update.at(positions) for update in updates]
+    new_values += read_late
     if in_part := sum(assignment.in_part for assignment in assigned):
         work.report["partial_assignment"] = in_part
+    reads = _reads_needed(work, {*wanted, *new_values}, assigned)
     program = Program(
-        inputs=tuple(arguments + [value_id for _, value_id in work.reads.values()]),
+        inputs=tuple(arguments + [value_id for _, value_id in reads]),
         outputs=tuple(wanted + new_values),
         constants=work.constants,
         instructions=work.instructions,
         avals=work.avals,
         report=work.report,
         orders=work.orders,
-        sizes={"lowering": (len(nodes), len(work.instructions))},
+        stages={"lowering": work.instructions},
+        updates=updates,
     )
     run_pipeline(program, passes)
-    return program, [handle for handle, _ in work.reads.values()], assigned
+    return program, [handle for handle, _ in reads], assigned
+
+
+def _reads_needed(work: Lowering, results: Collection[int], assigned: Sequence[Assignment]) -> list[tuple[Any, int]]:
+    """Handles and value ids of the reads, but for those of which only the shape counted, which cannot change."""
+    used = {*results, *[s for each in work.instructions for s in each.inputs]}
+    kept = {id(a.handle) for a in assigned if a.in_part}
+    kept |= {id(handle) for handle, s in work.reads.values() if s in used or not handle.aval.is_static}
+    return [(handle, s) for handle, s in work.reads.values() if id(handle) in kept]

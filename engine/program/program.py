@@ -8,7 +8,7 @@ instructions is what is pickled; loading it generates the function again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
@@ -17,12 +17,11 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.eager import accept, explained
-from engine.ops.joining import concat_op, stack_op
-from engine.ops.linalg import matmul_op
-from engine.program.instruction import Instruction
+from engine.program.instruction import Instruction, Size, size_of
+from engine.program.late_updates import Update
 from engine.program.layout import Order, packed, unpacked
+from engine.program.native.staged import Staged, runs_natively
 from engine.program.passes.buffer_assignment import BufferAssignment, into
-from engine.program.passes.loop_fusion import fused_loop
 from engine.program.passes.nan_checks import Speculation, SpeculationFailed, check
 from engine.runtime import buffer_pool
 from engine.runtime.ownership import owners_of
@@ -55,8 +54,12 @@ class Program:
         Where to write large results.
     orders : dict
         What is known of how each value lies in memory, for passes.
-    sizes : dict
-        What each pass was given and left, in instructions; nodes and instructions for ``"lowering"``.
+    stages : dict
+        What lowering (``"lowering"``) and each pass behind it left: instructions, or their size once it was pickled.
+    native : callable, optional
+        What runs the program in the native executor, if anything does (`engine.program.native`).
+    updates : sequence of Update
+        What its caller does with results, once it has succeeded; positions count from the first that was not asked for.
     """
 
     inputs: tuple[int, ...]
@@ -69,12 +72,15 @@ class Program:
     inline: bool = False
     buffers: BufferAssignment | None = None
     orders: dict[int, Order] = field(default_factory=dict)
-    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    stages: dict[str, list[Instruction] | Size] = field(default_factory=dict)
+    native: Callable[..., Any] | None = None
+    updates: Sequence[Update] = ()
+    _staged: bool = False
     _compiled: tuple[Callable[..., Any], BufferAssignment | None] | None = None
     _failures: int = 0
     _owners: set[int] | None = None
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+    def __call__(self, *arguments: Any) -> Sequence[Any]:
         """Run the program.
 
         Parameters
@@ -84,9 +90,20 @@ class Program:
 
         Returns
         -------
-        tuple of array
-            Results may share memory with arguments and constants.
+        tuple or list of array
+            Results may share memory with arguments and constants; those of a list are nobody else's.
         """
+        if self.native is not None:
+            return self.native(*arguments)
+        if not self._staged:
+            self._staged = True
+            if runs_natively(self):
+                self.native = Staged(self, located)
+                return self.native(*arguments)
+        return self.run_generated(*arguments)
+
+    def run_generated(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run the program by the generated Python function."""
         if self._compiled is None:
             # threads that do so at once make the same function
             self._compiled = self._generate(self.speculation, self.buffers), self.buffers
@@ -207,6 +224,10 @@ class Program:
         text = self._written_out(instruction, operands) if self.inline else None
         if text is not None:
             return text
+        return self._call(i, instruction, operands)
+
+    def _call(self, i: int, instruction: Instruction, operands: list[str]) -> str:
+        """The call of the kernel."""
         named = [f"{name}=p{i}_{name}" for name in instruction.params]
         return f"k{i}({', '.join(operands + named)})"
 
@@ -222,16 +243,13 @@ class Program:
         self, out: str, i: int, instruction: Instruction, operands: list[str], speculation: Speculation | None
     ) -> str:
         """The expression that writes its result to `out`."""
-        if instruction.op is matmul_op:
-            return f"{(self._written_out(instruction, operands) or '').removesuffix(')')}, out={out})"
         taken = ", ".join(operands)
-        if instruction.op is fused_loop:
-            return f"k{i}({taken}, loop=p{i}_loop, out={out})"
-        if instruction.op in (concat_op, stack_op):
-            name = "np.concatenate" if instruction.op is concat_op else "np.stack"
-            return f"{name}(({taken},), p{i}_axis, out={out})"
-        kernel = "np.multiply" if speculation is not None and i in speculation.products else f"k{i}"
-        return f"{kernel}({taken}, out=into({out}, {taken}))"
+        if speculation is not None and i in speculation.products:
+            return f"np.multiply({taken}, out=into({out}, {taken}))"
+        if instruction.op.is_ufunc:
+            return f"k{i}({taken}, out=into({out}, {taken}))"
+        call = self._written_out(instruction, operands) or self._call(i, instruction, operands)
+        return f"{call.removesuffix(')')}, out={out})"
 
     def _generate(self, speculation: Speculation | None, buffers: BufferAssignment | None = None) -> Callable[..., Any]:
         names: dict[str, Any] = {
@@ -244,18 +262,18 @@ class Program:
         names.update({f"v{s}": array for s, array in self.constants.items()})
         names.update({f"v{s}": np.asarray(self.constants[s]) for s in self._ufunc_scalars()})
         for i, instruction in enumerate(self.instructions):
-            names[f"k{i}"] = self._kernel(instruction)
+            names[f"k{i}"] = self.kernel(instruction)
             names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
         exec(compile("\n".join(self._lines(speculation, buffers)), "<program>", "exec"), names)
         return names["program"]
 
-    def _kernel(self, instruction: Instruction) -> Callable[..., Any]:
+    def kernel(self, instruction: Instruction) -> Callable[..., Any]:
         """The op's kernel; where shapes are known only when it runs, and it would let bad ones pass, with a check."""
         op = instruction.op
         if op.strict or all(self.avals[s].is_static for s in instruction.inputs):
             return op.kernel
 
-        def guarded(*operands: Any, **params: Any) -> Any:
+        def guarded(*operands: Any, **params: Any) -> np.ndarray:
             accept(op, operands, params)
             return op.kernel(*operands, **params)
 
@@ -284,19 +302,31 @@ class Program:
     def __getstate__(self) -> tuple[Any, ...]:
         constants = {s: packed(array) for s, array in self.constants.items()}
         parts = (self.inputs, self.outputs, constants, self.instructions, self.avals, self.report)
-        return (*parts, self.speculation, self.inline, self.buffers, self.sizes)
+        return (*parts, self.speculation, self.inline, self.buffers, self.sizes())
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
-        self.speculation, self.inline, self.buffers, self.sizes = state[6:]
+        self.speculation, self.inline, self.buffers, self.stages = state[6:]
         self.constants = {s: unpacked(array) for s, array in self.constants.items()}
         self._compiled, self._failures, self._owners, self.orders = None, 0, None, {}
+        self.native, self._staged, self.updates = None, False, ()
+
+    def sizes(self) -> dict[str, Size]:
+        """By pass: instructions, floating-point operations and bytes read and written after it."""
+        known: dict[int, Size] = {}
+        found: dict[str, Size] = {}
+        for name, left in self.stages.items():
+            if not isinstance(left, Size):
+                left = known.get(id(left)) or known.setdefault(id(left), size_of(left, self.avals))
+            found[name] = left
+        return found
 
     def explain(self) -> str:
         """What each pass did to this program, as a table.
 
         Passes of level "node" have no sizes of their own: they run together while nodes become instructions, which is
-        the row ``lowering``. `engine.program.passes.pipeline.PIPELINE` says what each pass does.
+        the row ``lowering``. The other rows say what there is after the pass: instructions, floating-point operations,
+        bytes read and written. `engine.program.passes.pipeline.PIPELINE` says what each pass does.
 
         Examples
         --------
@@ -311,25 +341,25 @@ class Program:
         >>> passes = ("common_subexpression_elimination", "dead_code_elimination")
         >>> program, _, _ = lower(trace.nodes[1:], [(x, x.aval)], [y], passes=passes)
         >>> print(program.explain())
-        pass                              changed  instructions
-        common_subexpression_elimination  1
-        lowering                                   3 -> 2
-        dead_code_elimination             0        2 -> 2
-        instructions: 2, their results: 48 bytes, block for intermediates: 0 bytes
+        pass                              changed  instructions  flops  bytes
+        common_subexpression_elimination        1
+        lowering                                              2      6    120
+        dead_code_elimination                   0             2      6    120
+        block for intermediates: 0 bytes
         """
-        before = [(name, str(count), "") for name, count in self.report.items() if name not in self.sizes]
-        after = [
-            (name, "" if name == "lowering" else str(self.report.get(name, 0)), f"{old} -> {new}")
-            for name, (old, new) in self.sizes.items()
+        sizes = self.sizes()
+        rows = [("pass", "changed", "instructions", "flops", "bytes")]
+        rows += [(name, str(count), "", "", "") for name, count in self.report.items() if name not in sizes]
+        for name, size in sizes.items():
+            changed = "" if name == "lowering" else str(self.report.get(name, 0))
+            rows.append((name, changed, str(size.instructions), str(size.flops), str(size.bytes)))
+        first, *widths = [max(len(row[k]) for row in rows) for k in range(5)]
+        lines = [
+            "  ".join([row[0].ljust(first), *[cell.rjust(w) for cell, w in zip(row[1:], widths, strict=True)]]).rstrip()
+            for row in rows
         ]
-        rows = [("pass", "changed", "instructions"), *before, *after]
-        widths = [max(len(row[k]) for row in rows) for k in range(3)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        results = [self.avals[s] for instruction in self.instructions for s in instruction.outputs]
-        written = sum((a.size or 0) * a.dtype.size for a in results)
         block = 0 if self.buffers is None else self.buffers.size
-        total = f"instructions: {len(self.instructions)}, their results: {written} bytes"
-        return "\n".join([*lines, f"{total}, block for intermediates: {block} bytes"])
+        return "\n".join([*lines, f"block for intermediates: {block} bytes"])
 
     def __str__(self) -> str:
         """The instructions, one a line, with their avals."""

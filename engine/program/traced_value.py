@@ -62,7 +62,7 @@ class TracedValue(Value):
         """What it is a reshape of, with the same elements in the same places in memory, or itself."""
         return TracedValue(self.lowering, self.lowering.before_reshape.get(self.value_id, self.value_id))
 
-    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue:
         return self.lowering.apply(op, inputs, params)
 
     def __repr__(self) -> str:

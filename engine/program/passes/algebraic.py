@@ -24,7 +24,7 @@ A reshape keeps what is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,13 +34,12 @@ from engine.core.aval import Aval, broadcast_shapes
 from engine.core.axes import repeat_leading, seed_rows
 from engine.core.op import Op
 from engine.core.sparsity import IN_ORDER
-from engine.core.structural import broadcast_like_op, contiguous, reshape_to, scale
+from engine.core.structural import contiguous, reshape_to, scale
 from engine.core.value import known_shape
-from engine.ops.arithmetic import add, divide, multiply, negative, square, subtract
-from engine.ops.creation import identity_like, ones_like, zeros_like
+from engine.ops.arithmetic import multiply
+from engine.ops.creation import identity_like
 from engine.ops.linalg import matmul_op, matmul_specialized
-from engine.ops.reduce import spread_like_op
-from engine.ops.shape import broadcast_to_op, transpose_op
+from engine.ops.shape import transpose_op
 from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.program.layout import Order, order_of_result
 from engine.program.traced_value import TracedValue
@@ -114,24 +113,14 @@ def _is_everywhere(number: Any, array: Any) -> bool:
     return bool((array == number).all() and (np.signbit(array) == np.signbit(number)).all())
 
 
-_EXACT = {add, subtract, multiply, divide, negative, square, scale}
-"""Elementwise ops that give a number the same bits alone and among others."""
-_FILLING = {ones_like: 1.0, zeros_like: 0.0}
-_REPEATING = {spread_like_op, broadcast_like_op, broadcast_to_op, repeat_leading, seed_rows, transpose_op}
-
-
 def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any], out: Aval) -> Structure | None:
     """What is known of an op's result by what is known of real numbers."""
-    if op in _FILLING and out.dtype.is_floating:
-        return Fill(_FILLING[op])
-    if op is number_like:
-        return Fill(params["number"])
+    if op.fill is not None and out.dtype.is_floating:
+        return Fill(op.fill(**params))
     structure = inputs[0].structure if inputs else None
-    if type(structure) is not Fill:
+    if type(structure) is not Fill or not op.repeats:
         return None
-    if op in _REPEATING:
-        return _shared(structure, inputs[0].aval, out) if params.get("mean") else structure
-    return structure if op.sparsity is IN_ORDER else None
+    return _shared(structure, inputs[0].aval, out) if params.get("mean") else structure
 
 
 def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any], out: Aval) -> Structure | None:
@@ -174,17 +163,16 @@ def _is_per_column(rows: TracedValue, x: TracedValue) -> bool:
 # ---- what follows ----------------------------------------------------------------------------------------------------
 
 
-def simplified(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
+def simplified(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
     """The result by simpler means, or None. What seeds meet is left to `seed_product`, with any passes."""
     structures = [x.structure for x in inputs]
     if not any(structures) or any(isinstance(structure, SEEDS) for structure in structures):
         return None
-    rule = _RULES.get(op)
-    found = rule(*inputs, **params) if rule is not None else None
-    return _one_number(op, inputs, params) if found is None and op in _EXACT else found
+    found = _scaled(*inputs, **params) if op is scale else _product(*inputs) if op is multiply else None
+    return _one_number(op, inputs, params) if found is None and op.rounds_correctly else found
 
 
-def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
+def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
     """One number for all elements, where all that they are computed from is one number for all."""
     if not all(type(x.structure) is Fill for x in inputs):
         return None
@@ -196,7 +184,7 @@ def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -
     return number_like(alike, number=number.item())
 
 
-def _product(x: TracedValue, y: TracedValue) -> Any:
+def _product(x: TracedValue, y: TracedValue) -> TracedValue | None:
     out = Aval(broadcast_shapes("multiply", x.aval.shape, y.aval.shape), x.dtype)
     if order_of_result(multiply, (x.order, y.order), (x.aval, y.aval), {}, out) is not Order.CONTIGUOUS:
         # what stands for the product must lie in memory as it would
@@ -211,7 +199,7 @@ def _product(x: TracedValue, y: TracedValue) -> Any:
     return None
 
 
-def _scaled(ct: TracedValue, partial: TracedValue, *, either: bool = False) -> Any:
+def _scaled(ct: TracedValue, partial: TracedValue, *, either: bool = False) -> TracedValue | None:
     """A product in which no zero can meet an infinity needs no check."""
     if either:
         both = (ct.structure, partial.structure)
@@ -222,7 +210,7 @@ def _scaled(ct: TracedValue, partial: TracedValue, *, either: bool = False) -> A
     return multiply(ct, partial) if type(partial.structure) is Fill and math.isfinite(partial.structure.value) else None
 
 
-def seed_product(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
+def seed_product(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
     """A product of matrices with what is made of seeds, or None."""
     if op is not matmul_op or not any(isinstance(x.structure, SEEDS) for x in inputs):
         return None
@@ -276,6 +264,3 @@ def _scaled_matrix(structure: Structure | None, matrix: TracedValue, transpose: 
         return identity_product(matrix, transpose=transpose)
     factors = reshape_to(structure.values, shape=(structure.rows, 1) if of_rows else (1, structure.rows))
     return diagonal_product(matrix, factors, transpose=transpose)
-
-
-_RULES: dict[Op, Callable[..., Any]] = {scale: _scaled, multiply: _product}

@@ -11,47 +11,21 @@ A result keeps the order in memory that its op gives it: one that would not be i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.structural import reshape_to, scale
-from engine.ops.joining import concat_op, stack_op, unstack_op
-from engine.ops.linalg import matmul_op
-from engine.ops.reduce import reduce_sum_op
-from engine.ops.selection import pick_op, place_op
-from engine.ops.shape import matrix_transpose_op, transpose_op
 from engine.program.instruction import Instruction
-from engine.program.kernels import diagonal_product, vector_product
+from engine.program.layout import Order
 from engine.program.passes.inplace_concat import alloc, concat_destinations, write_rows
-from engine.program.passes.loop_fusion import fused_loop
-from engine.program.passes.slice_concat import slice_concat
 
 LEAST = 1 << 16
 """Bytes of a result from which on it gets a buffer."""
 MOST = 1 << 25
 """Bytes that the block of one program may have."""
 _ALIGN = 64
-
-_VIEWS = {reshape_to, transpose_op, matrix_transpose_op, unstack_op}
-"""Ops whose results may share memory with their first operand."""
-_COPIES = {
-    scale,
-    matmul_op,
-    vector_product,
-    diagonal_product,
-    reduce_sum_op,
-    concat_op,
-    stack_op,
-    pick_op,
-    place_op,
-    write_rows,
-    fused_loop,
-    slice_concat,
-}
-"""Ops whose results never share memory with an operand (`write_rows` does with its first, which has no offset)."""
 
 
 @dataclass(eq=False)
@@ -109,6 +83,7 @@ def assign_buffers(
     avals: dict[int, Aval],
     outputs: Collection[int],
     products: Collection[int],
+    orders: Mapping[int, Order],
 ) -> BufferAssignment | None:
     """Where to write the large results of a program; None if none is large.
 
@@ -116,6 +91,8 @@ def assign_buffers(
     ----------
     products : collection of int
         Positions of unchecked products.
+    orders : mapping
+        How values lie in memory: one that may not be in C order gets no offset, which `into` would leave unused.
     """
     last, escaping, live_out = _lifetimes(instructions, outputs)
     # sweeps in chunks are to take little memory: what is in one goes when the next one comes
@@ -131,9 +108,9 @@ def assign_buffers(
                 concat_rows[value_id] = destinations[value_id]
             elif value_id in live_out:
                 results.add(value_id)
-            elif not in_chunks and value_id not in escaping:
+            elif not in_chunks and value_id not in escaping and orders.get(value_id) is Order.CONTIGUOUS:
                 # an elementwise op may write over an operand of the same shape that is dead
-                elementwise = i in products or _is_ufunc(instruction)
+                elementwise = i in products or instruction.op.is_ufunc
                 over = [s for s in freed if elementwise and avals[s] == avals[value_id]]
                 block.free(over)
                 freed = [s for s in freed if s not in over]
@@ -158,8 +135,10 @@ def _has_chunks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> 
 
 def _takes_out(instruction: Instruction, avals: dict[int, Aval]) -> bool:
     """Whether an instruction can be told where to write its result."""
-    joins = instruction.op in (concat_op, stack_op)
-    return joins or instruction.op is fused_loop or _is_ufunc(instruction) or _is_product(instruction, avals)
+    op, operands = instruction.op, [avals[s] for s in instruction.inputs]
+    if op.inline is None or not op.takes_out:
+        return op.takes_out
+    return all(a.is_static for a in operands) and op.inline(operands, instruction.params) is not None
 
 
 class _Block:
@@ -202,20 +181,10 @@ def _lifetimes(
     for i, instruction in enumerate(instructions):
         operands = [alias_set.get(s, s) for s in instruction.inputs]
         last.update(dict.fromkeys(operands, i))
-        shares = operands[0] if instruction.op in _VIEWS else None
-        if shares is None and not _is_ufunc(instruction) and instruction.op not in _COPIES:
+        shared = instruction.op.shares
+        if shared not in ((), (0,)):
             escaping.update(operands)
         for value_id in instruction.outputs:
-            alias_set[value_id] = value_id if shares is None else shares
+            alias_set[value_id] = operands[0] if shared == (0,) else value_id
             last.setdefault(alias_set[value_id], i)
     return last, escaping, {alias_set.get(s, s) for s in outputs}
-
-
-def _is_ufunc(instruction: Instruction) -> bool:
-    kernel = instruction.op.kernel
-    return isinstance(kernel, np.ufunc) and kernel.signature is None and kernel.nout == 1 and not instruction.params
-
-
-def _is_product(instruction: Instruction, avals: dict[int, Aval]) -> bool:
-    """Whether it is a product of two matrices."""
-    return instruction.op is matmul_op and all(len(avals[s].shape or ()) == 2 for s in instruction.inputs)

@@ -21,7 +21,7 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.structural import scale
-from engine.ops.arithmetic import add, divide, multiply, negative, reciprocal, square, subtract
+from engine.ops.arithmetic import multiply
 from engine.program.instruction import Instruction
 from engine.program.kernels import instruction_op
 from engine.program.layout import Order
@@ -32,7 +32,6 @@ SMALL = 1 << 12
 """Elements of an array up to which it pays."""
 LARGEST = 1 << 18
 """Elements of a stack of repeated rows: more should not be held in memory for this."""
-ROUNDED = {add, subtract, multiply, divide, negative, square, reciprocal}
 
 
 def _stacked_abstract(*arrays: Aval) -> Aval:
@@ -58,6 +57,7 @@ unstacked = instruction_op(
     _unstacked_abstract,
     "What lies along the first axis.",
     multi=True,
+    shares=(0,),
     inline=lambda avals, params: "{0}",
 )
 repeated = instruction_op(
@@ -132,9 +132,9 @@ class _Fusion:
         used = {s: i for i in reversed(range(len(self.instructions))) for s in self.instructions[i].inputs}
         return made, used
 
-    def kind(self, instruction: Instruction, made: dict[int, int]) -> Any:
+    def kind(self, instruction: Instruction, made: dict[int, int]) -> tuple[Any, ...] | None:
         """What the instructions of a group have in common, or None for one that cannot be fused."""
-        if instruction.op not in ROUNDED:
+        if not (instruction.op.rounds_correctly and instruction.op.is_ufunc):
             return None
         (value_id,) = instruction.outputs
         if self.orders[value_id] is not Order.CONTIGUOUS:

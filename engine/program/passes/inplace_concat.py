@@ -24,11 +24,11 @@ _LEAST = 1 << 16
 """Bytes; smaller arrays are joined at the end."""
 
 
-def _alloc(*, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+def _alloc(*, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return empty(shape, dtype)
 
 
-def _write_rows(whole: Any, operand: Any, *, start: int) -> Any:
+def _write_rows(whole: Any, operand: Any, *, start: int) -> np.ndarray:
     # an operand that was computed in place is a view of the whole, which nothing else has read so far
     if operand.base is not whole:
         whole[start : start + len(operand)] = operand
@@ -48,6 +48,7 @@ write_rows = instruction_op(
     _write_rows,
     lambda whole, operand, *, start: whole,
     "The array with rows from `start` on replaced, in place.",
+    shares=(0,),
 )
 
 

@@ -18,7 +18,6 @@ from engine.core.structural import reshape_to
 from engine.program.instruction import Instruction
 from engine.program.kernels import instruction_op
 from engine.program.passes.nan_checks import Speculation, SpeculationFailed, check, speculate
-from engine.program.passes.unit_axes import is_elementwise
 from engine.runtime.buffer_pool import empty
 
 LARGE = 5 << 19
@@ -202,6 +201,8 @@ fused_loop = instruction_op(
     lambda *avals, loop: tuple([Aval(shape, loop.avals[s].dtype) for s, shape in loop.outputs]),
     "Elementwise ops, one after the other, tile by tile.",
     multi=True,
+    takes_out=True,
+    flops=lambda operands, results, params: params["loop"].size * len(params["loop"].instructions),
 )
 
 
@@ -215,8 +216,8 @@ def fuse_loops(
 
     Parameters
     ----------
-    kept : set of int
-        Value ids that are live-out.
+    live_out : set of int
+        Ids of the values that are needed after the last instruction.
     """
     if all((aval.size or 0) * aval.dtype.size < LARGE for aval in avals.values()):
         return list(instructions), 0
@@ -274,7 +275,7 @@ class _Groups:
             # another shape of a result of the group
             return self.waiting.get(instruction.inputs[0])
         operands = [self.avals[s] for s in instruction.inputs]
-        if op.stateful or len(outputs) != 1 or not is_elementwise(op):
+        if op.stateful or len(outputs) != 1 or not op.elementwise:
             return None
         (out,) = outputs
         if out.size is None or not all(_is_real(a) and _fits(a, out) for a in (*operands, out)):

@@ -9,43 +9,13 @@ has met an infinity and each product was right to the bit. If there is one, the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from engine.core.aval import Aval
-from engine.core.op import Op
-from engine.core.structural import broadcast_like_op, conj_op, has_nan, reshape_to, scale, sum_to_like_op
-from engine.ops.arithmetic import add, multiply, negative, subtract
-from engine.ops.linalg import matmul_op
-from engine.ops.reduce import reduce_sum_op
-from engine.ops.shape import matrix_transpose_op, transpose_op
+from engine.core.structural import has_nan, scale
 from engine.program.instruction import Instruction
-from engine.program.kernels import diagonal_product, identity_product, vector_product
-
-_ALL = frozenset({0, 1})
-_FIRST = frozenset({0})
-PROPAGATES_NAN: dict[Op, Collection[int]] = {
-    add: _ALL,
-    subtract: _ALL,
-    multiply: _ALL,
-    negative: _ALL,
-    conj_op: _ALL,
-    matmul_op: _ALL,
-    diagonal_product: _ALL,
-    identity_product: _ALL,
-    vector_product: _ALL,
-    reshape_to: _ALL,
-    transpose_op: _ALL,
-    matrix_transpose_op: _ALL,
-    reduce_sum_op: _ALL,
-    sum_to_like_op: _FIRST,
-    broadcast_like_op: _FIRST,
-    scale: _FIRST,
-}
-"""Ops that make NaN of every NaN among the elements of these operands."""
-
-_VIEWS = {reshape_to, transpose_op, matrix_transpose_op}
 
 
 class SpeculationFailed(Exception):
@@ -91,7 +61,7 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
         if size and avals[value_id].dtype.is_differentiable:
             # the smallest result that is NaN if this one is, as (size, -position); a view is as good as what it shows
             found = [smallest[user] for user in users.get(value_id, ()) if user in smallest]
-            if instruction.op not in _VIEWS:
+            if not instruction.op.shares:
                 found.append((size, -i))
             if found:
                 smallest[i] = min(found)
@@ -105,7 +75,6 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
         if instruction.params.get("either") and i not in products:
             # a zero wins over a NaN, unless the product is unchecked
             continue
-        for position in PROPAGATES_NAN.get(instruction.op, ()):
-            if position < len(instruction.inputs):
-                users.setdefault(instruction.inputs[position], []).append(i)
+        for position in instruction.op.keeps_nan:
+            users.setdefault(instruction.inputs[position], []).append(i)
     return Speculation(frozenset(products), frozenset(checks))

@@ -19,6 +19,7 @@ from engine.program.passes.buffer_assignment import assign_buffers
 from engine.program.passes.horizontal_fusion import fuse_horizontally
 from engine.program.passes.inplace_concat import concat_in_place
 from engine.program.passes.loop_fusion import fuse_loops
+from engine.program.passes.loop_merging import merge_loops
 from engine.program.passes.nan_checks import speculate
 from engine.program.passes.slice_concat import concat_slices
 from engine.program.program import Program
@@ -56,10 +57,9 @@ def run_pipeline(program: Program, passes: Collection[str]) -> None:
     """Apply the passes of the levels "program" and "buffers" that are in `passes`, and note what each did."""
     for one in PIPELINE:
         if one.apply is not None and one.name in passes:
-            before = len(program.instructions)
             if count := one.apply(program):
                 program.report[one.name] = count
-            program.sizes[one.name] = before, len(program.instructions)
+            program.stages[one.name] = program.instructions
 
 
 def table() -> str:
@@ -79,6 +79,11 @@ def _dead_code_elimination(program: Program) -> int:
     needed = {*program.outputs, *(s for instruction in live for s in instruction.inputs)}
     program.constants = {s: a for s, a in program.constants.items() if s in needed}
     return dropped
+
+
+def _loop_merging(program: Program) -> int:
+    program.instructions, program.outputs, count = merge_loops(program.instructions, program.avals, program.outputs)
+    return count
 
 
 def _horizontal_fusion(program: Program) -> int:
@@ -119,7 +124,7 @@ def _inlining(program: Program) -> int:
 
 def _buffer_assignment(program: Program) -> int:
     products = program.speculation.products if program.speculation is not None else ()
-    program.buffers = assign_buffers(program.instructions, program.avals, program.outputs, products)
+    program.buffers = assign_buffers(program.instructions, program.avals, program.outputs, products, program.orders)
     return 0 if program.buffers is None else len(program.buffers.offsets) + len(program.buffers.results)
 
 
@@ -132,7 +137,13 @@ PIPELINE = (
     Pass("constant_folding", "node", "Computes a node of constants while lowering."),
     Pass("common_subexpression_elimination", "node", "Uses an earlier result of the same op, operands and parameters."),
     Pass("partial_assignment", "state", "Assigns to a variable the entries that changed, without a copy of the rest."),
+    Pass(
+        "late_updates",
+        "state",
+        "Leaves elementwise updates of variables to the moment when they are written: tile by tile, or many in one.",
+    ),
     Pass("dead_code_elimination", "program", "Drops what no output needs.", _dead_code_elimination),
+    Pass("loop_merging", "program", "Runs a loop once for its results and for its gradient.", _loop_merging),
     Pass(
         "horizontal_fusion", "program", "Runs one op on many small arrays as one call on a stack.", _horizontal_fusion
     ),

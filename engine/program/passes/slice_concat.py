@@ -31,7 +31,7 @@ Move = tuple[int, slice, slice]
 """Which vector, what of it, and where it goes."""
 
 
-def _slice_concat(*vectors: Any, aval: Aval, moves: Sequence[Move], sums: Sequence[Move]) -> Any:
+def _slice_concat(*vectors: Any, aval: Aval, moves: Sequence[Move], sums: Sequence[Move]) -> np.ndarray:
     out = empty((aval.size or 0,), aval.dtype.numpy)
     for k, of, to in moves:
         out[to] = vectors[k][of]

@@ -10,33 +10,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from engine.core.aval import broadcast_shapes, is_known
 from engine.core.op import Op
-from engine.core.structural import reshape_to, scale
+from engine.core.structural import reshape_to
 from engine.core.value import known_shape
-from engine.ops.compare import cast_op, select
 from engine.ops.linalg import FEW, matmul_op
 from engine.program.kernels import vector_product
+from engine.program.layout import Order
 from engine.program.traced_value import TracedValue
 
 
-def without_unit_axes(op: Op, inputs: list[TracedValue], params: dict[str, Any]) -> Any:
+def without_unit_axes(op: Op, inputs: list[TracedValue], params: dict[str, Any]) -> TracedValue | None:
     """An op's result without axes of size one on the way, or None."""
     if op is matmul_op:
         return _by_vector(*inputs, **params)
-    return _elementwise(op, inputs, params) if is_elementwise(op) else None
+    return _elementwise(op, inputs, params) if op.elementwise else None
 
 
-def is_elementwise(op: Op) -> bool:
-    """Whether an op computes each element from those in its place, its operands broadcast together."""
-    if op.kind == "elementwise" or op in (scale, select, cast_op):
-        return True
-    return isinstance(op.kernel, np.ufunc) and op.kernel.signature is None
-
-
-def _elementwise(op: Op, inputs: list[TracedValue], params: dict[str, Any]) -> Any:
+def _elementwise(op: Op, inputs: list[TracedValue], params: dict[str, Any]) -> TracedValue | None:
     """The op on what its operands are reshapes of, reshaped."""
     shapes = [known_shape(x, op.name) for x in inputs]
     full = broadcast_shapes(op.name, *shapes)
@@ -60,7 +51,9 @@ def _elementwise(op: Op, inputs: list[TracedValue], params: dict[str, Any]) -> A
     return reshape_to(op(*operands, **params), shape=full)
 
 
-def _of_one_rank(op: Op, inputs: list[TracedValue], params: dict[str, Any], full: tuple[int, ...]) -> Any:
+def _of_one_rank(
+    op: Op, inputs: list[TracedValue], params: dict[str, Any], full: tuple[int, ...]
+) -> TracedValue | None:
     """The op on operands that are all of the result's shape: NumPy need not broadcast those that lack ones only."""
     avals = [x.aval for x in inputs]
     size = math.prod(full)
@@ -76,7 +69,9 @@ def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[first:]
 
 
-def _by_vector(a: TracedValue, b: TracedValue, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def _by_vector(
+    a: TracedValue, b: TracedValue, *, transpose_a: bool = False, transpose_b: bool = False
+) -> TracedValue | None:
     """A product of matrices by that of a vector and a matrix, or None."""
     rows = _vector(a, 1 if transpose_a else 0)
     if rows is not None:
@@ -93,9 +88,12 @@ def _vector(x: TracedValue, axis: int) -> TracedValue | None:
     return given if given.aval.ndim == 1 else None
 
 
-def _product(vector: TracedValue, matrix: TracedValue, transpose: bool, as_row: bool) -> Any:
+def _product(vector: TracedValue, matrix: TracedValue, transpose: bool, as_row: bool) -> TracedValue | None:
     shape = known_shape(matrix, "matmul")
     size = shape[0 if transpose else 1]
     if len(shape) != 2 or size > FEW:
+        return None
+    if vector.order is not Order.CONTIGUOUS or matrix.order is not Order.CONTIGUOUS:
+        # NumPy copies what BLAS cannot read, in an order that depends on the number of axes
         return None
     return reshape_to(vector_product(vector, matrix, transpose=transpose), shape=(1, size) if as_row else (size, 1))

@@ -1,0 +1,188 @@
+"""Updates of variables that are made when they are written, once the rest of a program has succeeded.
+
+The last instructions on the way to a variable's new value are mostly elementwise: a step of an optimizer. They need not
+be in the program. It returns what they read (the gradient, the learning rate) instead, and whoever writes new values
+into the variables runs them as an `UpdateLoop`: large variables where they lie, many small ones together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from engine.core.aval import Aval
+from engine.program.instruction import Instruction
+from engine.program.update_loop import Step, UpdateLoop, is_tileable
+
+LARGE = 1 << 16
+"""Elements of a variable that is worth a loop of its own."""
+MANY = 16
+"""Smaller variables that are worth one together."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Update:
+    """An update of variables, or of equally many variables in each of several places.
+
+    Attributes
+    ----------
+    loop : UpdateLoop
+        Its arrays are the variables' old values, in the order of `variables`, then `operands`; its results are their
+        new values, in that order.
+    variables : tuple of tuple of handle
+        For each place the variables that lie there, one after the other.
+    operands : tuple of tuple of int
+        For each further array the program's results that lie there.
+    numbers : tuple of int
+        The program's results that are the loop's numbers.
+    shapes : tuple of tuple
+        Of the variables in each place.
+    """
+
+    loop: UpdateLoop
+    variables: tuple[tuple[Any, ...], ...]
+    operands: tuple[tuple[int, ...], ...]
+    numbers: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    keys: tuple[tuple[int, ...], ...] = ()
+    """The identities of `variables`."""
+
+    def at(self, positions: Mapping[int, int]) -> Update:
+        """The update with positions among a program's results in place of value ids."""
+        operands = tuple([tuple([positions[s] for s in ids]) for ids in self.operands])
+        numbers = tuple([positions[s] for s in self.numbers])
+        keys = tuple([tuple(map(id, handles)) for handles in self.variables])
+        return Update(self.loop, self.variables, operands, numbers, self.shapes, keys)
+
+
+@dataclass(eq=False, slots=True)
+class _Part:
+    """Instructions that hang together, and the variables whose new values they make."""
+
+    instructions: list[Instruction]
+    handles: list[Any]
+    loop: UpdateLoop
+    operands: list[int]
+    numbers: list[int]
+    aval: Aval
+
+
+def taken_out(
+    changed: Sequence[tuple[Any, int]],
+    initial: Mapping[int, int],
+    instructions: Sequence[Instruction],
+    wanted: Sequence[int],
+    avals: Mapping[int, Aval],
+) -> tuple[list[Update], list[Instruction]]:
+    """Updates, in which value ids stand for results, and the instructions that are left.
+
+    Parameters
+    ----------
+    changed : sequence of (handle, value id)
+        The variables assigned to, and their new values.
+    initial : mapping
+        ``id(handle) -> value id`` of the variables' values before the run.
+    instructions : sequence of Instruction
+    wanted : sequence of int
+        The value ids of the program's other results.
+    """
+    new = _replaceable(changed, initial, wanted, avals)
+    if not new:
+        return [], list(instructions)
+    inside = _inside(instructions, avals, new, {*wanted, *[s for _, s in changed if s not in new]})
+    groups: dict[Any, list[_Part]] = {}
+    for part in _parts(inside, avals, new, initial):
+        alone = (part.aval.size or 0) >= LARGE
+        kind = None if alone or not part.loop.keeps_bits_anywhere else (part.loop.key, tuple(part.numbers))
+        groups.setdefault(id(part) if kind is None else kind, []).append(part)
+    worth = [g for g in groups.values() if len(g) >= MANY or (g[0].aval.size or 0) >= LARGE]
+    gone = {id(i) for group in worth for part in group for i in part.instructions}
+    updates = [
+        Update(
+            group[0].loop,
+            tuple(zip(*[part.handles for part in group], strict=True)),
+            tuple(zip(*[part.operands for part in group], strict=True)),
+            tuple(group[0].numbers),
+            tuple([cast("tuple[int, ...]", part.aval.shape) for part in group]),
+        )
+        for group in worth
+    ]
+    return updates, [i for i in instructions if id(i) not in gone]
+
+
+def _replaceable(
+    changed: Sequence[tuple[Any, int]], initial: Mapping[int, int], wanted: Sequence[int], avals: Mapping[int, Aval]
+) -> dict[int, Any]:
+    """By the value ids of new values: variables of fixed shape that nothing else shares its new value with."""
+    times: dict[int, int] = {}
+    for s in (*wanted, *[s for _, s in changed]):
+        times[s] = times.get(s, 0) + 1
+    return {
+        s: handle
+        for handle, s in changed
+        if times[s] == 1 and handle.aval.is_static and avals[s].dtype.is_floating and s != initial.get(id(handle))
+    }
+
+
+def _inside(
+    instructions: Sequence[Instruction], avals: Mapping[int, Aval], new: Mapping[int, Any], outside: set[int]
+) -> list[Instruction]:
+    """The tileable instructions that only new values need."""
+    needed, found = set(new), []
+    outside = set(outside)
+    for each in reversed(instructions):
+        made = each.outputs[0] if len(each.outputs) == 1 else -1
+        if (
+            made in needed
+            and made not in outside
+            and is_tileable(each.op, [avals[s] for s in each.inputs], [avals[made]])
+        ):
+            needed.update(each.inputs)
+            found.append(each)
+        else:
+            outside.update(each.inputs)
+    return found[::-1]
+
+
+def _parts(
+    inside: Sequence[Instruction], avals: Mapping[int, Aval], new: Mapping[int, Any], initial: Mapping[int, int]
+) -> list[_Part]:
+    """The instructions, taken apart into what hangs together."""
+    made = {each.outputs[0] for each in inside}
+    changed = {s: handle for s, handle in new.items() if s in made}
+    old = {initial[id(handle)]: s for s, handle in changed.items() if id(handle) in initial}
+    leader = {s: s for s in made}
+
+    def root(s: int) -> int:
+        while leader[s] != s:
+            leader[s] = leader[leader[s]]
+            s = leader[s]
+        return s
+
+    for each in inside:
+        for s in each.inputs:
+            s = old.get(s, s)
+            if s in made:
+                leader[root(s)] = root(each.outputs[0])
+    members: dict[int, list[Instruction]] = {}
+    for each in inside:
+        members.setdefault(root(each.outputs[0]), []).append(each)
+    return [_part(group, avals, changed, initial) for group in members.values()]
+
+
+def _part(
+    group: list[Instruction], avals: Mapping[int, Aval], changed: Mapping[int, Any], initial: Mapping[int, int]
+) -> _Part:
+    made = [each.outputs[0] for each in group]
+    results = [s for s in made if s in changed]
+    handles = [changed[s] for s in results]
+    # a variable whose old value nothing reads has a place all the same
+    before = [initial.get(id(handle), -1 - k) for k, handle in enumerate(handles)]
+    aval = avals[made[0]]
+    others = dict.fromkeys(s for each in group for s in each.inputs if s not in {*made, *before})
+    operands = [s for s in others if avals[s].shape]
+    numbers = [s for s in others if not avals[s].shape]
+    steps = [Step(each.op, each.inputs, each.outputs[0]) for each in group]
+    loop = UpdateLoop(steps, [*before, *operands], numbers, results, aval.dtype.numpy)
+    return _Part(group, handles, loop, operands, numbers, aval)

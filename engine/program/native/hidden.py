@@ -1,0 +1,117 @@
+"""Values whose contents are hidden: what they are, and what a kernel may know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.program.native.memory import Call, Ref, Row
+
+_NUMBERS = "?bhilqBHILQefdFD"
+"""Dtypes that rows can read, as NumPy's characters."""
+
+
+class Opaque(Exception):
+    """A kernel asks for something that cannot be written as rows."""
+
+
+class Writer(Protocol):
+    """What writes rows (`engine.program.native.recorder.Recorder`)."""
+
+    def value(self, actual: Any, ref: Ref) -> Any:
+        """A hidden value."""
+
+    def constant(self, array: Any) -> Ref:
+        """A constant."""
+
+    def computed(self, real: Any) -> Any:
+        """What rows compute, which is laid out as NumPy laid it out."""
+
+    def add(self, step: Row | Call) -> None:
+        """The next step."""
+
+    def elementwise(self, loop: tuple[Any, ...], operands: Sequence[Ref], real: Any, out: Any = None) -> Any:
+        """The row of an elementwise loop; `real` is its result."""
+
+    def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Any:
+        """A call of an elementwise ufunc."""
+
+    def view(self, x: Any, real: Any) -> Any:
+        """What is a view of `x`."""
+
+    def copy(self, x: Any, real: Any) -> Any:
+        """A copy of `x`, of the same shape."""
+
+
+class Hidden:
+    """An array behind a screen: its form can be seen, its contents not.
+
+    Attributes
+    ----------
+    recorder : Writer
+    actual : array or NumPy scalar
+        What it is in the run that is observed. No kernel must get hold of it.
+    ref : Ref
+        Where it lies.
+    """
+
+    __slots__ = ("actual", "recorder", "ref")
+
+    def __init__(self, recorder: Writer, actual: Any, ref: Ref) -> None:
+        self.recorder = recorder
+        self.actual = actual
+        self.ref = ref
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # noqa: D102
+        return self.ref.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:  # noqa: D102
+        return self.ref.strides
+
+    @property
+    def dtype(self) -> np.dtype:  # noqa: D102
+        return self.ref.dtype
+
+    @property
+    def ndim(self) -> int:  # noqa: D102
+        return len(self.ref.shape)
+
+    @property
+    def size(self) -> int:  # noqa: D102
+        return self.ref.size
+
+    @property
+    def itemsize(self) -> int:  # noqa: D102
+        return self.ref.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:  # noqa: D102
+        return self.ref.size * self.ref.dtype.itemsize
+
+    @property
+    def flags(self) -> Any:  # noqa: D102
+        return self.actual.flags
+
+    def __len__(self) -> int:
+        return len(self.actual)
+
+
+def as_array(real: Any) -> np.ndarray:
+    """An array, also for a NumPy scalar."""
+    return real if isinstance(real, np.ndarray) else np.asarray(real)
+
+
+def is_readable(x: Any) -> bool:
+    """Whether rows can read it."""
+    if isinstance(x, np.ndarray):
+        return type(x) is np.ndarray and x.dtype.char in _NUMBERS and x.dtype.isnative and x.flags.aligned
+    return isinstance(x, np.generic) and x.dtype.char in _NUMBERS
+
+
+def address(array: np.ndarray) -> int:
+    """Where the first element lies."""
+    return int(array.__array_interface__["data"][0])

@@ -1,0 +1,13 @@
+/* Inner loops that NumPy has none for: copies, casts, choices, offsets, and the product that keeps zeros. */
+#ifndef DUALGRAD_LOOPS_H
+#define DUALGRAD_LOOPS_H
+
+#include "rows.h"
+
+/* The loop of this name; NULL if there is none. */
+const Loop *own_loop(const char *name);
+
+/* The names of all of them, as a tuple. */
+PyObject *own_loop_names(void);
+
+#endif

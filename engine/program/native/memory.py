@@ -1,0 +1,211 @@
+"""Where values lie: `Root`, memory that something owns, and `Ref`, a view of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(eq=False, slots=True)
+class Root:
+    """Memory of one array.
+
+    Attributes
+    ----------
+    kind : str
+        ``"computed"`` by rows, ``"argument"``, ``"constant"``, or ``"slot"``: what a call of Python gave.
+    dtype, shape, strides
+        Of the array; dtype is None for an object that no row can read.
+    position : int
+        Of an argument.
+    array : array
+        A constant. For others the array while the run is observed, that addresses can be compared.
+    scalar : bool
+        Whether it is that of a NumPy scalar.
+    escapes : bool
+        Whether somebody may keep it beyond the run.
+    base, offset : int
+        Where it is in the memory of a table.
+    """
+
+    kind: str
+    dtype: np.dtype | None
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    position: int = -1
+    array: Any = None
+    scalar: bool = False
+    escapes: bool = False
+    base: int = -1
+    offset: int = 0
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The bytes that it reaches, from its address."""
+        low = high = 0
+        for d, step in zip(self.shape, self.strides, strict=True):
+            if d == 0:
+                return 0, 0
+            reach = step * (d - 1)
+            low, high = (low + reach, high) if reach < 0 else (low, high + reach)
+        return low, high + (0 if self.dtype is None else self.dtype.itemsize)
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A view of a root.
+
+    Attributes
+    ----------
+    root : Root
+    offset : int
+        Bytes from the root's address.
+    shape, strides, dtype
+    scalar : bool
+        Whether Python has a NumPy scalar for it, not an array.
+    writable : bool
+    """
+
+    root: Root
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype
+    scalar: bool = False
+    writable: bool = True
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it is all of its root, as it is."""
+        root = self.root
+        if self.scalar != root.scalar:
+            return False
+        return (
+            not self.offset and self.shape == root.shape and self.strides == root.strides and self.dtype == root.dtype
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One call of an inner loop, or several with the dimensions `outer` around it; see rows.h.
+
+    Attributes
+    ----------
+    loop : tuple
+        ``(ufunc, number of its loop)``, or ``(name,)`` of one of our own.
+    operands : tuple of (Root, int)
+        Where each operand starts.
+    dims, steps, outer, strides : tuple of int
+    outputs : int
+        How many of the operands, the last ones, are written.
+    """
+
+    loop: tuple[Any, ...]
+    operands: tuple[tuple[Root, int], ...]
+    dims: tuple[int, ...]
+    steps: tuple[int, ...]
+    outer: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    outputs: int = 1
+
+    @property
+    def work(self) -> int:
+        """Elements that it goes through."""
+        return math.prod(self.dims) * math.prod(self.outer)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a kernel.
+
+    Attributes
+    ----------
+    position : int
+        Of the instruction.
+    operands : tuple
+        A `Ref`, a `Root` that is an object, or (``"object"``, x) for what stays the same.
+    results : tuple of Root
+    """
+
+    position: int
+    operands: tuple[Any, ...]
+    results: tuple[Root, ...]
+    copies: bool = False
+
+
+_MERGED = 16
+"""Elements of the innermost dimension below which a longer one takes its place."""
+
+
+def loop_nest(
+    shape: Sequence[int], strides: Sequence[Sequence[int]]
+) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Count and steps of the inner loop, and the dimensions and strides around it, for operands of one shape.
+
+    Dimensions that are one in memory for all operands become one. The order of the rest is that of the last operand's
+    memory, but for a short innermost one: the order matters to speed alone.
+    """
+    axes = [(d, tuple([s[k] for s in strides])) for k, d in enumerate(shape) if d != 1]
+    axes.sort(key=lambda axis: -abs(axis[1][-1]))
+    merged: list[tuple[int, tuple[int, ...]]] = []
+    for d, steps in axes:
+        if merged and all(a == b * d for a, b in zip(merged[-1][1], steps, strict=True)):
+            merged[-1] = merged[-1][0] * d, steps
+        else:
+            merged.append((d, steps))
+    if not merged:
+        return 1, tuple([0] * len(strides)), (), ()
+    if len(merged) > 1 and merged[-1][0] < _MERGED:
+        longest = max(merged, key=lambda axis: axis[0])
+        if longest[0] > 4 * merged[-1][0]:
+            merged.remove(longest)
+            merged.append(longest)
+    (count, steps), outer = merged[-1], merged[:-1]
+    return count, steps, tuple([d for d, _ in outer]), tuple([s for _, row in outer for s in row])
+
+
+def broadcast_strides(ref: Ref, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides that show a value in a larger shape."""
+    extra = len(shape) - len(ref.shape)
+    own = [0 if d == 1 and n != 1 else s for d, s, n in zip(ref.shape, ref.strides, shape[extra:], strict=True)]
+    return (*[0] * extra, *own)
+
+
+def elementwise(loop: tuple[Any, ...], operands: Sequence[Ref], outputs: int = 1) -> Row:
+    """The row of an elementwise loop; the last operand is its result."""
+    shape = operands[-1].shape
+    count, steps, outer, strides = loop_nest(shape, [broadcast_strides(x, shape) for x in operands])
+    if count == 1:
+        # to NumPy's loops a result that stays in place is a reduction
+        steps = tuple([x.dtype.itemsize for x in operands])
+    return Row(loop, tuple([(x.root, x.offset) for x in operands]), (count,), steps, outer, strides, outputs)
+
+
+@dataclass(slots=True)
+class Recording:
+    """What a run did: rows and calls in order, and where its results are.
+
+    Attributes
+    ----------
+    arguments : list of (Root or None)
+        None for an object that rows do not read.
+    steps : list of Row or Call
+    results : list
+        As the operands of a `Call`.
+    values : dict
+        Value id to where it is, as the operands of a `Call`.
+    """
+
+    arguments: list[Root]
+    steps: list[Any] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
+    values: dict[int, Any] = field(default_factory=dict)

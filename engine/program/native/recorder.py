@@ -1,0 +1,220 @@
+"""Observing a run: what kernels ask of NumPy becomes rows.
+
+A kernel is called with `Observed` values in place of arrays. Such a value says what shape it has and how it lies in
+memory, but not what is in it: a kernel that looks at contents gets an `Opaque` error, and is called again with the
+arrays themselves, as it will be in each run. What NumPy is asked to do with observed values it does with the arrays
+behind them, and a row says the same. So no op is known here, and what NumPy decides (dtypes, the order in memory,
+whether a reshape is a view) is read off what it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from engine.program.native.hidden import Hidden, Opaque, address, is_readable
+from engine.program.native.loops import loop_of
+from engine.program.native.memory import Call, Recording, Ref, Root, Row, elementwise
+from engine.program.native.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, reduce
+
+
+class Recorder:
+    """One run that is observed.
+
+    Attributes
+    ----------
+    recording : Recording
+    """
+
+    def __init__(self) -> None:
+        self.recording = Recording([])
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def root(self, kind: str, array: Any, position: int = -1) -> Root:
+        """New memory, that of an array."""
+        if not is_readable(array):
+            return Root(kind, None, (), (), position)
+        return Root(kind, array.dtype, array.shape, array.strides, position, scalar=isinstance(array, np.generic))
+
+    def value(self, actual: Any, ref: Ref) -> Observed:
+        """A hidden value."""
+        return Observed(self, actual, ref)
+
+    def whole(self, root: Root, real: Any) -> Observed:
+        """All of a root as a value."""
+        dtype = real.dtype
+        ref = Ref(root, 0, real.shape, real.strides, dtype, isinstance(real, np.generic))
+        return Observed(self, real, ref)
+
+    def constant(self, array: Any) -> Ref:
+        """A constant."""
+        return Ref(
+            Root("constant", array.dtype, array.shape, array.strides, array=array),
+            0,
+            array.shape,
+            array.strides,
+            array.dtype,
+        )
+
+    def computed(self, real: Any) -> Observed:
+        """What rows compute, which is laid out as NumPy laid it out."""
+        return self.whole(self.root("computed", real), real)
+
+    def add(self, step: Row | Call) -> None:
+        """The next step."""
+        self.recording.steps.append(step)
+
+    # ---- what NumPy is asked for -------------------------------------------------------------------------------------
+
+    def elementwise(
+        self, loop: tuple[Any, ...], operands: Sequence[Ref], real: Any, out: Observed | None = None
+    ) -> Observed:
+        """The row of an elementwise loop; `real` is its result."""
+        result = self.computed(real) if out is None else out
+        if result.ref.size:
+            row = elementwise(loop, (*operands, result.ref))
+            if loop[0] in _ROUNDED_TWICE and result.dtype.kind == "c" and not _is_one_piece(row, result.itemsize):
+                raise Opaque
+            self.add(row)
+        return result
+
+    def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Observed:
+        """A call of an elementwise ufunc."""
+        if ufunc.nout != 1 or ufunc.signature is not None:
+            raise Opaque
+        found = loop_of(ufunc, tuple([x.dtype if hasattr(x, "dtype") else type(x) for x in inputs]))
+        if found is None:
+            raise Opaque
+        loop, dtypes = found
+        operands = []
+        for x, dtype in zip(inputs, dtypes, strict=False):
+            if type(x) is Observed:
+                operands.append(x.ref if x.dtype == dtype else cast(self, x, dtype).ref)
+            else:
+                operands.append(self.constant(np.asarray(x, dtype)))
+        reals = [x.actual if type(x) is Observed else x for x in inputs]
+        if out is None or (type(out) is Observed and isinstance(out.actual, np.generic)):
+            # a NumPy scalar is not written to: ``+=`` gives another one
+            return self.elementwise(loop, operands, ufunc(*reals, order=order))
+        if type(out) is not Observed or out.ref.root.kind != "computed" or out.dtype != dtypes[-1]:
+            raise Opaque
+        for x in operands:
+            if x.root is out.ref.root and x != out.ref:
+                # NumPy would make a copy of what overlaps
+                raise Opaque
+        ufunc(*reals, out=out.actual)
+        return self.elementwise(loop, operands, None, out)
+
+    def view(self, x: Observed, real: Any) -> Observed:
+        """What is a view of `x`, or its copy in C order."""
+        if real.dtype == x.dtype and (isinstance(x.actual, np.generic) or real is x.actual):
+            strides = real.strides
+            ref = Ref(
+                x.ref.root, x.ref.offset, real.shape, strides, x.dtype, isinstance(real, np.generic), x.ref.writable
+            )
+            return Observed(self, real, ref)
+        if isinstance(real, np.ndarray) and real.size and np.may_share_memory(real, x.actual):
+            offset = x.ref.offset + address(real) - address(x.actual)
+            writable = x.ref.writable and (real.flags.writeable or not x.actual.flags.writeable)
+            return Observed(self, real, Ref(x.ref.root, offset, real.shape, real.strides, real.dtype, False, writable))
+        raise Opaque
+
+    def copy(self, x: Observed, real: Any) -> Observed:
+        """A copy of `x`, of the same shape."""
+        return self.elementwise((f"copy_{x.dtype.itemsize}",), [x.ref], real)
+
+
+_ROUNDED_TWICE = (np.multiply, np.square)
+"""Ufuncs whose complex loops fuse products and sums where operands lie one after the other, and not elsewhere."""
+
+
+def _is_one_piece(row: Row, size: int) -> bool:
+    """Whether a row goes through its result, and through each operand that is no scalar, in one piece."""
+    return not row.outer and row.steps[-1] == size and set(row.steps) <= {0, size}
+
+
+class Observed(Hidden, NDArrayOperatorsMixin):
+    """A value in a run that is observed; kernels take it for an array, but cannot look inside."""
+
+    __slots__ = ()
+
+    @property
+    def T(self) -> Observed:  # noqa: D102
+        return self.recorder.view(self, self.actual.T)
+
+    @property
+    def mT(self) -> Observed:  # noqa: D102
+        return self.recorder.view(self, self.actual.mT)
+
+    @property
+    def real(self) -> Observed:  # noqa: D102
+        return self.recorder.view(self, self.actual.real)
+
+    @property
+    def imag(self) -> Observed:  # noqa: D102
+        return self.recorder.view(self, self.actual.imag)
+
+    def reshape(self, *shape: Any, **kw: Any) -> Observed:  # noqa: D102
+        real = self.actual.reshape(*shape, **kw)
+        try:
+            return self.recorder.view(self, real)
+        except Opaque:
+            if kw or not isinstance(real, np.ndarray):
+                raise
+        if not real.size:
+            return self.recorder.computed(real)
+        whole = self.recorder.copy(self, np.array(self.actual, order="C"))
+        return self.recorder.view(whole, whole.actual.reshape(*shape))
+
+    def ravel(self, order: str = "C") -> Observed:  # noqa: D102
+        return self.reshape(-1) if order == "C" else self._refuse()
+
+    def transpose(self, *axes: Any) -> Observed:  # noqa: D102
+        return self.recorder.view(self, self.actual.transpose(*axes))
+
+    def swapaxes(self, a: int, b: int) -> Observed:  # noqa: D102
+        return self.recorder.view(self, self.actual.swapaxes(a, b))
+
+    def squeeze(self, axis: Any = None) -> Observed:  # noqa: D102
+        return self.recorder.view(self, self.actual.squeeze(axis))
+
+    def copy(self, order: str = "C") -> Observed:  # noqa: D102
+        return self.recorder.copy(self, self.actual.copy(order))
+
+    def astype(self, dtype: Any, **kw: Any) -> Observed:  # noqa: D102
+        if kw:
+            self._refuse()
+        return cast(self.recorder, self, np.dtype(dtype))
+
+    def dot(self, other: Any) -> Observed:  # noqa: D102
+        return dot(self.recorder, self, other)
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Observed:  # noqa: D102
+        return reduce(self.recorder, np.add, self, axis=axis, keepdims=keepdims)
+
+    def __getitem__(self, key: Any) -> Observed:
+        return getitem(self.recorder, self, key)
+
+    def __iter__(self) -> Any:
+        return iter([self[i] for i in range(len(self))])
+
+    # ---- NumPy's protocols ---------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kw: Any) -> Any:
+        return apply_ufunc(self.recorder, ufunc, method, inputs, kw)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kw: Any) -> Any:
+        handler = FUNCTIONS.get(function)
+        return self._refuse() if handler is None else handler(self.recorder, *args, **kw)
+
+    # ---- what would look inside ----------------------------------------------------------------------------------
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise Opaque
+
+    __array__ = __bool__ = __int__ = __float__ = __complex__ = __index__ = __setitem__ = __contains__ = _refuse
+    item = tolist = tobytes = nonzero = view = argsort = sort = fill = _refuse

@@ -1,0 +1,99 @@
+"""Kernels that look at contents, or write to arrays of their own, as rows: the same numbers, without looking.
+
+One function per op, given the recorder and what the kernel is given. What it cannot write as rows raises `Opaque`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.core.op import Op
+from engine.core.structural import contiguous, scale
+from engine.ops.indexing import getitem_back_op, numpy_key
+from engine.ops.joining import concat_op, stack_op, unstack_op
+from engine.program.native.hidden import Hidden, Opaque, Writer
+from engine.program.native.vocabulary import expanded, joined, write
+from engine.program.passes.inplace_concat import alloc, write_rows
+from engine.program.passes.slice_concat import slice_concat
+
+
+def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> Any:
+    """The product with its zero rule, which a loop of our own applies."""
+    operands = [x.ref if isinstance(x, Hidden) else recorder.constant(np.asarray(x)) for x in (ct, partial)]
+    kind = operands[0].dtype.char
+    if kind not in "fd" or operands[1].dtype != operands[0].dtype:
+        raise Opaque
+    with np.errstate(all="ignore"):
+        real = scale.kernel(*[x.actual if isinstance(x, Hidden) else x for x in (ct, partial)], either=either)
+    return recorder.elementwise((f"{'either' if either else 'scale'}_{kind}",), operands, real)
+
+
+def _contiguous(recorder: Writer, x: Any) -> Any:
+    return x if x.flags.c_contiguous else recorder.copy(x, np.ascontiguousarray(x.actual))
+
+
+def _concat(recorder: Writer, *values: Any, axis: int) -> Any:
+    real = np.concatenate([x.actual if isinstance(x, Hidden) else x for x in values], axis)
+    return joined(recorder, values, axis % real.ndim, np.ascontiguousarray(real))
+
+
+def _stack(recorder: Writer, *values: Any, axis: int) -> Any:
+    rank = len(values[0].shape) + 1
+    key = (*[slice(None)] * (axis % rank), np.newaxis)
+    return _concat(recorder, *[expanded(recorder, x, key) for x in values], axis=axis)
+
+
+def _unstack(recorder: Writer, x: Any, *, num: int, axis: int) -> tuple[Any, ...]:
+    if x.shape[axis] != num:
+        raise Opaque
+    axis %= x.ndim
+    moved = x.transpose(axis, *range(axis), *range(axis + 1, x.ndim))
+    return tuple(_contiguous(recorder, moved))
+
+
+def _alloc(recorder: Writer, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return recorder.computed(np.empty(shape, dtype))
+
+
+def _write_rows(recorder: Writer, whole: Any, operand: Any, *, start: int) -> Any:
+    write(recorder, whole, slice(start, start + len(operand)), operand)
+    return whole
+
+
+def _slice_concat(recorder: Writer, *vectors: Any, aval: Any, moves: Any, sums: Any) -> Any:
+    out = recorder.computed(np.empty(aval.size, aval.dtype.numpy))
+    for k, of, to in moves:
+        write(recorder, out, to, vectors[k][of])
+    for k, of, to in sums:
+        part = out[to]
+        part += vectors[k][of]
+    return out
+
+
+def _getitem_back(
+    recorder: Writer, ct: Any, like: Any, *dynamic: Any, spec: Any, lead: int = 0, like_lead: int = 0
+) -> Any:
+    out = recorder.computed(np.zeros(ct.shape[:lead] + like.shape[like_lead:], ct.dtype))
+    key = numpy_key(out.shape, spec, dynamic, lead)
+    if dynamic or not out.size:
+        raise Opaque
+    zero = recorder.constant(np.zeros((), ct.dtype))
+    recorder.elementwise((f"copy_{out.itemsize}",), [zero], None, out)
+    write(recorder, out, key, ct)
+    return out
+
+
+REWRITES: dict[Op, Callable[..., Any]] = {
+    scale: _scale,
+    contiguous: _contiguous,
+    concat_op: _concat,
+    stack_op: _stack,
+    unstack_op: _unstack,
+    alloc: _alloc,
+    write_rows: _write_rows,
+    slice_concat: _slice_concat,
+    getitem_back_op: _getitem_back,
+}

@@ -1,0 +1,214 @@
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include "rows.h"
+
+/* No number that describes memory is larger. */
+#define LARGE ((npy_intp)1 << 48)
+
+static int core_strides(const Loop *loop)
+{
+    int count = 0;
+    for (int j = 0; j < loop->nargs; j++) {
+        count += loop->ncore[j];
+    }
+    return count;
+}
+
+npy_intp row_read(Row *row, const npy_intp *numbers, npy_intp count, const Loop *loops, npy_intp nloops)
+{
+    if (count < 2 || numbers[0] < 0 || numbers[0] >= nloops || numbers[1] < 0 || numbers[1] > MAX_OUTER) {
+        PyErr_SetString(PyExc_ValueError, "native executor: a row does not start with a loop and a rank");
+        return -1;
+    }
+    const Loop *loop = row->loop = &loops[numbers[0]];
+    const int nargs = loop->nargs;
+    row->nouter = (int)numbers[1];
+    row->base = numbers + 2;
+    row->offset = row->base + nargs;
+    row->advance = row->offset + nargs;
+    row->dims = row->advance + nargs;
+    row->steps = row->dims + 1 + loop->ndims;
+    row->outer = row->steps + nargs + core_strides(loop);
+    row->strides = row->outer + row->nouter;
+    const npy_intp read = (row->strides - numbers) + (npy_intp)row->nouter * nargs;
+    if (read > count) {
+        PyErr_SetString(PyExc_ValueError, "native executor: a row is too short");
+        return -1;
+    }
+    for (npy_intp i = 2; i < read; i++) {
+        if (numbers[i] > LARGE || numbers[i] < -LARGE) {
+            PyErr_SetString(PyExc_ValueError, "native executor: a row has a number that is too large");
+            return -1;
+        }
+    }
+    return read;
+}
+
+/* Extend a range of offsets by `count` steps; -1 if that leads nowhere. */
+static int extend(npy_intp *low, npy_intp *high, npy_intp count, npy_intp step)
+{
+    if (count > 1 && step && (count - 1 > LARGE / (step < 0 ? -step : step) || *high > LARGE || *low < -LARGE)) {
+        return -1;
+    }
+    const npy_intp reach = step * (count - 1);
+    *(reach < 0 ? low : high) += reach;
+    return 0;
+}
+
+/* Whether the offsets that operand 0 holds stay inside of another operand. */
+static int check_offsets(const Row *row, const Extent *extents, int indexed, npy_intp count)
+{
+    const Extent *where = &extents[row->base[indexed]], *held = &extents[row->base[0]];
+    if (held->fixed == NULL || row->nouter || row->advance[0] || row->offset[0] % (npy_intp)sizeof(npy_intp) ||
+        row->steps[0] != (npy_intp)sizeof(npy_intp)) {
+        PyErr_SetString(PyExc_ValueError, "native executor: offsets must be constant, in one row");
+        return -1;
+    }
+    const npy_intp *offsets = (const npy_intp *)(held->fixed + row->offset[0]);
+    const npy_intp first = row->offset[indexed], size = row->loop->size[indexed];
+    for (npy_intp i = 0; i < count; i++) {
+        const npy_intp at = offsets[i];
+        if (at > LARGE || at < -LARGE || first + at < where->low || first + at + size > where->high) {
+            PyErr_SetString(PyExc_ValueError, "native executor: an offset leads out of its memory");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Whether a row stays inside in each tile up to this one, which has `count` elements. */
+static int check_tile(const Row *row, const Extent *extents, npy_intp tile, npy_intp count)
+{
+    const Loop *loop = row->loop;
+    const npy_intp *core_step = row->steps + loop->nargs;
+    const int *core = loop->core;
+    for (int d = 1; d <= loop->ndims; d++) {
+        if (row->dims[d] <= 0) {
+            PyErr_SetString(PyExc_ValueError, "native executor: a core dimension is empty");
+            return -1;
+        }
+    }
+    for (int j = 0; j < loop->nargs; j++) {
+        const Extent *extent = &extents[row->base[j]];
+        npy_intp low = row->offset[j], high = low;
+        /* from the first tile to this one */
+        int bad = extend(&low, &high, tile + 1, row->advance[j]);
+        bad |= extend(&low, &high, count, row->steps[j]);
+        for (int d = 0; d < row->nouter; d++) {
+            bad |= extend(&low, &high, row->outer[d], row->strides[d * loop->nargs + j]);
+        }
+        for (int d = 0; d < loop->ncore[j]; d++) {
+            bad |= extend(&low, &high, row->dims[1 + *core++], *core_step++);
+        }
+        if (bad || low < extent->low || high + loop->size[j] > extent->high) {
+            PyErr_SetString(PyExc_ValueError, "native executor: a row leads out of its memory");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp tiles, npy_intp rest)
+{
+    const Loop *loop = row->loop;
+    for (int j = 0; j < loop->nargs; j++) {
+        if (row->base[j] < 0 || row->base[j] >= nbases) {
+            PyErr_SetString(PyExc_ValueError, "native executor: a row names memory that there is not");
+            return -1;
+        }
+        if (j >= loop->nin && !extents[row->base[j]].writable) {
+            PyErr_SetString(PyExc_ValueError, "native executor: a row writes to what is not its own");
+            return -1;
+        }
+    }
+    for (int d = 0; d < row->nouter; d++) {
+        if (row->outer[d] <= 0) {
+            PyErr_SetString(PyExc_ValueError, "native executor: a row is empty");
+            return -1;
+        }
+    }
+    if (row->dims[0] <= 0 || tiles <= 0 || rest <= 0 || rest > row->dims[0]) {
+        PyErr_SetString(PyExc_ValueError, "native executor: a row is empty");
+        return -1;
+    }
+    if (loop->kind != STRIDED) {
+        const int indexed = loop->kind == TAKE ? 1 : loop->nargs - 1;
+        if (tiles != 1 || row->steps[indexed] || check_offsets(row, extents, indexed, row->dims[0]) < 0) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_ValueError, "native executor: indexed memory must stay in place");
+            }
+            return -1;
+        }
+    }
+    if (tiles > 1 && check_tile(row, extents, tiles - 2, row->dims[0]) < 0) {
+        return -1;
+    }
+    return check_tile(row, extents, tiles - 1, tiles == 1 ? row->dims[0] : rest);
+}
+
+/* Go through the dimensions around an inner loop, the last one fastest. */
+static void run_outer(const Row *row, char *const *start)
+{
+    const Loop *loop = row->loop;
+    const int nargs = loop->nargs, nouter = row->nouter;
+    npy_intp index[MAX_OUTER] = {0};
+    char *at[MAX_OPERANDS], *given[MAX_OPERANDS];
+    for (int j = 0; j < nargs; j++) {
+        at[j] = start[j];
+    }
+    for (;;) {
+        for (int j = 0; j < nargs; j++) {
+            given[j] = at[j]; /* a loop may change what it is given */
+        }
+        loop->function(given, row->dims, row->steps, loop->data);
+        int d = nouter - 1;
+        for (; d >= 0; d--) {
+            const npy_intp *strides = row->strides + (npy_intp)d * nargs;
+            if (++index[d] < row->outer[d]) {
+                for (int j = 0; j < nargs; j++) {
+                    at[j] += strides[j];
+                }
+                break;
+            }
+            for (int j = 0; j < nargs; j++) {
+                at[j] -= strides[j] * (row->outer[d] - 1);
+            }
+            index[d] = 0;
+        }
+        if (d < 0) {
+            return;
+        }
+    }
+}
+
+void rows_run(const Row *row, const Row *end, char *const *bases)
+{
+    for (; row < end; row++) {
+        const Loop *loop = row->loop;
+        char *start[MAX_OPERANDS];
+        for (int j = 0; j < loop->nargs; j++) {
+            start[j] = bases[row->base[j]] + row->offset[j];
+        }
+        if (row->nouter) {
+            run_outer(row, start);
+        }
+        else {
+            loop->function(start, row->dims, row->steps, loop->data);
+        }
+    }
+}
+
+void rows_run_tiles(const Row *first, const Row *end, char *const *bases, npy_intp tiles, npy_intp rest)
+{
+    for (npy_intp tile = 0; tile < tiles; tile++) {
+        for (const Row *row = first; row < end; row++) {
+            const Loop *loop = row->loop;
+            const npy_intp count = tile + 1 < tiles ? row->dims[0] : rest;
+            char *start[MAX_OPERANDS];
+            for (int j = 0; j < loop->nargs; j++) {
+                start[j] = bases[row->base[j]] + row->offset[j] + tile * row->advance[j];
+            }
+            loop->function(start, &count, row->steps, loop->data);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+/* Rows: one row is one call of an inner loop on operands in memory, at offsets and strides that are known beforehand. */
+#ifndef DUALGRAD_ROWS_H
+#define DUALGRAD_ROWS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL dualgrad_ARRAY_API
+#define PY_UFUNC_UNIQUE_SYMBOL dualgrad_UFUNC_API
+#include <numpy/ndarraytypes.h>
+#include <numpy/ufuncobject.h>
+
+#define MAX_OPERANDS 8
+#define MAX_CORE 8
+#define MAX_OUTER 32
+
+/* How a loop goes through an operand. */
+enum loop_kind {
+    STRIDED, /* all of them element by element, and along core dimensions */
+    TAKE,    /* operand 0 holds offsets in bytes into operand 1, which itself stays in place */
+    PUT      /* operand 0 holds offsets in bytes into the last operand, which itself stays in place */
+};
+
+/* An inner loop: one of NumPy's, or of loops.c. */
+typedef struct {
+    PyUFuncGenericFunction function;
+    void *data;
+    enum loop_kind kind;
+    int nin, nargs;
+    npy_intp size[MAX_OPERANDS]; /* bytes of an element */
+    int ndims;                   /* core dimensions that have names */
+    int ncore[MAX_OPERANDS];     /* core dimensions of each operand */
+    int core[MAX_CORE];          /* and which those are, one operand after the other */
+} Loop;
+
+/* Memory that operands lie in: what can be reached from its address, and whether rows may write there. */
+typedef struct {
+    npy_intp low, high;
+    int writable;
+    const char *fixed; /* its contents, where these never change */
+} Extent;
+
+typedef struct {
+    const Loop *loop;
+    int nouter;
+    const npy_intp *base;    /* per operand: in which memory */
+    const npy_intp *offset;  /* per operand: where in it, in bytes */
+    const npy_intp *advance; /* per operand: bytes from tile to tile */
+    const npy_intp *dims;    /* of the inner loop, then of the core */
+    const npy_intp *steps;   /* strides of the inner loop, then those of the core */
+    const npy_intp *outer;   /* dimensions around the inner loop */
+    const npy_intp *strides; /* per outer dimension, per operand */
+} Row;
+
+/* Read a row from numbers; returns how many were read, or -1 with an exception if they describe none. */
+npy_intp row_read(Row *row, const npy_intp *numbers, npy_intp count, const Loop *loops, npy_intp nloops);
+
+/* Whether all that a row touches, in `tiles` tiles, the last of `rest` elements, lies inside; else -1 and an exception. */
+int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp tiles, npy_intp rest);
+
+/* Run rows; the GIL need not be held. */
+void rows_run(const Row *row, const Row *end, char *const *bases);
+
+/* Run rows tile by tile. */
+void rows_run_tiles(const Row *row, const Row *end, char *const *bases, npy_intp tiles, npy_intp rest);
+
+#endif

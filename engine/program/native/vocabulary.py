@@ -1,0 +1,388 @@
+"""What kernels ask of NumPy, as rows: ufuncs and their reductions, products of matrices, joins, choices, picks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.program.native.hidden import Hidden, Opaque, Writer, as_array
+from engine.program.native.loops import loop_of, reduces_alike
+from engine.program.native.memory import Ref, Row, broadcast_strides, loop_nest
+
+# ---- ufuncs ----------------------------------------------------------------------------------------------------------
+
+
+def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kw: dict[str, Any]) -> Any:
+    """A ufunc, or one of its methods."""
+    out = kw.pop("out", None)
+    if isinstance(out, tuple):
+        (out,) = out
+    if method == "__call__" and ufunc is np.matmul and not kw and out is None:
+        return matmul(recorder, *inputs)
+    if method == "__call__" and set(kw) <= {"order"}:
+        return recorder.ufunc(ufunc, inputs, out, **kw)
+    if method == "reduce" and out is None:
+        return reduce(recorder, ufunc, *inputs, **kw)
+    raise Opaque
+
+
+_STARTS: dict[Any, Any] = {np.add: 0, np.multiply: 1, np.logical_or: False, np.logical_and: True}
+_WITHOUT_START = (np.maximum, np.minimum)
+
+
+def reduce(
+    recorder: Writer,
+    ufunc: np.ufunc,
+    x: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+) -> Any:
+    """A reduction, in the order in which NumPy goes through memory.
+
+    It goes through the axes by their strides, those that are one in memory as one. The innermost is one call of the
+    loop: sums in pairs if it is reduced, else element by element. The partial results are added up one after the other.
+    """
+    if not isinstance(x, Hidden) or x.dtype.char == "e" or not x.size or not isinstance(x.actual, np.ndarray):
+        raise Opaque
+    real = ufunc.reduce(
+        x.actual, axis=axis, dtype=dtype, keepdims=keepdims, **({} if initial is None else {"initial": initial})
+    )
+    if real.dtype != x.dtype or (dtype is not None and np.dtype(dtype) != x.dtype):
+        raise Opaque
+    found = loop_of(ufunc, (x.dtype, x.dtype))
+    if found is None or any(s <= 0 < d - 1 for s, d in zip(x.strides, x.shape, strict=True)):
+        raise Opaque
+    ndim = len(x.shape)
+    axes = set(range(ndim)) if axis is None else {a % ndim for a in ((axis,) if isinstance(axis, int) else axis)}
+    result = recorder.computed(real)
+    kept = _kept_strides(x.shape, axes, result.ref, keepdims)
+    start = initial if initial is not None else _STARTS.get(ufunc)
+    if start is not None:
+        blank = recorder.constant(np.asarray(start, x.dtype))
+        recorder.elementwise((f"copy_{x.dtype.itemsize}",), [blank], None, result)
+        nest = _nest(x.ref, kept, axes)
+        if len(nest) > 1 and not nest[-1][2] and not nest[-2][2]:
+            # two axes are reduced that are not one in memory: how NumPy goes through them depends on its version
+            raise Opaque
+        row = _reduction_row(found[0], x.ref, nest, result.ref)
+        recorder.add(row)
+        if not reduces_alike(row, x.actual, np.asarray(start, x.dtype), real):
+            raise Opaque
+    elif ufunc in _WITHOUT_START:
+        _reduce_from_first(recorder, found[0], x.ref, kept, axes, result)
+    else:
+        raise Opaque
+    return result
+
+
+def _kept_strides(shape: Sequence[int], axes: set[int], result: Ref, keepdims: bool) -> tuple[int, ...]:
+    """The strides of a result along all axes of what is reduced: none along those that are."""
+    left = iter(result.strides)
+    if keepdims:
+        return tuple([0 if k in axes else s for k, s in enumerate(left)])
+    return tuple([0 if k in axes else next(left) for k in range(len(shape))])
+
+
+def _nest(x: Ref, kept: Sequence[int], axes: set[int]) -> list[tuple[int, int, int]]:
+    """(size, stride, stride of the result) per axis, outermost first, as NumPy goes through them."""
+    each = [(d, s, o, k in axes) for k, (d, s, o) in enumerate(zip(x.shape, x.strides, kept, strict=True)) if d != 1]
+    each.sort(key=lambda axis: -axis[1])
+    merged: list[tuple[int, int, int, bool]] = []
+    for d, s, o, reduced in each:
+        if merged and merged[-1][3] == reduced and merged[-1][1] == s * d and merged[-1][2] == o * d:
+            merged[-1] = merged[-1][0] * d, s, o, reduced
+        else:
+            merged.append((d, s, o, reduced))
+    return [axis[:3] for axis in merged]
+
+
+def _reduction_row(loop: Any, x: Ref, nest: Sequence[tuple[int, int, int]], result: Ref) -> Row:
+    (count, step, out), outer = nest[-1] if nest else (1, 0, 0), nest[:-1]
+    operands = ((result.root, result.offset), (x.root, x.offset), (result.root, result.offset))
+    strides = tuple(itertools.chain(*[(o, s, o) for _, s, o in outer]))
+    return Row(loop, operands, (count,), (out, step, out), tuple([d for d, _, _ in outer]), strides)
+
+
+def _reduce_from_first(recorder: Writer, loop: Any, x: Ref, kept: Sequence[int], axes: set[int], result: Any) -> None:
+    """A reduction that starts with the first element: a copy, and the rest."""
+    reduced = [k for k in axes if x.shape[k] != 1]
+    nest = _nest(x, kept, axes)
+    if len(reduced) > 1 and sum(o == 0 for _, _, o in nest) > 1:
+        raise Opaque
+    shape = tuple([1 if k in axes else d for k, d in enumerate(x.shape)])
+    count, steps, outer, strides = loop_nest(shape, [x.strides, kept])
+    place = (result.ref.root, result.ref.offset)
+    recorder.add(Row((f"copy_{x.dtype.itemsize}",), ((x.root, x.offset), place), (count,), steps, outer, strides))
+    if not reduced:
+        return
+    # the axes that are reduced are one in memory
+    size, step = next((d, s) for d, s, o in nest if o == 0)
+    rest = [(d, s, o) for d, s, o in nest if o] + [(size - 1, step, 0)]
+    rest.sort(key=lambda axis: -axis[1])
+    (count, step_x, step_out), around = rest[-1], rest[:-1]
+    operands = (place, (x.root, x.offset + step), place)
+    flat = tuple(itertools.chain(*[(o, s, o) for _, s, o in around]))
+    recorder.add(Row(loop, operands, (count,), (step_out, step_x, step_out), tuple([d for d, _, _ in around]), flat))
+
+
+# ---- products of matrices --------------------------------------------------------------------------------------------
+
+
+def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Any:
+    """`numpy.matmul` of matrices and stacks of them; a vector is a matrix of one row or column."""
+    if 0 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)) or np.ndim(a) == np.ndim(b) == 1:
+        raise Opaque
+    found = loop_of(np.matmul, (a.dtype, b.dtype))
+    if found is None or not a.dtype == b.dtype == found[1][-1]:
+        raise Opaque
+    if a.dtype.kind == "c" and a.size == b.size == 1:
+        raise Opaque
+    if real is None:
+        real = np.matmul(*[x.actual if isinstance(x, Hidden) else x for x in (a, b)])
+    refs = [x.ref if isinstance(x, Hidden) else recorder.constant(x) for x in (a, b)]
+    result = recorder.computed(real)
+    left = _with_axis(refs[0], 0) if np.ndim(a) == 1 else refs[0]
+    right = _with_axis(refs[1], 1) if np.ndim(b) == 1 else refs[1]
+    out = result.ref
+    if np.ndim(a) == 1:
+        out = _with_axis(out, len(out.shape) - 1)
+    elif np.ndim(b) == 1:
+        out = _with_axis(out, len(out.shape))
+    _add_product(recorder, found[0], left, right, out)
+    return result
+
+
+def _with_axis(x: Ref, axis: int) -> Ref:
+    """A view with one more axis, of size one."""
+    shape, strides = (*x.shape[:axis], 1, *x.shape[axis:]), (*x.strides[:axis], x.dtype.itemsize, *x.strides[axis:])
+    return Ref(x.root, x.offset, shape, strides, x.dtype)
+
+
+def _add_product(recorder: Writer, loop: Any, a: Ref, b: Ref, out: Ref) -> None:
+    lead = out.shape[:-2]
+    outside = [broadcast_strides(Ref(x.root, 0, x.shape[:-2], x.strides[:-2], x.dtype), lead) for x in (a, b, out)]
+    axes = [(d, s) for d, *s in zip(lead, *outside, strict=True) if d != 1]
+    (count, steps), around = axes[-1] if axes else (1, [0, 0, 0]), axes[:-1]
+    dims = count, a.shape[-2], a.shape[-1], b.shape[-1]
+    core = (*a.strides[-2:], *b.strides[-2:], *out.strides[-2:])
+    operands = tuple([(x.root, x.offset) for x in (a, b, out)])
+    strides = tuple(itertools.chain(*[s for _, s in around]))
+    recorder.add(Row(loop, operands, dims, (*steps, *core), tuple([d for d, _ in around]), strides))
+
+
+def dot(recorder: Writer, a: Any, b: Any) -> Any:
+    """`dot` of vectors and matrices: the product of matrices of one row or column.
+
+    Of single numbers it is their product, to which nothing is added; of one number and several it is left to NumPy.
+    """
+    if len(np.shape(b)) not in (1, 2) or a.ndim not in (1, 2) or 0 in (a.size, b.size):
+        raise Opaque
+    if a.size == b.size == 1 and a.ndim + b.ndim > 2 and a.dtype.char in "fd":
+        shape = a.shape[:-1] + b.shape[1:]
+        return (a.reshape(()) * b.reshape(())).reshape(shape)
+    if 1 in (a.size, b.size) or not all(x.flags.c_contiguous or x.flags.f_contiguous for x in (a, b)):
+        # with gaps, `dot` copies some and calls BLAS with others
+        raise Opaque
+    if a.dtype.kind == "c" and a.shape[-1] == 1:
+        # what becomes of infinities differs
+        raise Opaque
+    real = a.actual.dot(b.actual if isinstance(b, Hidden) else b)
+    left = a if a.ndim == 2 else a[np.newaxis]
+    right = b if len(b.shape) == 2 else b[:, np.newaxis]
+    if not isinstance(real, np.ndarray):
+        raise Opaque
+    product = matmul(recorder, left, right, real.reshape(left.shape[0], right.shape[1]))
+    return product if real.ndim == 2 else recorder.view(product, product.actual.reshape(real.shape))
+
+
+_CASTS = frozenset(["df", "fd", "bf", "bd", "bi", "bl", "if", "id", "il", "li", "lf", "ld", "fb", "db", "ib", "lb"])
+_NAMES = {"?": "b", "f": "f", "d": "d", "i": "i", "l": "l"}
+
+
+def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Any:
+    """`x` in another dtype."""
+    real = x.actual.astype(dtype)
+    if dtype == x.dtype:
+        return recorder.copy(x, real)
+    name = _NAMES.get(x.dtype.char, "-") + _NAMES.get(dtype.char, "-")
+    if name not in _CASTS or np.dtype("l").itemsize != 8:
+        raise Opaque
+    return recorder.elementwise((f"cast_{name[0]}_{name[1]}",), [x.ref], real)
+
+
+# ---- views and picks -------------------------------------------------------------------------------------------------
+
+
+def getitem(recorder: Writer, x: Any, key: Any) -> Any:
+    """An index: a view, or a pick at positions that are known."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(k, Hidden) for k in keys):
+        raise Opaque
+    if isinstance(x.actual, np.generic):
+        return recorder.view(x, as_array(x.actual)[key])
+    real = x.actual[key]
+    if isinstance(real, np.generic):
+        shown = recorder.view(x, x.actual[(*keys, ...)])
+        return recorder.value(real, Ref(shown.ref.root, shown.ref.offset, (), (), x.dtype, True))
+    if all(isinstance(k, (int, np.integer, slice, type(None), type(...))) for k in keys):
+        return recorder.view(x, real) if real.size else recorder.computed(real)
+    positions = np.arange(x.size).reshape(x.shape)[key]
+    return take(recorder, x, positions, real)
+
+
+_MOST = 1 << 20
+"""Positions that one row may hold."""
+
+
+def take(recorder: Writer, x: Any, positions: np.ndarray, real: Any) -> Any:
+    """The elements at positions in the order of C, of the shape of the positions."""
+    if positions.size > _MOST or not real.flags.c_contiguous:
+        raise Opaque
+    result = recorder.computed(real)
+    if positions.size:
+        add_take(recorder, x.ref, positions.ravel(), result.ref, 0, real.itemsize)
+    return result
+
+
+def add_take(recorder: Writer, x: Ref, positions: np.ndarray, out: Ref, start: int, step: int) -> None:
+    """The row of a pick: a copy where positions are regular."""
+    offsets = np.zeros(len(positions), np.intp)
+    for axis, step_x in zip(np.unravel_index(positions, x.shape), x.strides, strict=True):
+        offsets += axis * step_x
+    count, size = len(offsets), x.dtype.itemsize
+    gap = int(offsets[1] - offsets[0]) if count > 1 else 0
+    place = (out.root, out.offset + start)
+    if count < 3 or (np.diff(offsets) == gap).all():
+        recorder.add(Row((f"copy_{size}",), ((x.root, x.offset + int(offsets[0])), place), (count,), (gap, step)))
+        return
+    held = recorder.constant(offsets)
+    operands = ((held.root, 0), (x.root, x.offset), place)
+    recorder.add(Row((f"take_{size}",), operands, (count,), (held.strides[0], 0, step)))
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+
+def _view(function: Callable[..., Any]) -> Callable[..., Any]:
+    def handler(recorder: Writer, x: Any, *args: Any, **kw: Any) -> Any:
+        if not isinstance(x, Hidden):
+            raise Opaque
+        real = function(x.actual, *args, **kw)
+        if isinstance(x.actual, np.generic):
+            # NumPy made an array of the number first
+            x = recorder.value(as_array(x.actual), Ref(x.ref.root, x.ref.offset, (), (), x.dtype))
+            real = function(x.actual, *args, **kw)
+        return recorder.view(x, real) if real.size else recorder.computed(real)
+
+    return handler
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def handler(recorder: Writer, x: Any, *args: Any, **kw: Any) -> Any:
+        if not isinstance(x, Hidden):
+            raise Opaque
+        return getattr(x, name)(*args, **kw)
+
+    return handler
+
+
+def _where(recorder: Writer, condition: Any, x: Any, y: Any) -> Any:
+    given = (condition, x, y)
+    if condition.dtype != np.bool_ or not (hasattr(x, "dtype") and hasattr(y, "dtype")) or x.dtype != y.dtype:
+        raise Opaque
+    real = np.where(*[v.actual if isinstance(v, Hidden) else v for v in given])
+    operands = [v.ref if isinstance(v, Hidden) else recorder.constant(np.asarray(v)) for v in given]
+    return recorder.elementwise((f"select_{real.itemsize}",), operands, real)
+
+
+def concatenate(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Any:
+    """`numpy.concatenate` along an axis."""
+    if isinstance(arrays, Hidden) or axis is None or out is not None:
+        raise Opaque
+    real = np.concatenate([a.actual if isinstance(a, Hidden) else a for a in arrays], axis)
+    return joined(recorder, arrays, axis % real.ndim, real)
+
+
+def joined(recorder: Writer, arrays: Sequence[Any], axis: int, real: Any) -> Any:
+    """Copies into the parts of a whole."""
+    if any(a.dtype != real.dtype for a in arrays):
+        raise Opaque
+    result = recorder.computed(real)
+    start = 0
+    for a in arrays:
+        stop = start + np.shape(a)[axis]
+        write(recorder, result, (*[slice(None)] * axis, slice(start, stop)), a)
+        start = stop
+    return result
+
+
+def write(recorder: Writer, whole: Any, key: Any, x: Any) -> None:
+    """Write a value to a part of what rows compute."""
+    if whole.ref.root.kind != "computed" or x.dtype != whole.dtype:
+        raise Opaque
+    whole.actual[key] = x.actual if isinstance(x, Hidden) else x
+    part = whole.actual[key]
+    if isinstance(part, np.generic):
+        part = whole.actual[(*key, ...) if isinstance(key, tuple) else (key, ...)]
+    if not part.size:
+        return
+    ref = x.ref if isinstance(x, Hidden) else recorder.constant(np.asarray(x))
+    recorder.elementwise((f"copy_{whole.itemsize}",), [ref], None, recorder.view(whole, part))
+
+
+def stack(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Any:
+    """`numpy.stack` along a new axis."""
+    if isinstance(arrays, Hidden) or out is not None:
+        raise Opaque
+    rank = len(arrays[0].shape) + 1
+    key = (*[slice(None)] * (axis % rank), np.newaxis)
+    real = np.stack([a.actual if isinstance(a, Hidden) else a for a in arrays], axis)
+    expanded = [expanded(recorder, a, key) for a in arrays]
+    return joined(recorder, expanded, axis % rank, real)
+
+
+def expanded(recorder: Writer, x: Any, key: Any) -> Any:
+    """A value with one more axis, of size one."""
+    if not isinstance(x, Hidden):
+        return np.asarray(x)[key]
+    shown = as_array(x.actual)[key]
+    strides = shown.strides
+    return recorder.value(shown, Ref(x.ref.root, x.ref.offset, shown.shape, strides, x.dtype))
+
+
+def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
+    def handler(recorder: Writer, x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return reduce(recorder, ufunc, x, axis, None, keepdims)
+
+    return handler
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    **{
+        f: _view(f)
+        for f in (np.broadcast_to, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip)
+    },
+    np.reshape: _method("reshape"),
+    np.ravel: _method("ravel"),
+    np.copy: _method("copy"),
+    np.where: _where,
+    np.concatenate: concatenate,
+    np.stack: stack,
+    np.sum: _reduction(np.add),
+    np.prod: _reduction(np.multiply),
+    np.max: _reduction(np.maximum),
+    np.min: _reduction(np.minimum),
+    np.any: _reduction(np.logical_or),
+    np.all: _reduction(np.logical_and),
+    np.shape: lambda recorder, x: x.shape,
+    np.ndim: lambda recorder, x: x.ndim,
+    np.size: lambda recorder, x: x.size,
+    np.zeros_like: lambda recorder, x, dtype=None: np.zeros(x.shape, dtype or x.dtype),
+    np.ones_like: lambda recorder, x, dtype=None: np.ones(x.shape, dtype or x.dtype),
+}
+"""By NumPy's function: what to do, with the recorder in front."""
