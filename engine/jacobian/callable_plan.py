@@ -13,10 +13,11 @@ import numpy as np
 from engine.core.aval import Aval, format_shape
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
+from engine.core.instantiate import in_trace, instantiate
 from engine.core.op import Node
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant_value
-from engine.core.value import Value, aval_of
+from engine.core.value import Value, aval_of, dtype_of
 from engine.core.variable import Variable, read_variable
 from engine.custom import custom_call
 from engine.jacobian.execution.closure_conversion import with_closed_rules
@@ -197,12 +198,19 @@ def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) ->
                 if id(x) not in of:
                     _add(trace, of, x, makers)
             first = len(trace.nodes)
-            _copy(trace, of, node)
+            instantiate((node,), of, in_trace(trace))
             nodes += trace.nodes[first:]
         for slot in path.targets:
-            if slot not in path.live:
-                _add(trace, of, path.values[slot], makers)
+            if id(path.values[slot]) not in of:
+                # no source leads there: only its shape counts
+                of[id(path.values[slot])] = trace.placeholder(aval_of(path.values[slot]))
     ends = [[of[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
+    for k, target in enumerate(ends[1]):
+        if not target.aval.is_static:
+            raise InvalidArgumentError(
+                f"jacobian_plan: the shape of target {k} depends on values, so it is not known at other points; use "
+                f"tape.jacobian"
+            )
     copy = Path(nodes, ends[0], ends[1])
     if path is not given:
         plan = plan_for(copy, plan.options, plan.given)
@@ -211,8 +219,13 @@ def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) ->
 
 
 def contents_besides(recorded: Sequence[Node]) -> Callable[[Any], np.ndarray | None]:
-    """What a plan for other points may know: the contents of values that were not computed in the recording."""
-    computed = {id(out) for node in recorded for out in node.outputs}
+    """What a plan for other points may know: what was not computed in the recording, or follows from shapes alone."""
+    computed: set[int] = set()
+    for node in recorded:
+        # what is a source has derivatives
+        fixed = all(id(x) not in computed and not dtype_of(x).is_differentiable for x in node.inputs)
+        if not (node.op.from_avals or (fixed and not node.op.stateful)):
+            computed.update([id(out) for out in node.outputs])
     return lambda x: None if id(x) in computed else contents_of(x)
 
 
@@ -234,12 +247,6 @@ def _lowered(sources: Sequence[Any], wanted: Sequence[Any]) -> Program:
     return program
 
 
-def _copy(trace: Trace, of: dict[int, Any], node: Node) -> None:
-    """The same node in the trace. `of` says what stands for what."""
-    made = trace.apply(node.op, [of[id(x)] for x in node.inputs], node.params)
-    of.update(zip(map(id, node.outputs), made if node.op.multi else (made,), strict=True))
-
-
 def _add(trace: Trace, of: dict[int, Any], x: Any, makers: Mapping[int, Node]) -> None:
     """A value beside the path: a constant, or what is computed from constants and what is there already."""
     steps = _steps(of, x, makers)
@@ -249,7 +256,7 @@ def _add(trace: Trace, of: dict[int, Any], x: Any, makers: Mapping[int, Node]) -
             of[id(x)] = trace.operand(array if isinstance(array, tuple) else np.asarray(array))
             return
         steps = needed_nodes(x.trace.nodes, [x], set(of), lambda node: ()) if isinstance(x, Symbol) else []
-    if not steps or any(node.op.stateful or node.op is read_variable for node in steps):
+    if not steps or any(n.op.stateful or (n.op is read_variable and id(n.inputs[0]) not in of) for n in steps):
         raise InvalidArgumentError(
             f"jacobian_plan: the plan is a function of its sources, but the path also takes {x!r}, whose value is not "
             f"known; give it as a source, or make it a constant"
@@ -258,7 +265,7 @@ def _add(trace: Trace, of: dict[int, Any], x: Any, makers: Mapping[int, Node]) -
         for operand in node.inputs:
             if id(operand) not in of:
                 _add(trace, of, operand, {})
-        _copy(trace, of, node)
+        instantiate((node,), of, in_trace(trace))
 
 
 def _steps(of: Mapping[int, Any], x: Any, makers: Mapping[int, Node]) -> list[Node]:

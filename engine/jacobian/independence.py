@@ -22,7 +22,9 @@ from engine.core.aval import format_shape
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
+from engine.core.instantiate import renamed
 from engine.core.op import Node
+from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, known_value
 from engine.core.value import Value, aval_of, dtype_of, known_shape, shape_of
@@ -57,7 +59,7 @@ def check_rows_by_numbers(nodes: Sequence[Node], target: Any, source: Any) -> No
         RowsCheck(nodes, values, rows)(*tangents)
 
 
-def checked_rows(x: Any, nodes: Sequence[Node], target: Any, source: Any) -> Any:
+def checked_rows(x: Any, nodes: Sequence[Node], target: Any, source: Any) -> Operand:
     """`x`, for a graph to hand on only if each row of `target` depends on the same row of `source` only.
 
     Where structure tells, nothing is left to be checked; else the numbers decide whenever `x` is computed.
@@ -94,9 +96,7 @@ class RowsCheck:
         for x in [x for node in nodes for x in (*node.inputs, *node.outputs)]:
             if id(x) not in of:
                 of[id(x)] = trace.placeholder(aval_of(x if isinstance(x, Value) else np.asarray(x)))
-        self.nodes = [
-            Node(n.op, tuple([of[id(x)] for x in n.inputs]), {}, tuple([of[id(o)] for o in n.outputs])) for n in nodes
-        ]
+        self.nodes = renamed([Node(n.op, n.inputs, {}, n.outputs) for n in nodes], of)
         self.values = [of[id(x)] for x in values]
         self.rows = rows
 

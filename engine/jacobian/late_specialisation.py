@@ -16,7 +16,9 @@ from scipy import sparse
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.instantiate import instantiate, renamed
 from engine.core.op import Node, Op
+from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import broadcast_like_op, reshape_like_op, sum_to_like_op
 from engine.core.tape import paused
@@ -84,15 +86,7 @@ class PathCopy:
         }
         self.constants = {k: array for k, array in contents.items() if array is not None}
         self.taken = [k for k in range(len(path.values)) if k not in self.constants]
-        self.nodes = [
-            (
-                identity if n.op is read_variable else n.op,
-                tuple([number[id(x)] for x in n.inputs]),
-                n.params,
-                tuple([number[id(out)] for out in n.outputs]),
-            )
-            for n in path.nodes
-        ]
+        self.nodes = renamed(path.nodes, number)
 
     def filled(self, given: Sequence[Aval]) -> tuple[Body, list[Any], Path]:
         """A path of such structure whose values, but for constants, are parameters of the given avals."""
@@ -101,18 +95,22 @@ class PathCopy:
         of: dict[int, Any] = dict(zip(self.taken, parameters, strict=True))
         of.update({k: body.constant(array) for k, array in self.constants.items()})
         nodes: list[Node] = []
-        for op, inputs, params, outputs in self.nodes:
-            operands = tuple([of[k] for k in inputs])
+
+        def make(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
+            op, params = identity if node.op is read_variable else node.op, node.params
             inner = None if op.expand is None else op.expand([aval_of(x) for x in operands], params)
             if _is_unchanged(op, operands, params):
-                of[outputs[0]] = operands[0]
-            elif inner is None:
-                nodes.append(Node(op, operands, params, tuple([of[k] for k in outputs])))
-            else:
-                # what was deferred before is a path like any other by now
-                first = len(body.nodes)
-                of.update(zip(outputs, inner.inline(body, operands), strict=True))
-                nodes += body.nodes[first:]
+                return operands[:1]
+            if inner is None:
+                nodes.append(Node(op, operands, params, tuple([of[k] for k in node.outputs])))
+                return nodes[-1].outputs
+            # what was deferred before is a path like any other by now
+            first = len(body.nodes)
+            results = inner.inline(body, operands)
+            nodes.extend(body.nodes[first:])
+            return results
+
+        instantiate(self.nodes, of, make, key=int)
         return body, parameters, Path(nodes, [of[k] for k in self.sources], [of[k] for k in self.targets])
 
     def ends(self, given: Sequence[Aval]) -> tuple[list[Aval], list[Aval]]:
@@ -156,7 +154,7 @@ def _applied(recipe: Callable[..., _OnPath], path: Path, *more: Any) -> Sequence
     return found
 
 
-def readable(path: Path, x: Any) -> Any:
+def readable(path: Path, x: Any) -> Operand:
     """A value that a node can take: of a variable's handle, what is read."""
     if x.node.op is not variable_handle:
         return x
@@ -242,7 +240,7 @@ class _Rows(_OnPath):
         return [batch_jacobian(path, self.mode)]
 
 
-def batch_jacobian(path: Path, mode: str) -> Any:
+def batch_jacobian(path: Path, mode: str) -> Operand:
     """The Jacobian of each row of the target with respect to the same row of the source.
 
     Where structure does not tell whether rows are independent, the result is a value that raises if they are not.
@@ -288,12 +286,12 @@ def deferred_blocks(path: Path, options: Options, sparsity: Any, format: str, ze
     return blocks
 
 
-def deferred_diagonal(path: Path, options: Options) -> Any:
+def deferred_diagonal(path: Path, options: Options) -> Operand:
     """The diagonal of the Jacobian of a value like the only source, of a path with unknown shapes."""
     return _applied(_Diagonal, path, options)[0]
 
 
-def deferred_rows(path: Path, mode: str) -> Any:
+def deferred_rows(path: Path, mode: str) -> Operand:
     """What `batch_jacobian` gives for a path with unknown shapes."""
     return _applied(_Rows, path, mode)[0]
 

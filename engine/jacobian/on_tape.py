@@ -13,12 +13,13 @@ from engine.core.aval import format_shape
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.op import Node
+from engine.core.operands import Operand
 from engine.core.structural import reshape_to
 from engine.core.tape import Tape
 from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, address, dtype_of, known_shape
-from engine.core.variable import tracked_value
+from engine.core.variable import Variable, tracked_value
 from engine.forward import forward
 from engine.jacobian.callable_plan import bound, contents_besides
 from engine.jacobian.execution.compiled import Compiled
@@ -41,11 +42,11 @@ from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.taking import Taking
 from engine.jacobian.views.operator import JacobianOperator, end_of, symbolic_operator, zero_operator
 from engine.jacobian.views.results import (
-    block_size,
     options_for,
-    pattern_given,
+    pattern_for,
     require_differentiable,
     sparse_block,
+    vectors_like,
     vectors_of,
 )
 from engine.ops.creation import ones_like, zeros_like
@@ -58,15 +59,9 @@ class TapeDerivatives:
     """What `GradientTape` derives from; see there."""
 
     _tape: Tape
-
-    def _start(self, target: Any, sources: Any) -> tuple[list[Any], list[Any]]:
-        raise NotImplementedError
-
-    def _finish(self) -> None:
-        raise NotImplementedError
-
-    def _taking(self, target: Any, sources: Any) -> Taking:
-        return Taking(self, target, sources)
+    _note_missing: Any
+    _persistent: bool
+    _spent: bool
 
     def jacobian(
         self,
@@ -138,14 +133,19 @@ class TapeDerivatives:
         """
         policy = as_policy(unconnected_gradients)
         options = options_for("jacobian", mode, format, max_bytes)
-        check_executor(executor, format)
-        with self._taking(target, sources) as (targets, flat):
+        if executor is not None:
+            check_executor(executor, format)
+        with Taking(self, target, sources) as (targets, flat):
             if format == "operator":
                 found = [[self._operator(t, tracked_value(s), policy) for s in flat] for t in targets]
             else:
-                pattern = _pattern("jacobian", sparsity, targets, flat)
+                pattern = None if sparsity is None else pattern_for("jacobian", sparsity, targets, flat)
                 found = self._blocks(targets, flat, options, pattern, format, policy, executor)
-        return nest.pack_sequence_as(target, [nest.pack_sequence_as(sources, row) for row in found])
+            if self._tape.explains:
+                ways = [[is_connected(self._tape.nodes, tracked_value(x), t) for t in targets] for x in flat]
+                self._note_missing(targets, [x for x, way in zip(flat, ways, strict=True) if not any(way)])
+        rows = [row[0] if isinstance(sources, Value) else nest.pack_sequence_as(sources, row) for row in found]
+        return rows[0] if isinstance(target, Value) else nest.pack_sequence_as(target, rows)
 
     def batch_jacobian(
         self,
@@ -156,7 +156,7 @@ class TapeDerivatives:
         experimental_use_pfor: bool = True,
         *,
         mode: str = "auto",
-    ) -> Any:
+    ) -> Operand:
         """The Jacobian of each row of `target` with respect to the same row of `source`.
 
         Parameters
@@ -181,7 +181,7 @@ class TapeDerivatives:
         """
         as_policy(unconnected_gradients)
         options = options_for("batch_jacobian", mode, "dense", None)
-        with self._taking([target], [source]) as ((one,), (source,)):
+        with Taking(self, [target], [source]) as ((one,), (source,)):
             shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
             if not shape or not source_shape or shape[0] != source_shape[0]:
                 raise ShapeError(
@@ -240,17 +240,18 @@ class TapeDerivatives:
                [8., 2.]], dtype=float32)
         """
         options = options_for("hessian", mode, format, max_bytes, symmetric=True)
-        with self._taking(target, sources) as (targets, flat):
+        with Taking(self, target, sources) as (targets, flat):
             if format == "operator":
                 found = [[self._hessian_operator(targets, flat)]]
             else:
                 plan, blocks = self._hessian(targets, flat, options)
+                shapes = [known_shape(x, "hessian") for x in flat]
                 found = [
                     [
-                        _finished(values, block, s, other, format, UnconnectedGradients.ZERO)
-                        for values, block, other in zip(row, row_of_plan, flat, strict=True)
+                        _finished(values, block, shape, inner, other, format, UnconnectedGradients.ZERO)
+                        for values, block, inner, other in zip(row, row_of_plan, shapes, flat, strict=True)
                     ]
-                    for row, row_of_plan, s in zip(blocks, plan.blocks, flat, strict=True)
+                    for row, row_of_plan, shape in zip(blocks, plan.blocks, shapes, strict=True)
                 ]
         return nest.pack_sequence_as(sources, [nest.pack_sequence_as(sources, row) for row in found])
 
@@ -258,7 +259,7 @@ class TapeDerivatives:
         """The diagonal of the Hessian of the sum of `target`'s elements, in the shapes of the sources."""
         options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
         found = []
-        with self._taking(target, sources) as (targets, flat):
+        with Taking(self, target, sources) as (targets, flat):
             for source in flat:
                 plan, ((values,),) = self._hessian(targets, [source], options)
                 shape = known_shape(source, "hessian_diag")
@@ -282,9 +283,10 @@ class TapeDerivatives:
         structure like `target`
             Zeros where it does not depend on the sources.
         """
-        with self._taking(target, sources) as (targets, flat):
-            seeds = list(zip(map(tracked_value, flat), _like(flat, tangents, "jvp", "tangents"), strict=True))
-            found = forward(self._tape.nodes, [(x, t) for x, t in seeds if t is not None and self._usable(x)], targets)
+        with Taking(self, target, sources) as (targets, flat):
+            given = _eager(vectors_like("jvp", "tangents", tangents, flat))
+            pairs = zip(map(tracked_value, flat), given, strict=True)
+            found = forward(self._tape.nodes, [(x, t) for x, t in pairs if t is not None and self._usable(x)], targets)
         results = [_wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, found, strict=True)]
         return nest.pack_sequence_as(target, results)
 
@@ -309,8 +311,8 @@ class TapeDerivatives:
         -------
         structure like `sources`
         """
-        with self._taking(target, sources) as (targets, flat):
-            given = _like(flat, vectors, "hvp", "vectors")
+        with Taking(self, target, sources) as (targets, flat):
+            given = _eager(vectors_like("hvp", "vectors", vectors, flat))
             wanted = [tracked_value(s) for s in flat]
             if gives_arrays([*targets, *wanted, *[v for v in given if v is not None]]):
                 what, values = self._compiled(targets, wanted, Options(), compiled_product)
@@ -343,11 +345,11 @@ class TapeDerivatives:
             `stop_gradient`) is computed anew; what Python decided (``if``, `stop_recording`) stays. It can be pickled.
         """
         options = options_for("jacobian_plan", mode, format, max_bytes)
-        with self._taking(target, sources) as (targets, flat):
+        with Taking(self, target, sources) as (targets, flat):
             require_differentiable("jacobian_plan", [*targets, *flat])
             everything = self._tape.everything()
             path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets, known=contents_besides(everything))
-            pattern = _pattern("jacobian_plan", sparsity, targets, flat)
+            pattern = pattern_for("jacobian_plan", sparsity, targets, flat)
             return bound(plan_for(path, options, pattern), path, format, everything)
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
@@ -371,7 +373,7 @@ class TapeDerivatives:
         policy: UnconnectedGradients,
         executor: Any,
     ) -> list[list[Any]]:
-        wanted = [tracked_value(s) for s in flat]
+        wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
         rows = [i for i, t in enumerate(targets) if self._usable(t)]
         columns = [j for j, s in enumerate(wanted) if self._usable(s)]
         plan, found = blocks_of(
@@ -382,16 +384,19 @@ class TapeDerivatives:
             for i, row, blocks in zip(rows, found, plan.blocks, strict=True)
             for j, values, block in zip(columns, row, blocks, strict=True)
         }
+        inner = [known_shape(w, "jacobian") for w in wanted]
 
-        def finished(i: int, j: int) -> Any:
+        def finished(i: int, j: int, shape: tuple[int, ...]) -> Any:
             values, block = parts.get((i, j), (None, None))
-            if not block_size(targets[i], wanted[j]):
+            if 0 in shape or 0 in inner[j]:
                 values = None
             # zeros by structure are zeros: only what no path leads to is None, as for `gradient`
             zeros = values is None and (i, j) in parts and is_connected(self._tape.nodes, wanted[j], targets[i])
-            return _finished(values, block, targets[i], flat[j], format, UnconnectedGradients.ZERO if zeros else policy)
+            given = UnconnectedGradients.ZERO if zeros else policy
+            return _finished(values, block, shape, inner[j], wanted[j], format, given)
 
-        return [[finished(i, j) for j in range(len(flat))] for i in range(len(targets))]
+        outer = [known_shape(t, "jacobian") for t in targets]
+        return [[finished(i, j, shape) for j in range(len(flat))] for i, shape in enumerate(outer)]
 
     def _hessian(self, targets: Sequence[Any], flat: Sequence[Any], options: Options) -> tuple[Plan, list[list[Any]]]:
         """The plan for the Hessian and its blocks."""
@@ -452,38 +457,22 @@ class TapeDerivatives:
         return JacobianOperator(walk, walk, end_of(source), end_of(source))
 
 
-def _pattern(name: str, sparsity: Any, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
-    if sparsity is None or isinstance(sparsity, str):
-        return pattern_given(name, sparsity, (0, 0))
-    if len(targets) != 1 or len(flat) != 1:
-        raise InvalidArgumentError(
-            f"{name}: a `sparsity` pattern needs one target and one source; got {len(targets)} and {len(flat)}"
-        )
-    sizes = [math.prod(known_shape(x, name)) for x in (targets[0], flat[0])]
-    return pattern_given(name, sparsity, (sizes[0], sizes[1]))
+def _eager(vectors: Sequence[Any]) -> list[Any]:
+    return [v if v is None or isinstance(v, Value) else EagerTensor(v) for v in vectors]
 
 
-def _like(flat: Sequence[Any], given: Any, name: str, argument: str) -> list[Any]:
-    """The caller's vectors, one per source, as values of its shape and dtype."""
-    vectors = vectors_of(given, flat)
-    if len(vectors) != len(flat):
-        raise InvalidArgumentError(f"{name}: expected {len(flat)} {argument}, one per source; got {len(vectors)}")
-    results = []
-    for k, (x, v) in enumerate(zip(flat, vectors, strict=True)):
-        if v is not None and not isinstance(v, Value):
-            v = EagerTensor(np.asarray(v, dtype_of(x).numpy))
-        if v is not None and (known_shape(v, name) != known_shape(x, name) or dtype_of(v) is not dtype_of(x)):
-            raise InvalidArgumentError(
-                f"{name}: {argument}[{k}] must be {dtype_of(x).name}{format_shape(known_shape(x, name))} like its "
-                f"source; got {dtype_of(v).name}{format_shape(known_shape(v, name))}"
-            )
-        results.append(v)
-    return results
-
-
-def _finished(values: Any, block: Any, target: Any, source: Any, format: str, policy: UnconnectedGradients) -> Any:
-    """A block as the caller gets it."""
-    shape, source_shape = known_shape(target, "jacobian"), known_shape(source, "jacobian")
+def _finished(
+    values: Any,
+    block: Any,
+    shape: tuple[int, ...],
+    source_shape: tuple[int, ...],
+    source: Any,
+    format: str,
+    policy: UnconnectedGradients,
+) -> Any:
+    """A block as the caller gets it, of the shapes of target and source."""
+    if type(values) is np.ndarray and format == "dense":
+        return EagerTensor(values.reshape(shape + source_shape))
     if values is None and policy is UnconnectedGradients.NONE:
         return None
     if format != "dense":

@@ -21,14 +21,14 @@ from engine.core.variable import Variable
 from engine.jacobian.execution.compiled import Compiled, compiled_jacobian
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import spread_blocks, spread_over
-from engine.jacobian.planning.plan import Options, Plan, fingerprint, make_room, plan_for
+from engine.jacobian.planning.plan import Options, Plan, fingerprint, plan_for, plans_kept
 from engine.jacobian.structure.path import Path
 from engine.replay import Structure, array_of, structure_of
+from engine.runtime.cache import Cache
 
 _VARIANTS = 4
 """Plans kept for one structure, with different index contents."""
-_compiled: dict[Any, list[Kept]] = {}
-"""Without a lock, as are all our caches: see `engine.runtime.state.remember`. Threads may compile the same twice."""
+_compiled: Cache[Any, list[Kept]] = plans_kept("compiled plans")
 counters = {"compiled": 0, "reused": 0}
 """How many plans were compiled for recordings, and how often one was used again, for tests and the curious."""
 
@@ -74,23 +74,24 @@ def compiled_for(
     try:
         structure = structure_of(nodes).beside([*targets, *sources])
         ends = [tuple([structure.slots[address(x)] for x in side]) for side in (targets, sources)]
-        key = structure.key, *ends, options, make, fingerprint(sparsity)
+        key = structure.key, *ends, options, make, None if sparsity is None else fingerprint(sparsity)
     except (AttributeError, TypeError):
         # something in it must be asked anew each time
         key = None
-    for kept in _compiled.get(key, ()):
+    known = _compiled.get(key) or []
+    for kept in known:
         if kept.fits(structure.values):
             counters["reused"] += 1
-            return kept.what, [array_of(structure.values[slot]) for slot in kept.arguments]
-    changing = key is not None and len(_compiled.get(key, ())) >= _VARIANTS
+            taken = [structure.values[slot] for slot in kept.arguments]
+            return kept.what, [x._array if type(x) is EagerTensor else array_of(x) for x in taken]
+    changing = key is not None and len(known) >= _VARIANTS
     # indices that change again and again follow from the data: the plan must not depend on them
     path = Path(nodes, sources, targets, known=_nothing if changing else None)
     what = make(path, options, sparsity)
     counters["compiled"] += 1
     if key is not None:
         kept = _kept(what, path, structure)
-        make_room(_compiled, kept.nbytes)
-        _compiled.setdefault(key, []).append(kept)
+        _compiled.put(key, [*known, kept])
     return what, [array_of(path.values[slot]) for slot in what.arguments]
 
 
@@ -114,7 +115,7 @@ def blocks_of(
 
 def gives_arrays(ends: Sequence[Any]) -> bool:
     """Whether derivatives come as arrays: nobody records how they are computed, and they are not for a graph."""
-    return not active.tapes and all(_has_array(x) for x in ends)
+    return not active.tapes and (set(map(type, ends)) == {EagerTensor} or all(map(_has_array, ends)))
 
 
 def _has_array(x: Any) -> bool:

@@ -17,6 +17,7 @@ from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
 from engine.core.errors import ShapeError
 from engine.core.op import Node
+from engine.core.operands import Operand
 from engine.core.tape import Tape, paused
 from engine.core.trace import placeholder
 from engine.core.value import aval_of, dtype_of, known_shape
@@ -158,7 +159,7 @@ def _compiled_walk(path: Path, options: Options, direction: str) -> Compiled:
     return Compiled(_no_plan(path, options), program, arguments, [[None if found is None else 0]])
 
 
-def rowwise(path: Path, mode: str) -> Any:
+def rowwise(path: Path, mode: str) -> Operand | None:
     """The Jacobian of each row of the target with respect to the same row of the source, shape (rows, m, n).
 
     Rows must be independent. Then one seed serves an element of all rows at once, and min(m, n) seeds do.

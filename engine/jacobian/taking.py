@@ -4,23 +4,57 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.core import nest
+from engine.core.tape import active
+from engine.core.value import Value
+from engine.core.variable import Variable
+
 
 class Taking:
-    """Targets and sources as flat lists. Afterwards the tape is spent; after an error it is as it was."""
+    """Targets (as the tape knows them) and sources as flat lists, inside a ``with`` block.
+
+    Afterwards a tape that is not persistent is spent; after an error it is as it was.
+    """
+
+    __slots__ = ("_of", "_recording", "_sources", "_target")
 
     def __init__(self, of: Any, target: Any, sources: Any) -> None:
         self._of, self._target, self._sources = of, target, sources
 
     def __enter__(self) -> tuple[list[Any], list[Any]]:
-        self._recording = self._of._tape.is_recording
+        of, tape = self._of, self._of._tape
+        self._recording = tape in active.tapes
         try:
-            return self._of._start(self._target, self._sources)
+            if of._spent:
+                raise RuntimeError(
+                    "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
+                    "Make it GradientTape(persistent=True) to take several derivatives of one recording."
+                )
+            # most are one tensor
+            targets = [self._target] if isinstance(self._target, Value) else nest.flatten(self._target)
+            sources = [self._sources] if isinstance(self._sources, Value) else nest.flatten(self._sources)
+            for role, values in (("target", targets), ("source", sources)):
+                for x in values:
+                    if not isinstance(x, Value):
+                        raise not_a_tensor(x, role)
+            if not of._persistent:
+                tape.stop()
+            return [x.handle if isinstance(x, Variable) else x for x in targets], sources
         except BaseException as error:
             self.__exit__(type(error))
             raise
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is None:
-            self._of._finish()
-        elif self._recording:
-            self._of._tape.start()
+        if kind is not None:
+            if self._recording:
+                self._of._tape.start()
+        elif not self._of._persistent:
+            self._of._spent = True
+            self._of._tape.forget()
+
+
+def not_a_tensor(x: Any, role: str) -> TypeError:
+    """The error for something that is no tensor."""
+    return TypeError(
+        f"{role}: must be a tensor or variable, got {type(x).__name__}; convert it with tf.convert_to_tensor first"
+    )

@@ -230,10 +230,11 @@ def _coloring(colors: np.ndarray, used: np.ndarray, method: str) -> Coloring:
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
 
 
-def color_symmetric(pattern: csr_array) -> Coloring:
+def color_symmetric(pattern: csr_array, most: int = SMALL_GRAPH) -> Coloring:
     """Colour a symmetric pattern so that each entry, or its mirror image, stands alone in its row of the products.
 
-    A star colouring has this property whatever entries the diagonal has, and so has a colouring of the columns.
+    A star colouring has this property whatever entries the diagonal has, and so has a colouring of the columns. The
+    former is looked for in patterns of at most so many entries.
 
     Raises
     ------
@@ -251,16 +252,16 @@ def color_symmetric(pattern: csr_array) -> Coloring:
     mirrored = pattern.T.tocsr()
     if not _same(pattern, mirrored):
         raise InvalidArgumentError(f"color_symmetric: expected a symmetric pattern, got one of shape {pattern.shape}")
-    hubs = _hubs(pattern)
-    best = _hubs_apart(pattern, hubs) if np.any(hubs) else color_columns(pattern)
-    if pattern.nnz > SMALL_GRAPH or not _masks_fit(pattern, best.count) or best.count <= _star_bound(pattern):
+    found = hubs(pattern)
+    best = _hubs_apart(pattern, found) if np.any(found) else color_columns(pattern)
+    if pattern.nnz > most or not _masks_fit(pattern, best.count) or best.count <= _star_bound(pattern):
         return best
     graph = _without_diagonal(pattern)
     degrees = np.diff(graph.indptr)
     orders = (np.argsort(-degrees, kind="stable"), np.arange(len(degrees)))
     for order in orders[: 2 if graph.nnz <= SMALL // 10 else 1]:
-        found = _coloring(star(graph, order), np.diff(pattern.indptr) > 0, "star")
-        best = min(best, found, key=lambda c: c.count)
+        tried = _coloring(star(graph, order), np.diff(pattern.indptr) > 0, "star")
+        best = tried if tried.count < best.count else best
     return best
 
 
@@ -269,15 +270,36 @@ def recover_symmetric(pattern: csr_array, coloring: Coloring) -> np.ndarray:
 
     The two entries of a mirrored pair have the same position.
     """
-    size, count = pattern.shape[0], max(coloring.count, 1)
-    colors = coloring.colors.astype(np.intp)
-    rows, columns = entry_rows(pattern), pattern.indices
-    alone = np.bincount(rows * count + colors[columns], minlength=size * count) == 1
-    upper, lower = np.minimum(rows, columns), np.maximum(rows, columns)
-    reads_upper = alone[upper * count + colors[lower]]
-    if not np.all(reads_upper | alone[lower * count + colors[upper]]):
+    return recover_columns(pattern, coloring)[readable_entries(pattern, coloring)]
+
+
+def readable_entries(pattern: csr_array, coloring: Coloring) -> np.ndarray:
+    """For each stored entry the number of one that stands alone in the products: of the pair, the lower if it does.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is a pair of which neither does.
+    """
+    rows, columns, own = entry_rows(pattern), pattern.indices, np.arange(pattern.nnz)
+    alone = _alone(rows * max(coloring.count, 1) + coloring.colors[columns].astype(np.intp), pattern)
+    mirrored = csr_array((own, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr().data
+    lower = np.where(rows >= columns, own, mirrored)
+    found = np.where(alone[lower], lower, mirrored[lower])
+    if not alone[found].all():
         raise InvalidArgumentError("recover_symmetric: the colouring is not one of this pattern")
-    return np.where(reads_upper, colors[lower] * size + upper, colors[upper] * size + lower)
+    return found
+
+
+def _alone(places: np.ndarray, pattern: csr_array) -> np.ndarray:
+    """Which entries share the place of their number, among all seeds' results, with no other."""
+    if places.max(initial=0) < 16 * (pattern.nnz + SMALL):
+        return np.bincount(places)[places] == 1
+    order = np.argsort(places, kind="stable")
+    same = np.diff(places[order]) == 0
+    alone = np.ones(len(places), np.bool_)
+    alone[order[1:][same]] = alone[order[:-1][same]] = False
+    return alone
 
 
 def _without_diagonal(pattern: csr_array) -> csr_array:
@@ -306,19 +328,19 @@ def _star_bound(pattern: csr_array) -> int:
     return count
 
 
-def _hubs(pattern: csr_array) -> np.ndarray:
+def hubs(pattern: csr_array) -> np.ndarray:
     """The rows so long that it pays to give each a colour of its own, by which the whole row and column are read."""
     lengths = np.diff(pattern.indptr)
     limit, bound = _threshold(lengths, np.ones_like(lengths)) if lengths.size else (0, 0.0)
     return (lengths > limit) & (2 * bound <= _longest(pattern))
 
 
-def _hubs_apart(pattern: csr_array, hubs: np.ndarray) -> Coloring:
+def _hubs_apart(pattern: csr_array, apart: np.ndarray) -> Coloring:
     """A colour for each hub, and a colouring of the columns of the rest."""
-    rest = color_columns(pattern[~hubs][:, ~hubs])
-    colors = np.zeros(len(hubs), np.int64)
-    colors[hubs] = np.arange(np.count_nonzero(hubs))
-    colors[~hubs] = np.count_nonzero(hubs) + np.maximum(rest.colors, 0)
+    rest = color_columns(pattern[~apart][:, ~apart])
+    colors = np.zeros(len(apart), np.int64)
+    colors[apart] = np.arange(np.count_nonzero(apart))
+    colors[~apart] = np.count_nonzero(apart) + np.maximum(rest.colors, 0)
     return _coloring(colors, np.diff(pattern.indptr) > 0, f"hubs apart, {rest.method}")
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from engine.core.trace import Symbol
 from engine.custom import custom_call
 from engine.jacobian.structure.path import Path
-from engine.subtraces.capture import closed_rule
+from engine.subtraces.capture import closed_rule, in_order
 
 
 def with_closed_rules(path: Path) -> Path:
     """The path with `closed_call` in place of `custom_call` where it is one of symbols."""
     if not any(node.op is custom_call and isinstance(node.outputs[0], Symbol) for node in path.nodes):
         return path
-    nodes = [closed_rule(node)[-1] if node.op is custom_call else node for node in path.nodes]
+    nodes = in_order([closed_rule(node)[-1] if node.op is custom_call else node for node in path.nodes])
     return Path(nodes, [path.values[k] for k in path.sources], [path.values[k] for k in path.targets])

@@ -83,6 +83,11 @@ class Scattered:
         """Number of entries."""
         return len(self.indices)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return sum(a.nbytes for a in (self.positions, self.indices, self.indptr, *(self.more or ())))
+
     @functools.cached_property
     def _like(self) -> sparse.csr_array:
         """A matrix of this structure, which SciPy has checked."""
@@ -229,7 +234,8 @@ class Layout:
         starts: list[int] = []
         end = 0
         shape = (self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j]))
-        flat, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.intp)]
+        flat: list[np.ndarray] = []
+        positions: list[np.ndarray] = []
         for t, part in self._groups(rows):
             for s, column in self._columns(columns):
                 if self.patterns[t][s].is_zero:
@@ -243,9 +249,16 @@ class Layout:
                     end += one.count * self.path.size(read)
                 row, col, position = self._entries(t, s, part, column, one)
                 start = starts[results.index(result)]
-                flat.append(row * np.int64(shape[1]) + col)
-                positions.append(position + start if start else position)
-        return _in_csr_order(results, np.concatenate(flat), np.concatenate(positions), shape)
+                if start:
+                    position += start
+                # one array at a time: there may be many entries
+                place = np.multiply(row, shape[1], dtype=np.int64)
+                place += col
+                del row, col
+                flat.append(place)
+                positions.append(position)
+                del place, position
+        return _in_csr_order(results, _joined(flat, np.int64), _joined(positions, np.intp), shape)
 
     def _groups(self, rows: Sequence[Part]) -> Iterator[tuple[int, Part]]:
         return ((t, part) for part in rows for t, group in enumerate(self.targets) if group.slot == part.slot)
@@ -267,10 +280,11 @@ class Layout:
         col = in_source if source.index is None else source.index[in_source]
         # the numbers that a seed gives are those of the other end
         seed, size, number = (in_target, sizes[1], col) if one.direction == "reverse" else (in_source, sizes[0], row)
-        position = number.astype(np.intp, copy=False)
         if one.count > 1:
-            seed = seed if one.colors is None else one.colors[seed]
-            position = seed.astype(np.intp, copy=False) * size + position
+            position = np.multiply(seed if one.colors is None else one.colors[seed], size, dtype=np.intp)
+            position += number
+        else:
+            position = number.astype(np.intp)
         if column.inner is None:
             return outer_row, col if column.outer is None else column.outer[col], position
         place = np.full(sizes[1], -1)
@@ -310,6 +324,13 @@ def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.arange(total) + np.repeat(starts - (ends - counts), counts)
 
 
+def _joined(arrays: list[np.ndarray], dtype: type) -> np.ndarray:
+    """The arrays one after the other. The list is empty afterwards, so that nobody holds what is not used any more."""
+    found = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, dtype), *arrays])
+    arrays.clear()
+    return found
+
+
 def _in_csr_order(
     results: Sequence[Result], flat: np.ndarray, position: np.ndarray, shape: tuple[int, int]
 ) -> Scattered:
@@ -317,14 +338,16 @@ def _in_csr_order(
     more = None
     if not bool((flat[1:] > flat[:-1]).all()):
         order = np.argsort(flat, kind="stable")
-        flat, position = flat[order], position[order]
+        flat = flat[order]
+        position = position[order]
+        del order
         new = flat[1:] != flat[:-1]
         if not new.all():
             new = np.concatenate([[True], new])
             more = position[~new], (np.cumsum(new) - 1)[~new]
             position, flat = position[new], flat[new]
-    rows = flat // shape[1]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
-    flat -= np.multiply(rows, shape[1], out=rows)
+    # what has no columns has no entries
+    ends = np.searchsorted(flat, np.arange(shape[0] + 1, dtype=np.int64) * shape[1])
+    flat %= max(shape[1], 1)
     kind = np.int32 if max(shape[1], len(flat)) < 2**31 else np.int64
-    return Scattered(tuple(results), position, flat.astype(kind), indptr.astype(kind), shape, more)
+    return Scattered(tuple(results), position, flat.astype(kind), ends.astype(kind), shape, more)

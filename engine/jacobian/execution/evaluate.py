@@ -6,7 +6,8 @@ and can be differentiated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ import numpy as np
 import engine.frontend.operators  # noqa: F401  (rules use Python's operators on values)
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.op import Node
+from engine.core.operands import Operand
 from engine.core.trace import Symbol
-from engine.core.value import dtype_of
+from engine.core.value import dtype_of, known_shape
 from engine.forward import forward
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
+from engine.jacobian.execution.chunks import in_chunks
 from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
 from engine.jacobian.planning.direction import Pass
 from engine.jacobian.planning.elimination import Chain, Product, Step
@@ -46,7 +49,7 @@ def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
         Matrices of shape (target's size, source's size); for a `Scattered` block of a plan for sparse results the
         numbers alone, in CSR order. None for a block that is zero.
     """
-    blocks = placed(plan, path, [joined(parts(plan, path, number)) for number in range(len(plan.passes))])
+    blocks = placed(plan, path, [swept(plan, path, number) for number in range(len(plan.passes))])
     note_contents(plan, path, blocks)
     return blocks
 
@@ -82,43 +85,42 @@ def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[lis
 # ---- sweeps ----------------------------------------------------------------------------------------------------------
 
 
-def parts(plan: Plan, path: Path, number: int) -> Iterator[list[Any]]:
-    """The chunks of pass `number`, one after the other.
-
-    Each is a list with a matrix of shape (seeds of the chunk, the value's size) per value read, of the sources' dtypes.
-    """
+def swept(plan: Plan, path: Path, number: int) -> Sequence[Any]:
+    """What pass `number` gives: per value read a matrix of shape (seeds, the value's size), of the sources' dtypes."""
     one, nodes = plan.passes[number], [path.nodes[k] for k in plan.kept]
     if one.count == 0:
         forward = one.direction == "forward"
         dtypes = [dtype_of(path.values[one.group.slot if forward else slot]).numpy for slot in one.reads]
-        yield [np.zeros((0, path.size(slot)), dtype) for slot, dtype in zip(one.reads, dtypes, strict=True)]
-        return
+        return [np.zeros((0, path.size(slot)), dtype) for slot, dtype in zip(one.reads, dtypes, strict=True)]
     if one.chain is not None:
-        yield _chained(one.chain, one, path, nodes)
-        return
-    for found in _plainly(one, plan.chunks[number], path, nodes):
-        forward = one.direction == "forward"
-        yield [cast(m, dtype_of(path.values[one.group.slot])) for m in found] if forward else found
+        return _chained(one.chain, one, path, nodes)
+    ends, rows_of = ends_of(one, path), rows_for(one)
+    if plan.chunks[number] < one.count:
+        return in_chunks(nodes, ends, rows_of, one.count, plan.chunks[number])
+    return rows_of(nodes, ends, 0, one.count)
 
 
-def _plainly(one: Pass, chunk: int, path: Path, nodes: Sequence[Node]) -> Iterator[list[Any]]:
-    """The chunks of a pass without products over cuts. What a forward walk finds has the dtype of its end."""
-    reads = [path.values[slot] for slot in one.reads]
-    start = path.values[one.group.slot]
-    walk = walk_from(one.direction, nodes, start, reads)
-    if one.count == 1 and one.group.index is None:
-        # one seed of ones needs no batch
-        found = walk(ones_like(start))
-        yield [reshape(_filled(g, x), (1, path.size(slot))) for g, x, slot in zip(found, reads, one.reads, strict=True)]
-        return
-    for first in range(0, one.count, chunk):
-        count = min(chunk, one.count - first)
-        yield _batched(walk, _seeds(one, path, first, count), count, path, one.reads)
+def ends_of(one: Pass, path: Path) -> list[Any]:
+    """Where a pass starts, and what it reads."""
+    return [path.values[slot] for slot in (one.group.slot, *one.reads)]
 
 
-def joined(chunks: Iterable[Sequence[Any]]) -> list[Any]:
-    """Chunks put together: matrices of shape (seeds, the value's size)."""
-    return [same[0] if len(same) == 1 else concat(list(same), 0) for same in zip(*chunks, strict=True)]
+def rows_for(one: Pass) -> Callable[[Sequence[Node], Sequence[Any], Any, int], list[Any]]:
+    """``rows_of(nodes, ends, first, count)``: what `count` seeds of a pass give, from number `first` on."""
+
+    def rows_of(nodes: Sequence[Node], ends: Sequence[Any], first: Any, count: int) -> list[Any]:
+        start, *reads = ends
+        walk = walk_from(one.direction, nodes, start, reads)
+        if one.count == 1 and one.group.index is None:
+            # one seed of ones needs no batch
+            found = walk(ones_like(start))
+            rows = [reshape(_filled(g, x), (1, _size(x))) for g, x in zip(found, reads, strict=True)]
+        else:
+            rows = _batched(walk, _seeds(one, start, first, count), count, reads)
+        # what a forward walk finds has the dtype of its end
+        return [cast(m, dtype_of(start)) for m in rows] if one.direction == "forward" else rows
+
+    return rows_of
 
 
 def walk_from(direction: str, nodes: Sequence[Node], start: Any, ends: Sequence[Any]) -> Callable[[Any], list[Any]]:
@@ -130,35 +132,38 @@ def walk_from(direction: str, nodes: Sequence[Node], start: Any, ends: Sequence[
     return lambda seed: forward(onward, [(start, seed)], ends)
 
 
-def _batched(walk: Callable[[Any], list[Any]], seeds: Any, count: int, path: Path, slots: Sequence[int]) -> list[Any]:
+def _batched(walk: Callable[[Any], list[Any]], seeds: Any, count: int, ends: Sequence[Any]) -> list[Any]:
     """A walk for many seeds at once: matrices of shape (seeds, size)."""
     with batch_level() as level:
         found = walk(Batched(seeds, level))
         stacked = [
-            np.zeros((count, *path.shape(slot)), path.values[slot].dtype.numpy)
-            if g is None
-            else unbatch(g, level, count)
-            for g, slot in zip(found, slots, strict=True)
+            np.zeros((count, *_shape(x)), dtype_of(x).numpy) if g is None else unbatch(g, level, count)
+            for g, x in zip(found, ends, strict=True)
         ]
-    return [reshape(g, (count, path.size(slot))) for g, slot in zip(stacked, slots, strict=True)]
+    return [reshape(g, (count, _size(x))) for g, x in zip(stacked, ends, strict=True)]
 
 
-def _seeds(one: Pass, path: Path, first: int, count: int) -> Any:
+def _seeds(one: Pass, start: Any, first: Any, count: int) -> Operand:
     """Seeds number `first` and following: each has ones at the elements of its colour."""
-    slot = one.group.slot
-    start, size = path.values[slot], path.size(slot)
-    if one.group.index is None and one.colors is None:
+    if one.group.index is None and one.colors is None and isinstance(first, int):
         return identity_like(start, first=first, count=count)
+    size = _size(start)
     index = np.arange(size) if one.group.index is None else one.group.index
     color = np.full(size, -1)
     color[index] = np.arange(len(index)) if one.colors is None else one.colors
-    color -= first
-    return reshape(
-        one_hot(constant_beside(start, color), count, dtype=dtype_of(start), axis=0), (count, *path.shape(slot))
-    )
+    numbers = constant_beside(start, color - first) if isinstance(first, int) else constant_beside(start, color) - first
+    return reshape(one_hot(numbers, count, dtype=dtype_of(start), axis=0), (count, *_shape(start)))
 
 
-def constant_beside(value: Any, array: np.ndarray) -> Any:
+def _shape(x: Any) -> tuple[int, ...]:
+    return known_shape(x, "jacobian")
+
+
+def _size(x: Any) -> int:
+    return math.prod(_shape(x))
+
+
+def constant_beside(value: Any, array: np.ndarray) -> Operand:
     """A constant of the value's trace, if it has one: what is computed from it is computed when the program runs."""
     return value.trace.operand(array) if isinstance(value, Symbol) else array
 
@@ -196,14 +201,14 @@ def _chained(chain: Chain, one: Pass, path: Path, nodes: Sequence[Node]) -> list
             matrix = transpose(matrix) if flipped else matrix
             count = path.size(one.group.slot)
             seeds = reshape(matrix, (count, *path.shape(high)))
-        return _batched(walk, seeds, count, path, low)
+        return _batched(walk, seeds, count, [path.values[s] for s in low])
 
     def _pushed(step: Any, low: Sequence[int], high: int) -> list[Any]:
         if step.seeds is None:
             found = []
             for slot in low:
                 walk = walk_from("forward", nodes, path.values[slot], [path.values[high]])
-                (pushed,) = _batched(walk, _identity(path, slot), path.size(slot), path, [high])
+                (pushed,) = _batched(walk, _identity(path, slot), path.size(slot), [path.values[high]])
                 found.append(cast(pushed, dtype_of(path.values[slot])))
             return found
         walk = walk_from("forward", nodes, path.values[low[0]], [path.values[high]])
@@ -211,21 +216,24 @@ def _chained(chain: Chain, one: Pass, path: Path, nodes: Sequence[Node]) -> list
         for matrix, flipped in matrices(step.seeds):
             columns = cast(matrix if flipped else transpose(matrix), dtype_of(path.values[low[0]]))
             count = columns.shape[0]
-            (pushed,) = _batched(walk, reshape(columns, (count, *path.shape(low[0]))), count, path, [high])
+            seeds = reshape(columns, (count, *path.shape(low[0])))
+            (pushed,) = _batched(walk, seeds, count, [path.values[high]])
             found.append(cast(pushed, dtype_of(matrix)))
         return found
 
     return [transpose(m) if flipped else m for m, flipped in matrices(chain.step)]
 
 
-def _identity(path: Path, slot: int) -> Any:
+def _identity(path: Path, slot: int) -> Operand:
     return identity_like(path.values[slot], first=0, count=path.size(slot))
 
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def _block(block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int], values_only: bool, dtype: Any) -> Any:
+def _block(
+    block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int], values_only: bool, dtype: Any
+) -> Operand:
     if isinstance(block, Whole):
         return _whole(block, results)
     if isinstance(block, Transposed):
@@ -246,12 +254,12 @@ def _block(block: Any, results: Sequence[Sequence[Any]], shape: tuple[int, int],
     return reshape(_among_zeros(block, results), shape)
 
 
-def _whole(block: Whole, results: Sequence[Sequence[Any]]) -> Any:
+def _whole(block: Whole, results: Sequence[Sequence[Any]]) -> Operand:
     found = results[block.result.number][block.result.read]
     return transpose(found) if block.forward else found
 
 
-def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
+def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     """All numbers of a scattered block, row by row."""
     rows, columns = block.shape
     size = rows * columns
@@ -269,13 +277,13 @@ def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
     return pick_op(with_zero, positions, size=count + 1, distinct=False)
 
 
-def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
+def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     """All numbers that a scattered block is picked from."""
     flat = [reshape(results[r.number][r.read], (-1,)) for r in block.results]
     return flat[0] if len(flat) == 1 else concat(flat, 0)
 
 
-def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
+def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     """The numbers of a scattered block, in CSR order."""
     joined = _numbers(block, results)
     values = _picked(joined, block.positions)
@@ -286,7 +294,7 @@ def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Any:
     return add_at_op(values, _picked(joined, numbers), entries, size=block.nnz, distinct=distinct)
 
 
-def _picked(joined: Any, positions: np.ndarray) -> Any:
+def _picked(joined: Any, positions: np.ndarray) -> Operand:
     size = joined.shape[0]
     if len(positions) == size and bool((positions == np.arange(size)).all()):
         return joined

@@ -20,21 +20,26 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from engine.core.aval import Aval
+from engine.core.dtypes import int64
 from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.core.kinds import PerOperand, general
 from engine.core.op import Op
 from engine.core.tape import paused
+from engine.jacobian.execution.chunks import starts, together
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.compiled import Compiled, Mirror, numbered
-from engine.jacobian.execution.evaluate import joined, note_contents, parts, placed
+from engine.jacobian.execution.evaluate import ends_of, note_contents, placed, rows_for, swept
+from engine.jacobian.planning.direction import Pass
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.structure.path import Path
 from engine.program import Program
+from engine.runtime.cache import Cache
 from engine.runtime.ownership import own_results
-from engine.runtime.state import remember
 
 _PER_WORKER = 2
 """Chunks per worker, unless the plan has chunks already: a worker that is done early gets another one."""
+_LARGE = 1 << 12
+"""Bytes of an array from which on it pays to see whether there is another like it."""
 _SPAN = 8
 """A view is sent with the memory between its elements, unless that is so many times as much."""
 _CAPACITY = 64
@@ -64,12 +69,12 @@ class Sent:
         return _received, self._pickled
 
 
-_received_programs: dict[bytes, Sent] = {}
+_received_programs: Cache[bytes, Sent] = Cache("received programs", _CAPACITY)
 
 
 def _received(key: bytes, pickled: bytes) -> Sent:
     found = _received_programs.get(key)
-    return remember(_received_programs, key, Sent(pickle.loads(pickled)), _CAPACITY) if found is None else found
+    return _received_programs.put(key, Sent(pickle.loads(pickled))) if found is None else found
 
 
 class View:
@@ -85,6 +90,27 @@ class View:
             return View, (array,)
         span = np.lib.stride_tricks.as_strided(_first_byte(array, low), (high - low,), (1,))
         return _viewed, (span.copy(), array.ctypes.data - low, array.shape, array.strides, array.dtype)
+
+
+def _views(values: Sequence[Any]) -> list[View]:
+    """The arrays to be sent, equal ones as one object, which pickle sends once: constants come with each of their uses.
+
+    To compare arrays takes less time than to send them.
+    """
+    known: dict[Any, list[View]] = {}
+    found = []
+    for array in map(np.asarray, values):
+        if array.nbytes < _LARGE or not array.flags.c_contiguous:
+            found.append(View(array))
+            continue
+        flat = array.reshape(-1).view(np.uint8)
+        alike = known.setdefault((array.shape, array.dtype.str, flat[: 1 << 6].tobytes()), [])
+        same = next((v for v in alike if np.array_equal(v.array.reshape(-1).view(np.uint8), flat)), None)
+        if same is None:
+            same = View(array)
+            alike.append(same)
+        found.append(same)
+    return found
 
 
 def _first_byte(array: np.ndarray, low: int) -> np.ndarray:
@@ -103,7 +129,7 @@ def _viewed(span: np.ndarray, offset: int, shape: tuple[int, ...], strides: tupl
 def _run(sent: Sent, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """What a worker does."""
     try:
-        return sent.program(*[x.array for x in arrays])
+        return tuple(sent.program(*[x.array for x in arrays]))
     except Exception as error:  # noqa: BLE001  (whatever it is, it is raised at home)
         raise _portable(error) from None
 
@@ -126,13 +152,14 @@ class Spread(Compiled):
 
     Attributes
     ----------
-    tasks : list of (Sent, list of int)
-        The chunks' programs, each with the positions of its arguments among `arguments`.
+    tasks : list of (Sent, list of int, int or None)
+        The chunks' programs, each with the positions of its arguments among `arguments`, and the number of its first
+        seed, its last argument. Chunks of one sweep share a program.
     takes : list of int
         Positions of what `program` takes, before the results of the tasks.
     """
 
-    tasks: list[tuple[Sent, list[int]]] = field(default_factory=list)
+    tasks: list[tuple[Sent, list[int], int | None]] = field(default_factory=list)
     takes: list[int] = field(default_factory=list)
 
     def __call__(self, values: Sequence[Any], *further: Any) -> list[list[Any]]:
@@ -144,9 +171,11 @@ class Spread(Compiled):
         """The blocks that are not zero, in order."""
         futures: list[Future[tuple[Any, ...]]] = []
         found: list[Any] = []
+        views = _views(values)
         try:
-            for sent, takes in self.tasks:
-                futures.append(executor.submit(_run, sent, [View(np.asarray(values[i])) for i in takes]))
+            for sent, takes, first in self.tasks:
+                given = [views[i] for i in takes] + ([] if first is None else [View(np.asarray(first))])
+                futures.append(executor.submit(_run, sent, given))
             for future in futures:
                 found += future.result()
         except BaseException:
@@ -154,7 +183,7 @@ class Spread(Compiled):
                 future.cancel()
             raise
         # what a thread found may be a constant of its program
-        held = self.program.owners.union(*[sent.program.owners for sent, _ in self.tasks])
+        held = self.program.owners.union(*[sent.program.owners for sent, *_ in self.tasks])
         return tuple(own_results(self.program, [*[values[i] for i in self.takes], *found], held))
 
 
@@ -208,21 +237,36 @@ def _workers(executor: Any) -> int:
 def spread(plan: Plan, path: Path) -> Spread:
     """The programs for a plan, with the values on the path as arguments."""
     mirror = Mirror(path)
-    tasks: list[tuple[Program, list[int]]] = []
-    results: list[list[Any]] = []
+    tasks: list[tuple[Sent, list[int], int | None]] = []
+    results: list[Sequence[Any]] = []
     pieces: list[Any] = []
+
+    def task(sent: Sent, slots: list[int], wanted: Sequence[Any], first: int | None = None) -> list[Any]:
+        """What stands for the results of a program."""
+        tasks.append((sent, slots, first))
+        pieces.extend(mirror.trace.placeholder(Aval(w.aval.shape, w.aval.dtype)) for w in wanted)
+        return pieces[-len(wanted) :]
+
+    def pass_in_tasks(number: int, one: Pass, chunk: int) -> Sequence[Any]:
+        if one.chain is not None or chunk >= one.count:
+            wanted = [mirror.trace.operand(m) for m in swept(plan, mirror.path, number)]
+            program, slots = mirror.lowered(wanted)
+            return task(Sent(program), slots, wanted)
+        size, firsts = starts(one.count, chunk)
+        first = mirror.trace.placeholder(Aval((), int64))
+        found = rows_for(one)([mirror.path.nodes[k] for k in plan.kept], ends_of(one, mirror.path), first, size)
+        wanted = [mirror.trace.operand(m) for m in found]
+        program, slots = mirror.lowered(wanted, [first])
+        sent = Sent(program)
+        chunks = [task(sent, slots, wanted, start) for start in firsts]
+        return [together(rows, firsts, size) for rows in zip(*chunks, strict=True)]
+
     with paused():
-        for number in range(len(plan.passes)):
-            chunks = []
-            for chunk in parts(plan, mirror.path, number):
-                wanted = [mirror.trace.operand(m) for m in chunk]
-                tasks.append(mirror.lowered(wanted))
-                chunks.append([mirror.trace.placeholder(Aval(w.aval.shape, w.aval.dtype)) for w in wanted])
-                pieces += chunks[-1]
-            results.append(joined(chunks))
+        for number, (one, chunk) in enumerate(zip(plan.passes, plan.chunks, strict=True)):
+            results.append(pass_in_tasks(number, one, chunk))
         blocks = placed(plan, mirror.path, results)
     program, places = mirror.lowered([b for row in blocks for b in row if b is not None], pieces)
-    arguments = list(dict.fromkeys([slot for _, slots in tasks for slot in slots] + places))
+    arguments = list(dict.fromkeys([slot for _, slots, _ in tasks for slot in slots] + places))
     position = {slot: i for i, slot in enumerate(arguments)}
     return Spread(
         plan,
@@ -230,7 +274,7 @@ def spread(plan: Plan, path: Path) -> Spread:
         arguments,
         numbered(blocks),
         plan.used,
-        [(Sent(task), [position[slot] for slot in slots]) for task, slots in tasks],
+        [(sent, [position[slot] for slot in slots], first) for sent, slots, first in tasks],
         [position[slot] for slot in places],
     )
 

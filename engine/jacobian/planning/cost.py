@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 from engine.core.op import Node
-from engine.core.structural import scale
 from engine.core.value import aval_of
 
 CALL = 1.5e-6
@@ -34,13 +33,13 @@ def flops(node: Node) -> float:
     if _is_contraction(node):
         # (m, k) times (k, n): sizes mk, kn, mn have the product (mkn)**2
         return 2.0 * math.sqrt(float(out) * size_of(node.inputs[0]) * size_of(node.inputs[1]))
-    if node.op.kind == "elementwise" or node.op is scale:
+    if node.op.elementwise:
         return float(out)
     return float(max([out, *[size_of(x) for x in node.inputs]]))
 
 
 def _is_contraction(node: Node) -> bool:
-    return node.op.kind == "multilinear" and node.op is not scale and len(node.inputs) == 2
+    return node.op.kind == "multilinear" and len(node.inputs) == 2
 
 
 def traffic(node: Node) -> int:

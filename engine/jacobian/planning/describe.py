@@ -24,6 +24,7 @@ from engine.jacobian.coloring.symmetric import Mirrored, Transposed
 from engine.jacobian.execution.decompression import Beside, Block, Scattered, Stacked, Whole
 from engine.jacobian.planning.direction import Pass
 from engine.jacobian.planning.elimination import Product, Step
+from engine.jacobian.planning.memory import readable
 from engine.jacobian.structure.path import Path
 
 Names = Mapping[int, str]
@@ -89,16 +90,8 @@ def block_in_words(block: Block) -> str:
 def fact_in_words(name: str, value: Any) -> str:
     """A line of the costs."""
     if name == "bytes":
-        return f"bytes: {value} ({_readable(value)}; results and the largest sweep)"
+        return f"bytes: {value} ({readable(value)}; results and the largest sweep)"
     return f"{name}: {value:.3g}" if isinstance(value, float) else f"{name}: {value}"
-
-
-def _readable(size: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} GB"
 
 
 def count(number: int, what: str, several: str | None = None) -> str:

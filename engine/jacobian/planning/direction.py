@@ -171,6 +171,10 @@ class Cover:
         assert best is not None
         return [self._with_cuts(p) for p in best] if self.ways.cuts else best
 
+    def forward_seconds(self, source: int, seeds: int) -> float:
+        """How long a forward pass from a source takes, to all that it leads to."""
+        return self._seconds(_Sweep("forward", source, ()), seeds)
+
     # ---- the choices -------------------------------------------------------------------------------------------------
 
     def _reversed(self) -> Iterable[Sequence[int]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+from engine.core.errors import ResourceExhaustedError
 from engine.core.op import Node
 from engine.core.value import shape_of
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
@@ -13,14 +13,15 @@ from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, 
 from engine.jacobian.planning.direction import Pass
 from engine.jacobian.planning.elimination import Product, Step
 from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.pattern import SMALL
+from engine.runtime.machine import memory
 
+_PLACES = 4
+"""Bytes that say where an entry of a sparse matrix stands."""
 SWEEP_BYTES = 1 << 28
 """How much memory one sweep may take, unless the caller says otherwise."""
-_LEAN = ("elementwise", "linear", "multilinear")
-"""Kinds of ops whose rules make nothing as large as a derivative besides its result."""
-_SCRATCH = {"engine.ops.decompose": 8, "engine.ops.solve": 4, "engine.ops.matrix_functions": 8}
-"""What the rules of a module's ops make besides, in derivatives of a result; 2 for others that are not lean."""
-_CONV = "engine.ops.conv"
+_PLANNING = 64
+"""Bytes for each entry of a sparse pattern, at the fullest, while the plan is made. Small patterns do not count."""
 
 
 def chunks_for(
@@ -45,24 +46,70 @@ def chunks_for(
     max_bytes : int, optional
         The caller's limit for all.
     """
+    # results of sweeps, and where their numbers belong
+    scattered = [block for row in blocks for block in row if isinstance(block, Scattered)]
     held = sum(one.count * sum(_bytes(path, slot) for slot in one.reads) for one in passes)
+    held += sum(block.nbytes for block in scattered)
     budget = SWEEP_BYTES if max_bytes is None else max(max_bytes - held, 0)
-    chunks, most = (
-        [],
-        held
-        + sum(
-            _placing(path, block, shape, source, values_only)
-            for row, of in zip(blocks, shapes, strict=True)
-            for block, shape, source in zip(row, of, path.sources, strict=True)
-        ),
+    placing = sum(
+        _placing(path, block, shape, source, values_only)
+        for row, of in zip(blocks, shapes, strict=True)
+        for block, shape, source in zip(row, of, path.sources, strict=True)
     )
+    entries = sum(block.nnz for block in scattered)
+    chunks, most = [], max(held + placing, _PLANNING * entries if entries > SMALL else 0)
     for one in passes:
         per_seed = max(1, seed_bytes(path, nodes, one))
-        chunk = one.count if one.chain else max(1, min(one.count, budget // per_seed))
+        chunk = one.count
+        # seeds that share elements may become constants of the program
+        kept = 0 if one.colors is None else chunk * _bytes(path, one.group.slot)
+        room = budget if max_bytes is None else min(budget, max(budget - placing, 0) + chunk * per_seed)
+        if not one.chain and chunk * per_seed + kept > room:
+            # the seeds of a chunk, and its rows before they are put with the others, have memory of their own
+            per_seed += sum(_bytes(path, slot) for slot in (one.group.slot, *one.reads))
+            chunk = max(1, min(one.count - 1, budget // per_seed))
+            kept = 0
         chunks.append(chunk)
+        held += kept
         sweep = chain_bytes(path, nodes, one) if one.chain else chunk * per_seed
-        most = max(most, sweep + held)
+        most = max(most, sweep + held, placing + held)
     return chunks, most
+
+
+def check_room(path: Path, entries: Sequence[Sequence[int]], values_only: bool, symmetric: bool) -> None:
+    """Raise, before anything is allocated, if the result alone is larger than the memory of this machine.
+
+    Parameters
+    ----------
+    entries : list of list of int
+        ``[target][source]``: how many entries of a block can be different from zero.
+    values_only : bool
+        Whether blocks are the numbers of sparse matrices.
+
+    Raises
+    ------
+    ResourceExhaustedError
+    """
+    name = "hessian" if symmetric else "jacobian"
+    items = [path.values[slot].dtype.numpy.itemsize for slot in path.sources]
+    sizes = [[path.size(target) * path.size(source) for source in path.sources] for target in path.targets]
+    dense, sparse = (
+        sum(count * (item + more) for row in of for count, item in zip(row, items, strict=True))
+        for of, more in ((sizes, 0), (entries, _PLACES))
+    )
+    size, room = sparse if values_only else dense, memory()
+    if size <= room:
+        return
+    shapes = " + ".join(
+        f"{path.size(target)} x {path.size(source)}" for target in path.targets for source in path.sources
+    )
+    way_out = f"Its entries that can be different from zero take {readable(sparse)} with format='csr'. "
+    kind = "sparse" if values_only else "dense"
+    raise ResourceExhaustedError(
+        f"{name}: the {kind} result, {shapes}, takes {readable(size)}, and this machine "
+        f"has {readable(room)}. {way_out if sparse < room else ''}format='operator' multiplies without the matrix, and "
+        f"vjp, jvp and hvp give single products"
+    )
 
 
 def seed_bytes(path: Path, nodes: Sequence[Node], one: Pass) -> int:
@@ -96,7 +143,9 @@ def walk_bytes(path: Path, nodes: Sequence[Node], direction: str, starts: set[in
         # what comes from several operands, or adds to what is there already, is made beside it
         twice = {slot for slot in makes if slot in alive or makes.count(slot) > 1}
         extra = sum(size for slot, size in sizes.items() if slot in twice or (direction == "forward" and takes[1:]))
-        extra += _scratch(node) * sum(_bytes(path, s) for s in set(takes))
+        scratch = node.op.scratch
+        factor = scratch([shape_of(x) for x in node.inputs]) if callable(scratch) else scratch or 0
+        extra += round(factor * sum(_bytes(path, s) for s in set(takes)))
         held += sum([size for slot, size in sizes.items() if slot not in alive])
         alive.update(sizes)
         most = max(most, held + extra)
@@ -104,15 +153,6 @@ def walk_bytes(path: Path, nodes: Sequence[Node], direction: str, starts: set[in
             if last[slot] == i and slot not in ends and (direction == "forward" or slot not in makes):
                 held -= alive.pop(slot, 0)
     return most
-
-
-def _scratch(node: Node) -> int:
-    """What an op's rules make besides, in derivatives of its result."""
-    if node.op.module == _CONV:
-        # the data are laid out once for each element of a window
-        windows = (shape_of(x) for x in node.inputs if len(shape_of(x) or ()) > 2)
-        return 4 + min([math.prod([d or 1 for d in shape[:-2]]) for shape in windows if shape], default=0)
-    return _SCRATCH.get(node.op.module, 2 * (node.op.kind not in _LEAN))
 
 
 def chain_bytes(path: Path, nodes: Sequence[Node], one: Pass) -> int:
@@ -147,10 +187,21 @@ def _placing(path: Path, block: Any, shape: tuple[int, int], source: int, values
     """What it takes to put a block together, besides the sweeps' results."""
     item = path.values[source].dtype.numpy.itemsize
     if isinstance(block, Scattered):
-        return item * (block.nnz + (0 if values_only else shape[0] * shape[1]))
+        # entries, and their places: in a matrix of the caller's, or in an array of the program's
+        places = block.indices.nbytes + block.indptr.nbytes if values_only else 8 * block.nnz
+        return item * (block.nnz + (0 if values_only else shape[0] * shape[1])) + places
     if isinstance(block, (Stacked, Beside)):
         return shape[0] * shape[1] * item
     if isinstance(block, Mirrored):
         return 2 * shape[0] * shape[1] * item
     assert block is None or isinstance(block, (Whole, Transposed))
     return 0
+
+
+def readable(size: float) -> str:
+    """A number of bytes, with three digits."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"

@@ -27,20 +27,30 @@ from engine.jacobian.execution.decompression import Layout, Scattered
 from engine.jacobian.planning.cost import PICK
 from engine.jacobian.planning.describe import block_in_words, count, fact_in_words, names_of, pass_in_words
 from engine.jacobian.planning.direction import Cover, Group, Pass, Ways
-from engine.jacobian.planning.memory import chunks_for
+from engine.jacobian.planning.hessian import symmetric_plan
+from engine.jacobian.planning.memory import check_room, chunks_for
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import Part, peel_sources, peel_targets, whole_ends
 from engine.jacobian.structure.propagation import patterns
+from engine.runtime.cache import Cache
 
 MODES = ("auto", "forward", "reverse")
+_THIN = 16
+"""Rows or columns up to which a block that is full may stand among sparse ones."""
 _OVER = 1.1
 """How far a prediction may exceed what `max_bytes` allows."""
 _CAPACITY = 128
 _KEPT_BYTES = 1 << 29
-"""Plans remembered, and bytes of their arrays; the oldest give way."""
-_plans: dict[Any, list[Plan]] = {}
-"""Without a lock, as are all our caches: see `engine.runtime.state.remember`. Threads may plan the same twice."""
+"""Structures whose plans are kept, and bytes of their arrays."""
+
+
+def plans_kept(name: str) -> Cache[Any, list[Any]]:
+    """A cache of plans, or of what has as many `nbytes`: by structure, one for each contents of indices."""
+    return Cache(name, _CAPACITY, _KEPT_BYTES, lambda kept: sum([one.nbytes for one in kept]))
+
+
+_plans: Cache[Any, list[Plan]] = plans_kept("plans")
 counters = {"planned": 0, "reused": 0}
 """How many plans were made, and how often one was used again, for tests and the curious."""
 
@@ -112,9 +122,9 @@ class Plan:
     def nbytes(self) -> int:
         """Bytes of its arrays."""
         scattered = [block for row in self.blocks for block in row if isinstance(block, Scattered)]
-        arrays = [a for b in scattered for a in (b.positions, b.indices, b.indptr, *(b.more or ()))]
-        arrays += [a for one in self.passes for a in (one.colors, one.group.index)]
-        return sum(a.nbytes for a in (*arrays, *self.used.values()) if a is not None)
+        arrays = [a for one in self.passes for a in (one.colors, one.group.index)]
+        arrays += self.used.values()
+        return sum(b.nbytes for b in scattered) + sum(a.nbytes for a in arrays if a is not None)
 
     def in_chunks(self, count: int) -> Plan:
         """The same plan with its seeds in about `count` chunks, or more if it has more already.
@@ -144,29 +154,19 @@ class Plan:
 def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
     """The plan for a path: one made before for an equal path, or a new one."""
     key = None if path.key is None else (path.key, options, fingerprint(sparsity))
-    for plan in _plans.get(key, ()) if key is not None else ():
+    known = _plans.get(key) or []
+    for plan in known:
         if path.holds(plan.used):
             counters["reused"] += 1
             return plan
     plan = _made(path, options, sparsity)
     counters["planned"] += 1
     if key is not None:
-        make_room(_plans, plan.nbytes)
-        _plans.setdefault(key, []).append(plan)
+        _plans.put(key, [*known, plan])
     return plan
 
 
-def make_room(table: dict[Any, list[Any]], nbytes: int) -> None:
-    """Drop the oldest entries of a table of plans (or of what has as many `nbytes`), so that one more fits in."""
-    while table:
-        held = sum(one.nbytes for kept in list(table.values()) for one in kept)
-        if len(table) < _CAPACITY and held + nbytes <= _KEPT_BYTES:
-            return
-        for oldest in list(table)[:1]:
-            table.pop(oldest, None)
-
-
-def fingerprint(pattern: Any) -> Any:
+def fingerprint(pattern: Any) -> tuple[Any, ...] | None:
     """What tells a pattern of the caller's, in CSR form, from others; None for None."""
     if pattern is None:
         return None
@@ -199,6 +199,19 @@ class _Candidate:
         self.passes = self.cover.passes()
         self.time = sum(p.time for p in self.passes) + self.picking
 
+    def entries(self, path: Path) -> list[list[int]]:
+        """``[target][source]``: how many entries can be different from zero, at the most."""
+        found = [[0] * len(path.sources) for _ in path.targets]
+        for row in self.rows:
+            for column in self.columns:
+                found[row.of][column.of] += sum(
+                    pattern.nnz
+                    for group, of in zip(self.targets, self.patterns, strict=True)
+                    for source, pattern in zip(self.sources, of, strict=True)
+                    if group.slot == row.slot and source.slot == column.slot
+                )
+        return found
+
     def __str__(self) -> str:
         seeds = count(sum(p.count for p in self.passes), "seed") if self.time < math.inf else "dearer"
         return f"{self.why}: {seeds}"
@@ -208,12 +221,22 @@ def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Pla
     complex_ends = any(path.values[slot].dtype.is_complex for slot in path.connected_ends)
     candidates = _candidates(path, Ways(_mode(options, complex_ends), cuts), sparsity)
     best = _cheapest(candidates)
-    layout = Layout(path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.passes)
-    m, n = range(len(path.targets)), range(len(path.sources))
-    blocks: list[list[Any]] = [[layout.block(i, j, options.values_only) for j in n] for i in m]
+    check_room(path, best.entries(path), options.values_only, options.symmetric)
     shapes = [[(path.size(t), path.size(s)) for s in path.sources] for t in path.targets]
-    if options.symmetric and not complex_ends:
-        blocks = symmetrised(blocks, shapes)
+    blocks: list[list[Any]] | None = None
+    if options.symmetric and not complex_ends and options.mode != "reverse":
+        whole = candidates[0]
+        both = symmetric_plan(path, whole.patterns, whole.cover.forward_seconds, best.time)
+        if both is not None:
+            best = dataclasses.replace(whole, passes=both.passes, time=both.time, why="entries read at either place")
+            candidates.append(best)
+            blocks = both.blocks
+    if blocks is None:
+        layout = Layout(path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.passes)
+        m, n = range(len(path.targets)), range(len(path.sources))
+        blocks = [[layout.block(i, j, options.values_only) for j in n] for i in m]
+        if options.symmetric and not complex_ends:
+            blocks = symmetrised(blocks, shapes)
     left = {id(node) for node in best.nodes}
     chunks, peak = chunks_for(path, best.nodes, best.passes, blocks, shapes, options.values_only, options.max_bytes)
     if options.max_bytes is not None and peak > _OVER * options.max_bytes:
@@ -321,13 +344,18 @@ def _wanted(path: Path, rows: Sequence[Part]) -> list[Group]:
     groups = []
     for slot in dict.fromkeys(p.slot for p in rows):
         inner = [p.inner for p in rows if p.slot == slot]
-        if len(inner) == 1 and inner[0] is not None and len(np.unique(inner[0])) == len(inner[0]):
-            groups.append(Group(slot, inner[0]))
-        elif any(i is None for i in inner):
+        given = [i for i in inner if i is not None]
+        if len(given) < len(inner):
             groups.append(Group(slot))
+            continue
+        there = np.zeros(path.size(slot), bool)
+        for index in given:
+            there[index] = True
+        count = int(np.count_nonzero(there))
+        if len(given) == 1 and count == len(given[0]):
+            groups.append(Group(slot, given[0]))
         else:
-            index = np.unique(np.concatenate([i for i in inner if i is not None]))
-            groups.append(Group(slot, None if len(index) == path.size(slot) else index))
+            groups.append(Group(slot, None if count == len(there) else np.flatnonzero(there)))
     return groups
 
 
@@ -340,7 +368,11 @@ def _set_apart(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
     Partial separability of this kind goes back to Coleman and Verma, "The efficient computation of sparse Jacobian
     matrices using automatic differentiation" (1998).
     """
-    if not best.targets or not best.sources or any(p.is_dense for row in best.patterns for p in row):
+    full = [p for row in best.patterns for p in row if p.is_dense]
+    if not best.targets or not best.sources or any(min(p.shape) > _THIN for p in full):
+        return None
+    if all(p.is_dense or p.is_zero for row in best.patterns for p in row):
+        # all rows of a value are alike, and all columns
         return None
     row_split = [
         _full(path, g, np.asarray(sum(p.counts(0) for p in row)))

@@ -16,6 +16,7 @@ from engine.core.eager import EagerTensor
 from engine.core.op import Node, distinct
 from engine.core.trace import constant_value, known_value
 from engine.core.value import Value, aval_of, known_shape
+from engine.core.variable import read_variable
 from engine.reverse import live_path
 
 
@@ -70,7 +71,7 @@ class Path:
         self.used: dict[int, np.ndarray | None] = {}
         self.sources = [self.number(x) for x in sources]
         self.recorded = nodes
-        self.nodes = between(nodes, sources, targets, stop)
+        self.nodes, targets = _read_once(between(nodes, sources, targets, stop), targets)
         parts: list[Any] = [_described(x) for x in self.values]
         comparable = True
         for node in self.nodes:
@@ -152,6 +153,25 @@ def between(
             kept.append(node)
             needed.update([id(x) for x in node.inputs if id(x) in live])
     return kept[::-1]
+
+
+def _read_once(nodes: list[Node], targets: Sequence[Any]) -> tuple[list[Node], Sequence[Any]]:
+    """The nodes and targets with one read in place of several of a variable that has not changed: as a graph has it."""
+    first: dict[Any, Any] = {}
+    same: dict[int, Any] = {}
+    for node in nodes:
+        if node.op is read_variable and type(out := node.outputs[0]) is EagerTensor:
+            kept = first.setdefault((id(node.inputs[0]), id(out._array)), out)
+            if kept is not out:
+                same[id(out)] = kept
+    if not same:
+        return nodes, targets
+    renamed = [
+        Node(n.op, tuple([same.get(id(x), x) for x in n.inputs]), n.params, n.outputs)
+        for n in nodes
+        if id(n.outputs[0]) not in same
+    ]
+    return renamed, [same.get(id(y), y) for y in targets]
 
 
 def is_connected(nodes: Sequence[Node], source: Any, target: Any) -> bool:

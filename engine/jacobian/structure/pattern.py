@@ -129,7 +129,7 @@ class Pattern:
         return self.form == "map" and self._index is None
 
     @property
-    def index(self) -> Any:
+    def index(self) -> np.ndarray:
         """Of a map, the column of each row; -1 where there is none."""
         assert self.form == "map"
         return np.arange(self.shape[0]) if self._index is None else self._index
@@ -189,8 +189,12 @@ class Pattern:
         if self.form == "map":
             there = np.flatnonzero(self.index >= 0)
             return there, self.index[there]
+        count, width = self.shape
+        rows, columns = np.arange(count), np.arange(width)
+        if self.is_dense:
+            return np.repeat(rows, width), np.tile(columns, count)
         matrix = self.to_csr()
-        return np.repeat(np.arange(self.shape[0]), np.diff(matrix.indptr)), matrix.indices
+        return np.repeat(rows, np.diff(matrix.indptr)), matrix.indices
 
     def __repr__(self) -> str:
         return f"<Pattern {self.shape[0]} x {self.shape[1]} {self.form}, {self.nnz} entries>"

@@ -16,6 +16,7 @@ from engine.core.op import Node
 from engine.core.sparsity import Link, Links, Moves, Site, Sites, UnknownContentsError, every
 from engine.core.value import dtype_of, known_shape
 from engine.jacobian.structure.pattern import Pattern, stacked
+from engine.reverse import live_path
 
 
 def patterns(
@@ -72,7 +73,7 @@ def move_map(node: Node, sites: Sites) -> list[list[Any]] | None:
     return [[None if of is None else _source_of(of[k][0]) for of in links] for k in range(len(node.outputs))]
 
 
-def _source_of(link: Link) -> Any:
+def _source_of(link: Link) -> np.ndarray:
     return np.arange(link.labels) if link.out is None else link.out
 
 
@@ -109,13 +110,7 @@ def followed(
 
 def _between(nodes: Sequence[Node], sources: set[int], targets: Iterable[Any]) -> list[Node]:
     """The nodes on a path from a source to a target."""
-    live = set(sources)
-    reached = []
-    for node in nodes:
-        rules = node.op.vjp
-        if rules is not None and any(id(x) in live and rules[i] is not None for i, x in enumerate(node.inputs)):
-            reached.append(node)
-            live.update([id(out) for out in node.outputs])
+    reached, _ = live_path(nodes, sources, set())
     needed = {id(y) for y in targets}
     path = []
     for node in reversed(reached):

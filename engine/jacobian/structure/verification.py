@@ -19,6 +19,7 @@ from scipy import sparse
 
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.errors import InvalidArgumentError
+from engine.core.operands import Operand
 from engine.core.value import dtype_of
 from engine.forward import forward
 from engine.jacobian.planning.plan import Plan
@@ -35,7 +36,7 @@ _GROWTH = 2000
 """Rounding may have grown so much on the way; what is missing must be larger than that to be seen."""
 
 
-def checked_block(plan: Plan, path: Path, block: Any) -> Any:
+def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
     """The block of the only target and source, as a value that raises if the pattern given for it misses an entry.
 
     Parameters

@@ -80,7 +80,7 @@ class Recorded(Evaluations):
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any]) -> list[np.ndarray]:
         """Record the function at a point."""
         self._tape = Tape(False, strict=True)
-        self._sources = [EagerTensor(part) for part in parts]
+        self._sources = self._placed(parts)
         for x in self._sources:
             self._tape.watch(x)
         given = [_argument(a, self._dtype) for a in args]
@@ -93,6 +93,10 @@ class Recorded(Evaluations):
                 raise refused from None
         self._targets = [_result(y, self._dtype) for y in found]
         return [y._array for y in self._targets]
+
+    def _placed(self, parts: Sequence[np.ndarray]) -> list[Any]:
+        """The point as what the function is differentiated with respect to."""
+        return [EagerTensor(part) for part in parts]
 
     def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative of the recording."""
@@ -120,14 +124,14 @@ class Recorded(Evaluations):
             return function()
 
 
-def _argument(x: Any, dtype: np.dtype) -> Any:
+def _argument(x: Any, dtype: np.dtype) -> EagerTensor:
     """An argument as the function gets it: arrays and floating numbers as tensors."""
     if isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
         return EagerTensor(np.asarray(x, dtype))
     return EagerTensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
-def _result(y: Any, dtype: np.dtype) -> Any:
+def _result(y: Any, dtype: np.dtype) -> EagerTensor:
     if isinstance(y, Variable):
         y = y.read_value()
     if y is None:
@@ -432,7 +436,7 @@ class SciPyODE:
         """Where the Jacobian can be different from zero, as a CSR array of ones."""
         return self.function.jac_sparsity(t, *args)
 
-    def unpacked(self, y: Any) -> Any:
+    def unpacked(self, y: Any) -> np.ndarray:
         """A flat vector as arrays in the structure and of the shapes of the initial point."""
         return self.function.unpacked(y)
 

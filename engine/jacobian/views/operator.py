@@ -50,24 +50,24 @@ class JacobianOperator(LinearOperator):
         dtype = np.result_type(source[1], np.complex64) if _is_complex(target[1]) else np.dtype(source[1])
         super().__init__(dtype, (math.prod(target[0]), math.prod(source[0])))
 
-    def _matvec(self, x: Any) -> Any:
+    def _matvec(self, x: Any) -> np.ndarray:
         return self._applied(self._push, x, self._source, self._target)
 
-    def _rmatvec(self, x: Any) -> Any:
+    def _rmatvec(self, x: Any) -> np.ndarray:
         found = self._applied(self._pull, x, self._target, self._source)
         if _is_complex(self._target[1]) and not _is_complex(self._source[1]):
             # of a real source only the real part of the product is the gradient
             return found + 1j * self._applied(self._pull, -1j * np.asarray(x), self._target, self._source)
         return found
 
-    def _matmat(self, x: Any) -> Any:
+    def _matmat(self, x: Any) -> np.ndarray:
         return _columns(self._matvec, x, self.shape[0], self.dtype)
 
-    def _rmatmat(self, x: Any) -> Any:
+    def _rmatmat(self, x: Any) -> np.ndarray:
         return _columns(self._rmatvec, x, self.shape[1], self.dtype)
 
     @classmethod
-    def _applied(cls, walk: Walk, x: Any, start: End, end: End) -> Any:
+    def _applied(cls, walk: Walk, x: Any, start: End, end: End) -> np.ndarray:
         x = np.asarray(x)
         shape, dtype = start
         if _is_complex(x.dtype) and not _is_complex(dtype):

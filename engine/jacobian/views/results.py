@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from engine.core import nest
+from engine.core.aval import compatible
 from engine.core.composite import Composite
 from engine.core.errors import InvalidArgumentError
-from engine.core.value import dtype_of, known_shape, shape_of
+from engine.core.operands import Operand
+from engine.core.value import Value, as_array, aval_of, dtype_of, shape_of
 from engine.jacobian.execution.decompression import Scattered
 from engine.jacobian.planning.plan import MODES, Options
 from engine.ops.selection import pick_op, place_op
+from engine.runtime.cache import cached
 
 FORMATS = ("dense", "csr", "csc", "coo", "operator")
 
@@ -51,7 +52,7 @@ class SparseJacobian(Composite):
         """Number of entries that can be different from zero."""
         return len(self.indices)
 
-    def diagonal(self) -> Any:
+    def diagonal(self) -> Operand:
         """The entries on the diagonal, as a value."""
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
         there = np.flatnonzero(rows == self.indices)
@@ -95,7 +96,7 @@ def options_for(name: str, mode: Any, format: Any, max_bytes: Any, symmetric: bo
     return _options(mode, format in ("csr", "csc", "coo"), None if max_bytes is None else int(max_bytes), symmetric)
 
 
-_options = functools.lru_cache(Options)
+_options = cached(128)(Options)
 """Equal options are one object, so that looking up plans seldom needs to compare them."""
 
 
@@ -106,11 +107,6 @@ def _is_integer(x: Any) -> bool:
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
 
 
-def block_size(target: Any, source: Any) -> int:
-    """How many entries the block of a target and a source has. One of none does not tell whether they are connected."""
-    return math.prod(known_shape(target, "jacobian")) * math.prod(known_shape(source, "jacobian"))
-
-
 def vectors_of(given: Any, ends: Sequence[Any]) -> list[Any]:
     """The caller's vectors, flat, one per end; if there is but one end, lists of numbers are one vector."""
     found = nest.flatten(given)
@@ -118,6 +114,23 @@ def vectors_of(given: Any, ends: Sequence[Any]) -> list[Any]:
         array, shape = np.asarray(given), shape_of(ends[0])
         # the end itself may be given in a list
         return [array[0] if shape is not None and array.ndim == len(shape) + 1 and len(array) == 1 else array]
+    return found
+
+
+def vectors_like(name: str, argument: str, given: Any, ends: Sequence[Any]) -> list[Any]:
+    """The caller's vectors, one per end and like it; None for one that is left out."""
+    vectors = vectors_of(given, ends)
+    if len(vectors) != len(ends):
+        raise InvalidArgumentError(f"{name}: expected {len(ends)} {argument}, one per source; got {len(vectors)}")
+    found = []
+    for k, (v, x) in enumerate(zip(vectors, ends, strict=True)):
+        if v is not None and not isinstance(v, Value):
+            v = as_array(v, dtype_of(x), f"{name}: {argument}")
+        if v is not None and (dtype_of(v) is not dtype_of(x) or not compatible(shape_of(v), shape_of(x))):
+            raise InvalidArgumentError(
+                f"{name}: {argument}[{k}] must be {aval_of(x)} like its source; got {aval_of(v)}"
+            )
+        found.append(v)
     return found
 
 
@@ -151,3 +164,15 @@ def pattern_given(name: str, sparsity: Any, shape: tuple[int, int] | None) -> An
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix
+
+
+def pattern_for(name: str, sparsity: Any, targets: Sequence[Any], sources: Sequence[Any]) -> Any:
+    """The same for ends, of which there must be one each if the caller gives a matrix."""
+    if sparsity is None or isinstance(sparsity, str):
+        return pattern_given(name, sparsity, None)
+    if len(targets) != 1 or len(sources) != 1:
+        raise InvalidArgumentError(
+            f"{name}: a `sparsity` pattern needs one target and one source; got {len(targets)} and {len(sources)}"
+        )
+    rows, columns = aval_of(targets[0]).size, aval_of(sources[0]).size
+    return pattern_given(name, sparsity, None if rows is None or columns is None else (rows, columns))

@@ -1,0 +1,123 @@
+"""Sweeps in chunks of seeds: one small program for a chunk, run again and again with other seeds.
+
+Which seeds they are is an operand, the number of the first one. So the program is made once, whatever the number of
+chunks, and only one chunk's memory is taken at a time. All chunks of a sweep have the same size; the last one begins so
+early that it ends with the last seed, and computes some rows once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.dtypes import int64
+from engine.core.op import Node
+from engine.core.tape import paused
+from engine.core.trace import Symbol
+from engine.core.value import aval_of
+from engine.custom import custom_call
+from engine.ops.deferred import Recipe, deferred_op
+from engine.ops.joining import concat
+from engine.ops.scan_loop import scan_op
+from engine.runtime.buffer_pool import empty
+from engine.subtraces.capture import closed_rule
+from engine.subtraces.subtrace import Body, SubTrace, build
+
+
+def starts(count: int, chunk: int) -> tuple[int, list[int]]:
+    """The size of chunks that are at most so large, all alike, and the number of each one's first seed."""
+    number = -(-count // chunk)
+    size = -(-count // number)
+    return size, [min(k * size, count - size) for k in range(number)]
+
+
+def together(chunks: Sequence[Any], firsts: Sequence[int], size: int) -> Any:
+    """The rows of chunks with the given first seeds, one after the other."""
+    *others, last = chunks
+    return concat([*others, last[size * len(others) - firsts[-1] :]], 0)
+
+
+class Chunked(Recipe):
+    """A sweep of `count` seeds in chunks: its results have a row for each.
+
+    Parameters
+    ----------
+    body : SubTrace
+        ``(number of the first seed, values) -> results``, with a row for each seed of a chunk.
+    count, chunk : int
+    """
+
+    def __init__(self, body: SubTrace, count: int, chunk: int) -> None:
+        super().__init__()
+        self.body, self.count = body, count
+        self.size, self.starts = starts(count, chunk)
+
+    def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
+        """Those of the body's results, with a row for each seed."""
+        rows = [r.aval.shape[1:] for r in self.body.results if r.aval.shape is not None]
+        return tuple([Aval((self.count, *s), r.aval.dtype) for s, r in zip(rows, self.body.results, strict=True)])
+
+    def spliced(self, given: Sequence[Aval]) -> None:
+        """None: a program calls `run`."""
+
+    def run(self, *operands: Any) -> tuple[Any, ...]:
+        """The results for arrays, chunk by chunk."""
+        wholes: list[np.ndarray] = []
+        for first in self.starts:
+            results = self.body.run(np.asarray(first), *operands)
+            wholes = wholes or [empty((self.count, *r.shape[1:]), r.dtype) for r in results]
+            for whole, rows in zip(wholes, results, strict=True):
+                whole[first : first + self.size] = rows
+            del results, rows
+        return tuple(wholes)
+
+    def made(self, given: Sequence[Aval]) -> SubTrace:
+        """The same as a scan, which can be differentiated."""
+
+        def function(body: Body, operands: Sequence[Any]) -> list[Any]:
+            found = scan_op(np.asarray(self.starts), *operands, body=self.body, carries=0, sequences=1)
+            chunks = range(len(self.starts))
+            return [together([rows[k] for k in chunks], self.starts, self.size) for rows in found]
+
+        return build(given, function)
+
+
+def in_chunks(
+    nodes: Sequence[Node], ends: Sequence[Any], rows_of: Callable[..., list[Any]], count: int, chunk: int
+) -> Sequence[Any]:
+    """The rows of `count` seeds, of which at most `chunk` are swept at once.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Those that are swept through.
+    ends : sequence of Value
+        Where the sweep starts and ends.
+    rows_of : callable
+        ``rows_of(nodes, ends, first, size)``: the rows of `size` seeds from number `first` on.
+    count, chunk : int
+    """
+    body = Body()
+    first = body.placeholder(Aval((), int64))
+    stands: dict[int, Any] = {}
+    given: list[Any] = []
+
+    def inside(x: Any) -> Symbol:
+        if id(x) not in stands:
+            # a shape stays what it is
+            stands[id(x)] = body.operand(x) if isinstance(x, (tuple, int)) else body.placeholder(aval_of(x))
+            given.append(x)
+        return stands[id(x)]
+
+    # a rule that is a Python function may take what is outside
+    closed = [closed_rule(n)[-1] if n.op is custom_call and isinstance(n.outputs[0], Symbol) else n for n in nodes]
+    copies = [Node(n.op, tuple(map(inside, n.inputs)), n.params, tuple(map(inside, n.outputs))) for n in closed]
+    with paused():
+        rows = rows_of(copies, list(map(inside, ends)), first, starts(count, chunk)[0])
+    everything = SubTrace(body, [first, *[stands[id(x)] for x in given]], list(map(body.operand, rows)))
+    used = [i for i in range(len(given)) if everything.uses(i + 1)]
+    small = SubTrace(body, [first, *[everything.parameters[i + 1] for i in used]], everything.results)
+    return deferred_op(*[given[i] for i in used], recipe=Chunked(small, count, chunk))

@@ -1,0 +1,140 @@
+"""Hessians with few seeds: an entry is read at either of its two places, wherever it stands alone.
+
+Columns that meet in a row cannot share a sweep if their entries there are to be told apart, unless these are read from
+the sweeps of that row (T. F. Coleman and J. J. Moré, "Estimation of sparse Hessian matrices and graph coloring
+problems", 1984). So one variable that all others meet, which makes n sweeps of an arrowhead's n columns, makes two. The
+sources of a Hessian are coloured together and swept one by one: what a sweep from one of them leaves out is found by
+those from others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from engine.jacobian.coloring.compression import Coloring, color_symmetric, hubs, readable_entries
+from engine.jacobian.coloring.lattice import entry_rows
+from engine.jacobian.execution.decompression import Block, Result, Scattered
+from engine.jacobian.planning.cost import PICK
+from engine.jacobian.planning.direction import Group, Pass
+from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.pattern import Pattern
+
+_MOST = 5_000
+"""Entries up to which a star colouring is looked for, in a Python loop that takes about 2 us for each. Where there are
+more, it pays to have a look if some rows are much longer than the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetric:
+    """Forward passes that give each entry of a Hessian, or its mirror image, and the blocks made of them."""
+
+    passes: list[Pass]
+    blocks: list[list[Block]]
+    time: float
+
+
+def symmetric_plan(
+    path: Path, patterns: Sequence[Sequence[Pattern]], seconds: Callable[[int, int], float], best: float
+) -> Symmetric | None:
+    """The passes by a symmetric colouring; None if they are no better than what takes `best` seconds.
+
+    Parameters
+    ----------
+    path : Path
+        From sources to as many gradients.
+    patterns : list of list of Pattern
+        ``[target][source]``.
+    seconds : callable
+        ``seconds(j, seeds)``: how long a forward pass from source j takes.
+    best : float
+    """
+    sizes = [path.size(slot) for slot in path.sources]
+    if len(set(path.sources)) < len(sizes) or 0 in sizes or all(p.is_dense for row in patterns for p in row):
+        return None
+    picking = PICK * sum(p.nnz for row in patterns for p in row)
+    if picking + sum(seconds(j, 1) for j in range(len(sizes))) >= best:
+        return None
+    whole = sparse.csr_array(sparse.block_array([[p.to_csr() for p in row] for row in patterns], format="csr"))
+    whole.sort_indices()
+    if whole.nnz > _MOST and not hubs(whole).any():
+        return None
+    turned = whole.T.tocsr()
+    if not (np.array_equal(whole.indptr, turned.indptr) and np.array_equal(whole.indices, turned.indices)):
+        return None
+    coloring = color_symmetric(whole, _MOST)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    colors = [_own_colors(coloring, slice(*ends)) for ends in itertools.pairwise(starts)]
+    counts = [int(own.max(initial=-1)) + 1 for own in colors]
+    time = picking + sum(seconds(j, count) for j, count in enumerate(counts) if count)
+    return _Reading(path, whole, coloring, starts, colors, counts).plan(seconds, time) if time < best else None
+
+
+def _own_colors(coloring: Coloring, part: slice) -> np.ndarray:
+    """The colours of some columns, numbered anew."""
+    own = coloring.colors[part]
+    used, numbers = np.unique(own, return_inverse=True)
+    return (numbers - int(used[0] < 0)).astype(np.int32)
+
+
+class _Reading:
+    """Where each entry is read."""
+
+    def __init__(
+        self,
+        path: Path,
+        whole: sparse.csr_array,
+        coloring: Coloring,
+        starts: np.ndarray,
+        colors: list[np.ndarray],
+        counts: list[int],
+    ) -> None:
+        self.path, self.starts, self.colors, self.counts = path, starts, colors, counts
+        self.rows, self.columns = entry_rows(whole), whole.indices
+        read = readable_entries(whole, coloring)
+        self.read_rows, self.read_columns = self.rows[read], self.columns[read]
+        # the numbers of the sources that rows and columns belong to
+        of = np.repeat(np.arange(len(counts)), np.diff(starts))
+        self.target, self.source = of[self.rows], of[self.columns]
+        self.from_target, self.from_source = of[self.read_rows], of[self.read_columns]
+
+    def plan(self, seconds: Callable[[int, int], float], time: float) -> Symmetric:
+        """The passes, each of which reads only what is needed, and the blocks."""
+        passes: list[Pass] = []
+        number: dict[int, int] = {}
+        for j, count in enumerate(self.counts):
+            needed = np.unique(self.from_target[self.from_source == j])
+            if len(needed):
+                number[j] = len(passes)
+                reads = tuple(dict.fromkeys(self.path.targets[i] for i in needed.tolist()))
+                colors = None if count == len(self.colors[j]) else self.colors[j]
+                group = Group(self.path.sources[j])
+                passes.append(Pass("forward", group, reads, colors, count, time=seconds(j, count)))
+        ends = range(len(self.counts))
+        return Symmetric(passes, [[self._block(i, j, passes, number) for j in ends] for i in ends], time)
+
+    def _block(self, i: int, j: int, passes: Sequence[Pass], number: dict[int, int]) -> Block:
+        """The block of gradient i and source j."""
+        here = np.flatnonzero((self.target == i) & (self.source == j))
+        if not len(here):
+            return None
+        shape = tuple([len(self.colors[k]) for k in (i, j)])
+        positions, results, start = np.zeros(len(here), np.intp), [], 0
+        for target, source in dict.fromkeys(((i, j), (j, i))):
+            mine = np.flatnonzero((self.from_target[here] == target) & (self.from_source[here] == source))
+            if len(mine):
+                one, size = passes[number[source]], len(self.colors[target])
+                entries = here[mine]
+                column = self.read_columns[entries] - self.starts[source]
+                seed = column if one.colors is None else one.colors[column]
+                positions[mine] = seed.astype(np.intp) * size + (self.read_rows[entries] - self.starts[target]) + start
+                results.append(Result(number[source], one.reads.index(self.path.targets[target])))
+                start += one.count * size
+        counts = np.bincount(self.rows[here] - self.starts[i], minlength=shape[0])
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        indices = (self.columns[here] - self.starts[j]).astype(np.int32)
+        return Scattered(tuple(results), positions, indices, indptr, (shape[0], shape[1]))
