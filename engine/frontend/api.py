@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.value import Value, as_array
 
 Wrap = Callable[[Any], Any]
@@ -61,7 +62,7 @@ def _common_dtype(items: list[Any]) -> Any:
     return None
 
 
-def _wrapped(x: Any, wrap: Wrap | None) -> Any:
+def _wrapped(x: Any, wrap: Wrap | None) -> Operand:
     return x if wrap is None or isinstance(x, Value) else wrap(x)
 
 
@@ -105,7 +106,7 @@ def _first_dtype(x: Any) -> Any:
     return None
 
 
-def _pack(x: Any, dtype: Any, name: str) -> Any:
+def _pack(x: Any, dtype: Any, name: str) -> Operand:
     from engine.ops.joining import stack
 
     dtype = dtype or _first_dtype(x)
@@ -207,13 +208,14 @@ def lift(
         arguments, last = signature.bind(args, kwargs)
         convert_operands(public, arguments, same, alone, signature.optional, wrap)
         if isinstance(function, Op):
-            return finish(lambda: function(*_operands_of(signature, arguments)), label or last)
+            return finish(function, label or last, *_operands_of(signature, arguments))
         positional = signature.positional(arguments)
-        return finish(lambda: function(*positional, **arguments), label or last)
+        return finish(function, label or last, *positional, **arguments)
 
     functools.update_wrapper(lifted, function if not isinstance(function, Op) else lifted)
     lifted.__name__ = lifted.__qualname__ = public.rpartition(".")[2]
     lifted.__doc__ = signature.doc
+    lifted.__engine__ = function  # type: ignore[attr-defined]
     return lifted
 
 

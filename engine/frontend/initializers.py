@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.core.dtypes import as_dtype, float32
+from engine.core.operands import Operand
 
 
 class Initializer:
@@ -25,7 +26,7 @@ class Initializer:
 
     source: ClassVar[Any] = None
 
-    def __call__(self, shape: Any, dtype: Any = None, **_: Any) -> Any:
+    def __call__(self, shape: Any, dtype: Any = None, **_: Any) -> Operand:
         """A value of the given shape and dtype."""
         dims = tuple(int(d) for d in shape)
         return self.values(dims, as_dtype(dtype or getattr(self, "dtype", None) or float32))
@@ -45,7 +46,7 @@ class Constant(Initializer):
     def __init__(self, value: Any = 0, dtype: Any = None, verify_shape: bool = False) -> None:
         self.value, self.dtype = value, dtype
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """The value broadcast, or the array reshaped."""
         array = np.asarray(self.value, dtype.numpy)
         if array.size == 1:
@@ -213,7 +214,7 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0, dtype: Any = None) -> None:
         self.gain, self.dtype = gain, dtype
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """The matrix."""
         if len(shape) != 2:
             raise ValueError(f"Identity: the shape must have rank 2, got {shape}")

@@ -71,6 +71,7 @@ def legacy(
             kwargs.pop(key, None)
         return function(*args, **kwargs)
 
+    translated.__old__ = Old(function, table, None if order is None else tuple(order), tuple(ignored))  # type: ignore[attr-defined]
     return translated
 
 

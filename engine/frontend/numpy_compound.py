@@ -7,13 +7,13 @@ Each is written with NumPy's own simpler functions. Its tensors are values, on w
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.core.eager import EagerTensor
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
 from engine.frontend.numpy_fourier import TRANSFORMS
 from engine.frontend.numpy_functions import NotTaken, Row, at_least, dims_of, flat, inexact, rank_of
@@ -40,7 +40,7 @@ def _length(x: Any, axis: int) -> int:
     return found
 
 
-def _constant(x: Any, like: Any) -> Any:
+def _constant(x: Any, like: Any) -> EagerTensor:
     return EagerTensor(np.asarray(x, dtype_of(like).numpy))
 
 
@@ -49,7 +49,7 @@ def _constant(x: Any, like: Any) -> Any:
 
 def _spread(function: Callable[..., Any], power: float) -> Callable[..., Any]:
     @operands("a")
-    def apply(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Any:
+    def apply(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Operand:
         out = function(inexact(a), axis, keepdims)
         if not ddof:
             return out
@@ -61,7 +61,7 @@ def _spread(function: Callable[..., Any], power: float) -> Callable[..., Any]:
 
 
 @operands("a", "weights")
-def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
+def _average(a: Any, axis: Any = None, weights: Any = None) -> Operand:
     if weights is None:
         return np.mean(a, axis=axis)
     if rank_of(weights) != rank_of(a):
@@ -72,7 +72,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
 
 
 @operands("a")
-def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
     return extrema.reduce_max(a, axis, keepdims) - extrema.reduce_min(a, axis, keepdims)
 
 
@@ -98,17 +98,17 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> An
 
 
 @operands("a")
-def _percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
     return _quantile(a, q if isinstance(q, Value) else np.true_divide(q, 100), axis, keepdims=keepdims)
 
 
 @operands("a")
-def _median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
     return _quantile(a, 0.5, axis, keepdims=keepdims)
 
 
 @operands("m")
-def _cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Any:
+def _cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Operand:
     m = at_least([m], 2)
     if not rowvar and _length(m, 0) != 1:
         m = np.transpose(m)
@@ -119,7 +119,7 @@ def _cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> A
 
 
 @operands("x")
-def _corrcoef(x: Any, rowvar: bool = True) -> Any:
+def _corrcoef(x: Any, rowvar: bool = True) -> Operand:
     cov = _cov(x, rowvar)
     scale = np.sqrt(np.diag(cov))
     return cov / np.outer(scale, scale)
@@ -127,21 +127,21 @@ def _corrcoef(x: Any, rowvar: bool = True) -> Any:
 
 def _without_nan(fold: Callable[..., Any], instead: float) -> Callable[..., Any]:
     @operands("a")
-    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
         return fold(np.where(np.isnan(a), _constant(instead, a), a), axis=axis, keepdims=keepdims)
 
     return apply
 
 
 @operands("a")
-def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
     counted = 1 - compare.cast(np.isnan(a), dtype_of(a))
     count = reduce.reduce_sum(counted, axis, keepdims)
     return reduce.reduce_sum(np.where(np.isnan(a), _constant(0, a), a), axis, keepdims) / count
 
 
 @operands("x")
-def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Operand:
     if not copy or dtype_of(x).is_complex:
         raise NotTaken
     limits = np.finfo(dtype_of(x).numpy)
@@ -152,7 +152,7 @@ def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None,
 
 
 @operands("weights")
-def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Operand:
     if isinstance(x, Value):
         x = x._array if isinstance(x, EagerTensor) else None
     if weights is None or x is None:
@@ -165,7 +165,7 @@ def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 
 @operands("y", "x")
-def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Operand:
     y = np.moveaxis(y, axis, -1)
     if x is not None:
         x = x if rank_of(x) == 1 else np.moveaxis(x, axis, -1)
@@ -183,14 +183,14 @@ def _gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> A
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def _central(f: Any, step: Any, axis: int) -> Any:
+def _central(f: Any, step: Any, axis: int) -> Operand:
     f = np.moveaxis(f, axis, 0)
     parts = [f[1:2] - f[:1], (f[2:] - f[:-2]) / 2, f[-1:] - f[-2:-1]]
     return np.moveaxis(np.concatenate(parts, axis=0) / step, 0, axis)
 
 
 @operands("x", "xp", "fp")
-def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Operand:
     if left is not None or right is not None:
         raise NotTaken
     last = _length(xp, 0) - 1
@@ -206,7 +206,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> An
 
 
 @operands("a", "v")
-def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+def _convolve(a: Any, v: Any, mode: str = "full") -> Operand:
     if mode not in ("full", "same", "valid"):
         raise NotTaken
     if _length(a, 0) < _length(v, 0):
@@ -220,14 +220,14 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 
 @operands("a", "v")
-def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Operand:
     if _length(a, 0) < _length(v, 0):
         raise NotTaken
     return _convolve(a, np.conj(np.flip(v)), "full" if mode == "full" else mode)
 
 
 @operands("p", "x")
-def _polyval(p: Any, x: Any) -> Any:
+def _polyval(p: Any, x: Any) -> Operand:
     out = np.zeros_like(x)
     for i in range(_length(p, 0)):
         out = out * x + p[i]
@@ -235,7 +235,7 @@ def _polyval(p: Any, x: Any) -> Any:
 
 
 @operands("x")
-def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Operand:
     powers = np.arange(_length(x, 0) if N is None else N)
     return np.power(np.expand_dims(x, -1), _constant(powers if increasing else powers[::-1], x))
 
@@ -244,7 +244,7 @@ def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 
 @operands("*choicelist", "default")
-def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Operand:
     out = default
     for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
         out = np.where(condition, choice, out)
@@ -252,7 +252,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 @operands("x")
-def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Operand:
     if not isinstance(condlist, (list, tuple)):
         raise NotTaken
     pieces = [f(x, *args, **kwargs) if callable(f) else _constant(f, x) for f in funclist]
@@ -264,7 +264,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) 
 
 
 @operands("arr")
-def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Operand:
     moved = np.moveaxis(arr, axis, -1)
     lead = [_length(moved, i) for i in range(rank_of(moved) - 1)]
     rows = np.reshape(moved, [-1, _length(moved, -1)])
@@ -293,12 +293,12 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 @operands("*tup")
-def _column_stack(tup: Any) -> Any:
+def _column_stack(tup: Any) -> Operand:
     return np.concatenate([x if rank_of(x) > 1 else np.reshape(x, [-1, 1]) for x in tup], axis=1)
 
 
 @operands("*tup")
-def _dstack(tup: Any) -> Any:
+def _dstack(tup: Any) -> Operand:
     return np.concatenate([_atleast_3d(x) for x in tup], axis=2)
 
 
@@ -309,7 +309,7 @@ def _atleast_3d(*arys: Any) -> Any:
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def _block(arrays: Any) -> Any:
+def _block(arrays: Any) -> Operand:
     def joined(part: Any, axis: int) -> Any:
         if not isinstance(part, list):
             return part if isinstance(part, Value) else np.asarray(part)
@@ -325,21 +325,21 @@ def _block(arrays: Any) -> Any:
 
 
 @operands("ary")
-def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Operand]:
     pieces = np.array_split(np.arange(_length(ary, axis)), indices_or_sections)
     return [np.take(ary, piece, axis=axis) for piece in pieces]
 
 
 def _split_along(axis: int) -> Callable[..., Any]:
     @operands("ary")
-    def apply(ary: Any, indices_or_sections: Any) -> Any:
+    def apply(ary: Any, indices_or_sections: Any) -> Sequence[Operand]:
         return np.split(ary, indices_or_sections, axis=0 if rank_of(ary) == 1 else axis)
 
     return apply
 
 
 @operands("m")
-def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Operand:
     if tuple(axes) != (0, 1):
         raise NotTaken
     if k % 4 == 2:
@@ -350,25 +350,25 @@ def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 @operands("a")
-def _diagonal(a: Any, offset: int = 0) -> Any:
+def _diagonal(a: Any, offset: int = 0) -> Operand:
     if rank_of(a) != 2:
         raise NotTaken
     return np.diag(a, offset)
 
 
 @operands("x")
-def _last_diagonal(x: Any, *, offset: int = 0) -> Any:
+def _last_diagonal(x: Any, *, offset: int = 0) -> Operand:
     return diagonal.matrix_diag_part(x, offset)
 
 
 @operands("arr")
-def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+def _delete(arr: Any, obj: Any, axis: int | None = None) -> Operand:
     arr, axis = (flat(arr), 0) if axis is None else (arr, axis)
     return np.take(arr, np.delete(np.arange(_length(arr, axis)), obj), axis=axis)
 
 
 @operands("arr", "values")
-def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Operand:
     if rank_of(arr) != 1 or rank_of(values) > 1:
         raise NotTaken
     values, n = at_least([values], 1), _length(arr, 0)
@@ -377,7 +377,7 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 
 @operands("a", "fill_value")
-def _full_like(a: Any, fill_value: Any) -> Any:
+def _full_like(a: Any, fill_value: Any) -> Operand:
     return shapes.broadcast_to(fill_value, shapes.shape(a))
 
 
@@ -385,7 +385,7 @@ def _full_like(a: Any, fill_value: Any) -> Any:
 
 
 @operands("a", "b")
-def _kron(a: Any, b: Any) -> Any:
+def _kron(a: Any, b: Any) -> Operand:
     rank = max(rank_of(a), rank_of(b))
     a, b = at_least([a], rank), at_least([b], rank)
     a_index, b_index = (slice(None), None) * rank, (None, slice(None)) * rank
@@ -394,7 +394,7 @@ def _kron(a: Any, b: Any) -> Any:
 
 
 @operands("*arrays")
-def _multi_dot(arrays: Any) -> Any:
+def _multi_dot(arrays: Any) -> Operand:
     # in the order that costs least, which NumPy finds in shapes
     return functools.reduce(np.dot, arrays)
 
@@ -414,7 +414,7 @@ def _matrix_power(a: Any, n: int) -> Any:
 
 
 @operands("x")
-def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Operand:
     if axis is None:
         if keepdims:
             raise NotTaken
@@ -425,7 +425,7 @@ def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any =
 
 
 @operands("x1", "x2")
-def vecdot(x1: Any, x2: Any) -> Any:
+def vecdot(x1: Any, x2: Any) -> Operand:
     """The sum of products along the last axis, of the conjugate of the first."""
     return np.sum(np.conj(x1) * x2, axis=-1)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import as_dtype
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of
 from engine.frontend.numpy_functions import NotTaken, Row, dims_of, inexact, rank_of
 from engine.ops import compare, fft
@@ -16,7 +16,7 @@ from engine.ops import compare, fft
 
 def _transform(function: Callable[..., Any]) -> Callable[..., Any]:
     @operands("a")
-    def apply(a: Any) -> Any:
+    def apply(a: Any) -> Operand:
         a = inexact(a)
         if not dtype_of(a).is_complex:
             a = compare.cast(a, as_dtype(np.result_type(dtype_of(a).numpy, np.complex64)))
@@ -27,7 +27,7 @@ def _transform(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _real_transform(function: Callable[..., Any]) -> Callable[..., Any]:
     @operands("a")
-    def apply(a: Any, s: Sequence[int] | None = None) -> Any:
+    def apply(a: Any, s: Sequence[int] | None = None) -> Operand:
         return function(a, s)
 
     return apply
@@ -35,7 +35,7 @@ def _real_transform(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _shifted(sign: int) -> Callable[..., Any]:
     @operands("x")
-    def apply(x: Any, axes: Any = None) -> Any:
+    def apply(x: Any, axes: Any = None) -> Operand:
         along = list(range(rank_of(x))) if axes is None else np.ravel(axes).tolist()
         lengths = [dims_of(x)[a] for a in along]
         if None in lengths:

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.core.dtypes import float64, int64, uint64
 from engine.core.errors import ShapeError
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of, shape_of
 from engine.ops import (
     arithmetic,
@@ -23,6 +23,7 @@ from engine.ops import (
     complexes,
     creation,
     decompose,
+    determinants,
     diagonal,
     einsum,
     extrema,
@@ -70,12 +71,12 @@ def _along(x: Any, axis: Any) -> tuple[Any, Any]:
     return (flat(x), 0) if axis is None else (x, axis)
 
 
-def inexact(x: Any) -> Any:
+def inexact(x: Any) -> Operand:
     """Integers as NumPy takes their mean."""
     return x if dtype_of(x).is_differentiable else compare.cast(x, float64)
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Any) -> Operand:
     """Integers as NumPy adds them up."""
     dtype = dtype_of(x)
     if dtype.is_differentiable or dtype.size == 8:
@@ -85,7 +86,7 @@ def _wide(x: Any) -> Any:
 
 def _reduction(function: Callable[..., Any], prepare: Callable[[Any], Any] = lambda x: x) -> Callable[..., Any]:
     @operands("a")
-    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
         return function(prepare(a), axis, keepdims)
 
     return apply
@@ -93,7 +94,7 @@ def _reduction(function: Callable[..., Any], prepare: Callable[[Any], Any] = lam
 
 def _scan(function: Callable[..., Any]) -> Callable[..., Any]:
     @operands("a")
-    def apply(a: Any, axis: Any = None) -> Any:
+    def apply(a: Any, axis: Any = None) -> Operand:
         return function(*_along(_wide(a), axis))
 
     return apply
@@ -101,24 +102,24 @@ def _scan(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _position(function: Callable[..., Any]) -> Callable[..., Any]:
     @operands("a")
-    def apply(a: Any, axis: Any = None) -> Any:
+    def apply(a: Any, axis: Any = None) -> Operand:
         return function(*_along(a, axis))
 
     return apply
 
 
 @operands("a")
-def _sort(a: Any, axis: Any = -1) -> Any:
+def _sort(a: Any, axis: Any = -1) -> Operand:
     return sorting.sort(*_along(a, axis))
 
 
 @operands("a")
-def _argsort(a: Any, axis: Any = -1) -> Any:
+def _argsort(a: Any, axis: Any = -1) -> Operand:
     return sorting.argsort(*_along(a, axis))
 
 
 @operands("x")
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Operand:
     if ord is not None and axis is None:
         axis = {1: -1, 2: (-2, -1)}.get(rank_of(x))
     of_matrices = isinstance(axis, (tuple, list)) and len(axis) == 2
@@ -131,24 +132,24 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 
 @operands("a")
-def _reshape(a: Any, shape: Any) -> Any:
+def _reshape(a: Any, shape: Any) -> Operand:
     return shapes.reshape(a, shape)
 
 
 @operands("a")
-def _transpose(a: Any, axes: Any = None) -> Any:
+def _transpose(a: Any, axes: Any = None) -> Operand:
     return shapes.transpose(a, axes)
 
 
 @operands("a")
-def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def _swapaxes(a: Any, axis1: int, axis2: int) -> Operand:
     order = list(range(rank_of(a)))
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return shapes.transpose(a, order)
 
 
 @operands("a")
-def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def _moveaxis(a: Any, source: Any, destination: Any) -> Operand:
     # NumPy's own arithmetic of axes, done on a stand-in without elements
     axes = range(rank_of(a))
     stand_in = np.moveaxis(np.empty([*axes], dtype=bool), source, destination)
@@ -156,17 +157,17 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 @operands("a")
-def _ravel(a: Any) -> Any:
+def _ravel(a: Any) -> Operand:
     return flat(a)
 
 
 @operands("*arys")
-def _atleast_1d(*arys: Any) -> Any:
+def _atleast_1d(*arys: Any) -> Operand:
     return at_least(arys, 1)
 
 
 @operands("*arys")
-def _atleast_2d(*arys: Any) -> Any:
+def _atleast_2d(*arys: Any) -> Operand:
     return at_least(arys, 2)
 
 
@@ -177,23 +178,23 @@ def at_least(values: Sequence[Any], rank: int) -> Any:
 
 
 @operands("*arrays")
-def _concatenate(arrays: Any, axis: Any = 0) -> Any:
+def _concatenate(arrays: Any, axis: Any = 0) -> Operand:
     pairs = [_along(x, axis) for x in _items(arrays)]
     return joining.concat([x for x, _ in pairs], pairs[0][1])
 
 
 @operands("*arrays")
-def _stack(arrays: Any, axis: Any = 0) -> Any:
+def _stack(arrays: Any, axis: Any = 0) -> Operand:
     return joining.stack(_items(arrays), axis)
 
 
 @operands("*tup")
-def _vstack(tup: Any) -> Any:
+def _vstack(tup: Any) -> Operand:
     return joining.concat([at_least([x], 2) for x in _items(tup)], 0)
 
 
 @operands("*tup")
-def _hstack(tup: Any) -> Any:
+def _hstack(tup: Any) -> Operand:
     rows = [at_least([x], 1) for x in _items(tup)]
     return joining.concat(rows, 0 if rank_of(rows[0]) == 1 else 1)
 
@@ -203,12 +204,12 @@ def _items(arrays: Any) -> list[Any]:
 
 
 @operands("arr", "values")
-def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+def _append(arr: Any, values: Any, axis: Any = None) -> Operand:
     return _concatenate([arr, values], axis)
 
 
 @operands("ary")
-def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Operand]:
     if isinstance(indices_or_sections, (int, np.integer)):
         return joining.split(ary, int(indices_or_sections), axis)
     bounds = [0, *[int(i) for i in indices_or_sections]]
@@ -216,14 +217,14 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 
 @operands("A")
-def _tile(A: Any, reps: Any) -> Any:
+def _tile(A: Any, reps: Any) -> Operand:
     counts = [int(n) for n in np.ravel(reps)]
     counts = [1] * (rank_of(A) - len(counts)) + counts
     return rearrange.tile(at_least([A], len(counts)), counts)
 
 
 @operands("array")
-def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Operand:
     if mode not in ("constant", "reflect", "symmetric") or isinstance(pad_width, dict) or np.ndim(constant_values):
         raise NotTaken
     widths = np.broadcast_to(pad_width, (rank_of(array), 2)).tolist()
@@ -231,7 +232,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
 
 
 @operands("a")
-def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def _roll(a: Any, shift: Any, axis: Any = None) -> Operand:
     if axis is None:
         return shapes.reshape(rearrange.roll(flat(a), [shift], [0]), shapes.shape(a))
     shifts, axes = np.broadcast_arrays(shift, axis)
@@ -239,12 +240,12 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 @operands("m")
-def _flip(m: Any, axis: Any = None) -> Any:
+def _flip(m: Any, axis: Any = None) -> Operand:
     return rearrange.reverse(m, list(range(rank_of(m))) if axis is None else axis)
 
 
 @operands("a")
-def _take(a: Any, indices: Any, axis: Any = None) -> Any:
+def _take(a: Any, indices: Any, axis: Any = None) -> Operand:
     a, axis = _along(a, axis)
     if not isinstance(indices, Value):
         # from the end where negative, which our gather refuses
@@ -257,7 +258,7 @@ def _take(a: Any, indices: Any, axis: Any = None) -> Any:
 
 
 @operands("a")
-def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+def _diff(a: Any, n: int = 1, axis: int = -1) -> Operand:
     before: tuple[Any, ...] = (slice(None),) * (axis if axis >= 0 else axis + rank_of(a))
     for _ in range(n):
         a = slicing.getitem(a, (*before, slice(1, None))) - slicing.getitem(a, (*before, slice(None, -1)))
@@ -265,12 +266,12 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
 
 
 @operands("x", "y", alone=("condition",))
-def _where(condition: Any, x: Any, y: Any) -> Any:
+def _where(condition: Any, x: Any, y: Any) -> Operand:
     return compare.where(condition, x, y)
 
 
 @operands("a", "a_min", "a_max", "min", "max")
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Operand:
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None and high is not None:
         return arithmetic.clip(a, low, high)
@@ -279,12 +280,12 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 
 @operands("start", "stop")
-def _linspace(start: Any, stop: Any, num: int = 50, *, axis: int = 0) -> Any:
+def _linspace(start: Any, stop: Any, num: int = 50, *, axis: int = 0) -> Operand:
     return filling.linspace(start, stop, num, axis)
 
 
 @operands("a", "b")
-def _dot(a: Any, b: Any) -> Any:
+def _dot(a: Any, b: Any) -> Operand:
     ranks = rank_of(a), rank_of(b)
     if 0 in ranks:
         return a * b
@@ -292,46 +293,46 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 @operands("a", "b")
-def _inner(a: Any, b: Any) -> Any:
+def _inner(a: Any, b: Any) -> Operand:
     return a * b if 0 in (rank_of(a), rank_of(b)) else einsum.tensordot(a, b, ([-1], [-1]))
 
 
 @operands("a", "b")
-def _vdot(a: Any, b: Any) -> Any:
+def _vdot(a: Any, b: Any) -> Operand:
     return einsum.tensordot(complexes.conj(flat(a)), flat(b), 1)
 
 
 @operands("a", "b")
-def _outer(a: Any, b: Any) -> Any:
+def _outer(a: Any, b: Any) -> Operand:
     return shapes.reshape(a, [-1, 1]) * shapes.reshape(b, [1, -1])
 
 
 @operands("a", "b")
-def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Operand:
     return einsum.tensordot(a, b, axes)
 
 
 @operands("*factors")
-def _einsum(subscripts: Any, *factors: Any, optimize: Any = None) -> Any:
+def _einsum(subscripts: Any, *factors: Any, optimize: Any = None) -> Operand:
     if not isinstance(subscripts, str):
         raise NotTaken
     return einsum.einsum(subscripts, *factors)
 
 
 @operands("a")
-def _trace(a: Any) -> Any:
+def _trace(a: Any) -> Operand:
     if rank_of(a) != 2:
         raise NotTaken
     return linalg.trace(a)
 
 
 @operands("v")
-def _diag(v: Any, k: int = 0) -> Any:
+def _diag(v: Any, k: int = 0) -> Operand:
     return diagonal.matrix_diag(v, k) if rank_of(v) == 1 else diagonal.matrix_diag_part(v, k)
 
 
 @operands("a", "b")
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: Any, b: Any) -> Operand:
     if rank_of(b) > 1:
         return solve.solve(a, b)
     return shapes.squeeze(solve.solve(a, shapes.expand_dims(b, -1)), [-1])
@@ -346,39 +347,39 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 @operands("a")
-def _qr(a: Any, mode: str = "reduced") -> Any:
+def _qr(a: Any, mode: str = "reduced") -> tuple[Operand, ...]:
     if mode not in ("reduced", "complete"):
         raise NotTaken
     return decompose.qr(a, mode == "complete")
 
 
 @operands("a")
-def _rfft(a: Any, n: int | None = None) -> Any:
+def _rfft(a: Any, n: int | None = None) -> Operand:
     return fft.rfft(inexact(a), None if n is None else [n])
 
 
 @operands("a")
-def _irfft(a: Any, n: int | None = None) -> Any:
+def _irfft(a: Any, n: int | None = None) -> Operand:
     return fft.irfft(a, None if n is None else [n])
 
 
 @operands("a")
-def _copy(a: Any) -> Any:
+def _copy(a: Any) -> Operand:
     return shapes.identity(a)
 
 
 @operands("a")
-def _zeros_like(a: Any) -> Any:
+def _zeros_like(a: Any) -> Operand:
     return creation.zeros_like(a)
 
 
 @operands("a")
-def _ones_like(a: Any) -> Any:
+def _ones_like(a: Any) -> Operand:
     return creation.ones_like(a)
 
 
 @operands("a")
-def _round(a: Any, decimals: int = 0) -> Any:
+def _round(a: Any, decimals: int = 0) -> Operand:
     if decimals:
         raise NotTaken
     return arithmetic.round(a)
@@ -393,7 +394,7 @@ def _static_shape(a: Any) -> Any:
 
 
 @operands("a")
-def _static_size(a: Any) -> Any:
+def _static_size(a: Any) -> int:
     return math.prod(_static_shape(a))
 
 
@@ -461,8 +462,8 @@ RECORDED: dict[Any, Row] = {
     np.linalg.norm: (_norm, "tf.norm"),
     np.linalg.inv: (solve.inv, "tf.linalg.inv"),
     np.linalg.pinv: (matrix_functions.pinv, "tf.linalg.pinv"),
-    np.linalg.det: (solve.det, "tf.linalg.det"),
-    np.linalg.slogdet: (solve.slogdet, "tf.linalg.slogdet"),
+    np.linalg.det: (determinants.det, "tf.linalg.det"),
+    np.linalg.slogdet: (determinants.slogdet, "tf.linalg.slogdet"),
     np.linalg.solve: (_solve, "tf.linalg.solve"),
     np.linalg.cholesky: (decompose.cholesky, "tf.linalg.cholesky"),
     np.linalg.eigh: (decompose.eigh, "tf.linalg.eigh"),

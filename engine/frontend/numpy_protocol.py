@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from engine.core.aval import broadcast_shapes
 from engine.core.detach import is_tracked
@@ -29,6 +29,7 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, SymbolicArrayError
 from engine.core.nest import flatten, map_structure
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
@@ -58,7 +59,7 @@ from engine.ops.shape import broadcast_to, identity
 def _operator(name: str, reflected: str) -> Callable[[Any, Any], Any]:
     """Python's operator: ``array + t`` arrives here as ``np.add(array, t)`` and must be what ``t``'s operator gives."""
 
-    def apply(x: Any, y: Any) -> Any:
+    def apply(x: Any, y: Any) -> Operand:
         return getattr(x, name)(y) if isinstance(x, Value) else getattr(y, reflected)(x)
 
     return apply
@@ -67,7 +68,7 @@ def _operator(name: str, reflected: str) -> Callable[[Any, Any], Any]:
 def _equality(name: str, op: Op) -> Callable[[Any, Any], Any]:
     """``==`` or ``!=`` where they compare elements. Those of symbols compare identities, and NumPy's means the op."""
 
-    def apply(x: Any, y: Any) -> Any:
+    def apply(x: Any, y: Any) -> Operand:
         own, other = (x, y) if isinstance(x, Value) else (y, x)
         if not isinstance(other, Value) and type(own).__eq__ is not Value.__eq__:
             return getattr(own, name)(other)
@@ -76,7 +77,7 @@ def _equality(name: str, op: Op) -> Callable[[Any, Any], Any]:
     return apply
 
 
-def _matmul(a: Any, b: Any) -> Any:
+def _matmul(a: Any, b: Any) -> Operand:
     """Also of vectors, which TensorFlow's `matmul` leaves to `matvec`."""
     ranks = rank_of(a), rank_of(b)
     if ranks == (1, 1):
@@ -86,22 +87,29 @@ def _matmul(a: Any, b: Any) -> Any:
     return linalg.matvec(b, a, transpose_a=True) if ranks[0] == 1 else linalg.matmul(a, b)
 
 
-def _unless_nan(out: Any, x: Any, y: Any) -> Any:
+def _unless_nan(out: Any, x: Any, y: Any) -> Operand:
     """`out`, or the one of `x` and `y` that is a number where the other is none."""
     return compare.where(compare.not_equal(x, x), y, compare.where(compare.not_equal(y, y), x, out))
 
 
-def _logaddexp(x: Any, y: Any) -> Any:
+def _logaddexp(x: Any, y: Any) -> Operand:
     shape = broadcast_shapes("np.logaddexp", dims_of(x), dims_of(y))
     return reduce.reduce_logsumexp(joining.stack([broadcast_to(x, shape), broadcast_to(y, shape)]), 0)
 
 
 def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
-    """The ops whose kernel is a ufunc of NumPy's or SciPy's."""
+    """The ops whose kernel is a ufunc of NumPy's, or of SciPy's, by its name (see `_key`)."""
     modules = (arithmetic, compare, explog, special, trig)
     ops = [op for module in modules for op in vars(module).values() if isinstance(op, Op)]
-    kernels = [(getattr(op.kernel, "__wrapped__", op.kernel), op) for op in ops]
-    return {kernel: op for kernel, op in kernels if isinstance(kernel, np.ufunc)}
+    found: dict[Any, Callable[..., Any]] = {op.kernel: op for op in ops if isinstance(op.kernel, np.ufunc)}
+    return found | {f"scipy.special.{op.kernel.scipy}": op for op in ops if hasattr(op.kernel, "scipy")}
+
+
+def _key(function: Any) -> Any:
+    """What the tables call a function: NumPy's itself, SciPy's ufuncs by name, so that nothing loads SciPy for them."""
+    special = sys.modules.get("scipy.special")
+    name = getattr(function, "__name__", "")
+    return f"scipy.special.{name}" if special and getattr(special, name, None) is function else function
 
 
 _ARITHMETIC = {
@@ -148,8 +156,8 @@ _UFUNCS: dict[Any, Callable[..., Any]] = {
     np.fmin: lambda x, y: _unless_nan(arithmetic.minimum(x, y), x, y),
     np.float_power: explog.pow,
     np.vecdot: vecdot,
-    scipy.special.expit: nn.sigmoid,
-    scipy.special.log_expit: nn.log_sigmoid,
+    "scipy.special.expit": nn.sigmoid,
+    "scipy.special.log_expit": nn.log_sigmoid,
 }
 _AS_FUNCTIONS: dict[tuple[str, Any], Callable[..., Any]] = {
     ("reduce", np.add): np.sum,
@@ -164,13 +172,14 @@ _AS_FUNCTIONS: dict[tuple[str, Any], Callable[..., Any]] = {
 """The functions that methods of ufuncs stand for."""
 
 
-def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Operand:
     """What NumPy calls for a ufunc one of whose operands is a value (https://numpy.org/neps/nep-0013)."""
     if method == "__call__" and not kwargs:
         if ufunc in _OPERATORS:
             return _OPERATORS[ufunc](*inputs)
-        if ufunc in _UFUNCS:
-            return _one_of_ours(_UFUNCS[ufunc], ufunc, inputs)
+        op = _UFUNCS.get(ufunc) or _UFUNCS.get(_key(ufunc))
+        if op is not None:
+            return _one_of_ours(op, ufunc, inputs)
     if (method, ufunc) in _AS_FUNCTIONS:
         return _AS_FUNCTIONS[method, ufunc](*inputs, **{"axis": 0, **kwargs})
     name, advice = _name(ufunc), _advice(ufunc)
@@ -234,10 +243,10 @@ _ADVICE: dict[Any, str] = {
     np.cbrt: "tf.pow",
     np.trunc: "tf.cast",
     np.divmod: "tf.math.floordiv and tf.math.mod",
-    scipy.special.gamma: "tf.math.lgamma",
-    scipy.special.ndtr: "tf.math.erfc",
-    scipy.special.expit: "tf.sigmoid",
-    scipy.special.log_expit: "tf.math.log_sigmoid",
+    "scipy.special.gamma": "tf.math.lgamma",
+    "scipy.special.ndtr": "tf.math.erfc",
+    "scipy.special.expit": "tf.sigmoid",
+    "scipy.special.log_expit": "tf.math.log_sigmoid",
     np.allclose: "tf.debugging.assert_near",
     np.searchsorted: "tf.searchsorted",
     np.nonzero: "tf.where",
@@ -327,7 +336,7 @@ def _is_eager(x: Value) -> bool:
     return isinstance(x, EagerTensor)
 
 
-def _array(x: Value) -> Any:
+def _array(x: Value) -> np.ndarray:
     """The array of an eager value, where no derivative is lost."""
     if not active.tapes:
         return np.asarray(x)
@@ -362,9 +371,10 @@ def _advice(function: Any) -> str:
     """What to use in place of NumPy's function."""
     if function in _ROWS:
         return _ROWS[function][1]
-    if function in _ADVICE:
-        return _ADVICE[function]
-    op = _UFUNCS.get(function)
+    key = function if isinstance(function, str) else _key(function)
+    if key in _ADVICE:
+        return _ADVICE[key]
+    op = _UFUNCS.get(key)
     if not isinstance(op, Op):
         return "functions of tf (tf.math, tf.linalg, tf.signal)"
     special_ones = op.name.startswith(("bessel", "dawsn", "expint"))

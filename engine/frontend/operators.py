@@ -6,11 +6,11 @@ an array operand takes the tensor's dtype.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from engine.core.eager import EagerTensor
 from engine.core.errors import ShapeError
@@ -38,7 +38,9 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
             return self._enter(as_op, (other, self) if reflected else (self, other), {})
         if not isinstance(other, Value):
             if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
-                if (name == "matmul" and sparse.issparse(other)) or (name == "mul" and sparse.isspmatrix(other)):
+                sparse: Any = sys.modules.get("scipy.sparse")  # if nobody has loaded it, this is none of its matrices
+                is_one = {"matmul": "issparse", "mul": "isspmatrix"}.get(name)
+                if sparse and is_one and getattr(sparse, is_one)(other):
                     # of sparse matrices, as distinct from sparse arrays, `*` is the product of matrices
                     return sparse_matmul(other, self) if reflected else matmul_sparse(self, other)
                 return NotImplemented

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.core.dtypes import DType, complex64, complex128, float32, float64, int32, int64
-from engine.core.operands import operands
+from engine.core.operands import Operand, operands
 from engine.core.value import shape_of
 from engine.frontend import names, version1_images
 from engine.frontend.legacy import Old
@@ -42,13 +42,13 @@ _NAMED = ("_sentinel", "labels", "logits", "name")
 
 
 @operands("labels", "logits")
-def _softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) -> Any:
+def _softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) -> Operand:
     """As in `engine.ops.cross_entropy`, but the labels count as constants (TensorFlow 1)."""
     return cross_entropy.softmax_cross_entropy_with_logits(shape.stop_gradient(labels), logits, axis)
 
 
 @operands("x", "y", alone=("condition",))
-def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def _where(condition: Any, x: Any = None, y: Any = None) -> Operand:
     """As `engine.ops.compare.where`, but a vector condition beside higher ranks chooses rows, as in TensorFlow 1."""
     ranks = [shape_of(v) for v in (condition, x) if v is not None]
     if len(ranks) == 2 and None not in ranks and len(ranks[0] or ()) == 1 < len(ranks[1] or ()):
@@ -56,11 +56,17 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return compare.where(condition, x, y)
 
 
+@operands("*params", alone=("ids",))
+def _embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_strategy: str = "mod") -> Operand:
+    """As in `engine.ops.layers`, but the rows of several `params` are dealt out to them by default."""
+    return layers.embedding_lookup(params, ids, max_norm, partition_strategy)
+
+
 def _casting(target: DType) -> Callable[..., Any]:
     """TensorFlow 1's ``to_float`` and its like."""
 
     @operands("x")
-    def to_dtype(x: Any) -> Any:
+    def to_dtype(x: Any) -> Operand:
         return compare.cast(x, target)
 
     to_dtype.__doc__ = f"`x` cast to {target.name}."
@@ -136,9 +142,9 @@ _OWN: tuple[tuple[Any, str], ...] = (
     ),
     (
         Old(
-            layers.embedding_lookup,
+            _embedding_lookup,
             order=("params", "ids", "partition_strategy", "name", "validate_indices", "max_norm"),
-            ignored=("partition_strategy", "validate_indices"),
+            ignored=("validate_indices",),
         ),
         "nn.embedding_lookup",
     ),

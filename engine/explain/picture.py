@@ -1,0 +1,157 @@
+"""Pictures of nodes: Graphviz's language, and a plain SVG of our own.
+
+In DOT scopes are clusters, nested as they are. The SVG puts each op one row below what it takes and draws no clusters:
+for large graphs give the DOT to Graphviz. In both, what belongs to gradients is blue, and the broken edge red.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.core.errors import InvalidArgumentError
+from engine.core.op import Node
+from engine.explain.evidence import op_label
+
+MOST = 300
+"""Ops up to which an SVG is drawn."""
+_GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?(/|$)")
+_BLUE, _RED, _GREY = "#1f5fbf", "#c62828", "#8a8a8a"
+
+
+@dataclass
+class Picture:
+    """What is drawn.
+
+    Attributes
+    ----------
+    boxes : list of (scope, text, is gradient)
+    edges : list of (from, to, is broken)
+    """
+
+    boxes: list[tuple[str, str, bool]] = field(default_factory=list)
+    edges: list[tuple[int, int, bool]] = field(default_factory=list)
+
+
+def picture_of(nodes: Sequence[Node]) -> Picture:
+    """All nodes of a graph, with the edges between them."""
+    found = Picture()
+    number = {id(out): i for i, node in enumerate(nodes) for out in node.outputs}
+    for i, node in enumerate(nodes):
+        name = str(getattr(node, "name", ""))
+        scope, _, last = name.rpartition("/")
+        found.boxes.append((scope, f"{node.op.type}\n{last}" if last else node.op.name, bool(_GRADIENTS.search(name))))
+        found.edges += [(number[k], i, False) for k in dict.fromkeys(map(id, node.inputs)) if k in number]
+    return found
+
+
+def picture_of_path(nodes: Sequence[Node], broken: Node | None, names: dict[str, str]) -> Picture:
+    """A way from source to target, one op below the other."""
+    found = Picture([("", names["source"], False)])
+    for node in nodes:
+        found.edges.append((len(found.boxes) - 1, len(found.boxes), node is broken))
+        found.boxes.append(("", op_label(node), False))
+    if nodes:
+        found.edges.append((len(found.boxes) - 1, len(found.boxes), False))
+    elif broken is None:
+        found.edges.append((0, 1, True))
+    found.boxes.append(("", names["target"], False))
+    return found
+
+
+# ---- DOT -------------------------------------------------------------------------------------------------------------
+
+
+def dot(picture: Picture) -> str:
+    """The picture in Graphviz's language."""
+    lines = ["digraph {", '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif"];']
+    lines += _cluster(picture, "", 1)
+    for a, b, broken in picture.edges:
+        gradient = picture.boxes[b][2]
+        style = f' [color="{_RED}", style=dashed, label="✗"]' if broken else f' [color="{_BLUE}"]' if gradient else ""
+        lines.append(f"  n{a} -> n{b}{style};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _cluster(picture: Picture, scope: str, depth: int) -> list[str]:
+    pad = "  " * depth
+    lines = []
+    inner = {}
+    for i, (place, text, gradient) in enumerate(picture.boxes):
+        if place == scope:
+            colour = f', color="{_BLUE}", fontcolor="{_BLUE}"' if gradient else ""
+            lines.append(f"{pad}n{i} [label={_quoted(text)}{colour}];")
+        elif place.startswith(f"{scope}/" if scope else ""):
+            rest = place.removeprefix(f"{scope}/") if scope else place
+            inner[rest.partition("/")[0]] = True
+    for name in inner:
+        full = f"{scope}/{name}" if scope else name
+        lines += [f"{pad}subgraph {_quoted('cluster_' + full)} {{", f"{pad}  label={_quoted(name)};"]
+        lines += [*_cluster(picture, full, depth + 1), f"{pad}}}"]
+    return lines
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+# ---- SVG -------------------------------------------------------------------------------------------------------------
+
+_WIDTH, _HEIGHT, _ACROSS, _DOWN = 170, 34, 190, 62
+
+
+def svg(picture: Picture) -> str:
+    """The picture laid out.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are more than `MOST` ops.
+    """
+    if len(picture.boxes) > MOST:
+        raise InvalidArgumentError(
+            f"svg: the picture would have {len(picture.boxes)} ops, and is drawn up to {MOST}; use dot() and Graphviz"
+        )
+    places, columns, rows = _placed(picture)
+    width, height = columns * _ACROSS + 20, rows * _DOWN + 10
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    parts = [f'{head} font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>']
+    for a, b, broken in picture.edges:
+        (x1, y1), (x2, y2) = places[a], places[b]
+        colour = _RED if broken else _BLUE if picture.boxes[b][2] else _GREY
+        dashes = ' stroke-dasharray="5 4"' if broken else ""
+        start, end = y1 + _HEIGHT, y2
+        parts.append(f'<line x1="{x1}" y1="{start}" x2="{x2}" y2="{end}" stroke="{colour}"{dashes}/>')
+        if broken:
+            parts.append(f'<text x="{(x1 + x2) / 2 + 6}" y="{(start + end) / 2 + 4}" fill="{_RED}">✗</text>')
+    for (x, y), (scope, text, gradient) in zip(places, picture.boxes, strict=True):
+        colour = _BLUE if gradient else "#222222"
+        shown = html.escape(text.replace("\n", " "))
+        parts.append(
+            f'<g><title>{html.escape(f"{scope}/" if scope else "")}{shown}</title><rect x="{x - _WIDTH / 2}" y="{y}" '
+            f'width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="white" stroke="{colour}"/><text x="{x}" '
+            f'y="{y + _HEIGHT / 2 + 4}" text-anchor="middle" fill="{colour}">{_cut(shown)}</text></g>'
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def _cut(text: str) -> str:
+    plain = html.unescape(text)
+    return text if len(plain) <= 28 else html.escape(plain[:27]) + "…"
+
+
+def _placed(picture: Picture) -> tuple[list[tuple[float, float]], int, int]:
+    """The middle of each box's upper edge, and how many columns and rows there are."""
+    row = [0] * len(picture.boxes)
+    for a, b, _ in sorted(picture.edges, key=lambda edge: edge[1]):
+        row[b] = max(row[b], row[a] + 1)
+    filled: dict[int, int] = {}
+    places: list[tuple[Any, Any]] = []
+    for r in row:
+        places.append((10 + _ACROSS * filled.get(r, 0) + _ACROSS / 2, 8 + r * _DOWN))
+        filled[r] = filled.get(r, 0) + 1
+    return places, max(filled.values(), default=1), max(row, default=0) + 1

@@ -1,0 +1,120 @@
+"""What a tape with ``explain=True`` sees besides: every op of its thread with the user's line, recorded or not.
+
+An ordinary tape keeps what depends on its sources. To say why something does *not*, one must have seen the rest:
+what was computed before `watch`, inside `stop_recording`, or from other values. So beside the tape a second one is
+active that follows nothing, and to which nothing is new: `record` (`engine.core.tape`) hands it each op as one "beside"
+its tracked values. Ops pay for this only while such a tape is active.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any, NamedTuple
+
+from engine.core.detach import user_frame
+from engine.core.op import Node
+from engine.core.tape import Tape, active
+from engine.core.value import address
+
+
+class Site(NamedTuple):
+    """A line of the user's program."""
+
+    file: str
+    line: int
+
+
+class Notes(dict[int, Any]):
+    """Stands in for `Tape.beside`: it takes every value for one it knows, and so is told of every op.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        In the order of execution. They keep all values alive.
+    sites : list of Site
+    recorded : list of bool
+        Whether the tape that it stands beside was recording.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__()
+        # a reference back would keep both alive until the next garbage collection
+        self._tape = weakref.ref(tape)
+        self.nodes: list[Node] = []
+        self.sites: list[Site] = []
+        self.recorded: list[bool] = []
+        self._made: set[int] = set()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __setitem__(self, key: int, entry: tuple[int, Node]) -> None:
+        if key in self._made:
+            return  # another result of the same node; or a variable is read again
+        self._made.update(map(address, entry[1].outputs))
+        frame = user_frame(sys._getframe(1))
+        self.nodes.append(entry[1])
+        self.sites.append(Site(frame.f_code.co_filename, frame.f_lineno))
+        self.recorded.append(self._tape() in active.tapes)
+
+
+class ExplainedTape(Tape):
+    """A tape beside which a witness sees all ops between `start` and the end of the ``with`` block.
+
+    Attributes
+    ----------
+    notes : Notes
+    watched : dict
+        ``address(value) -> how many ops had been seen`` when it was watched.
+    """
+
+    explains = True
+    __slots__ = ("_kept", "_witness", "notes", "watched")
+
+    def __init__(self, watch_accessed_variables: bool = True, strict: bool = False) -> None:
+        super().__init__(watch_accessed_variables, strict)
+        self.watched: dict[int, int] = {}
+        self.notes = Notes(self)
+        self._witness = Tape(watch_accessed_variables=False)
+        self._witness.beside = self.notes
+        self._kept: Tape | None = None
+
+    @property
+    def kept(self) -> Tape:
+        """A tape with what was recorded, also after this one has let go of it."""
+        return self._kept or self
+
+    def watch(self, value: Any) -> None:
+        """Track `value` from here on."""
+        self.watched.setdefault(address(value), len(self.notes.nodes))
+        super().watch(value)
+
+    def forget(self) -> None:
+        """Let go of what was recorded; `kept` has it still."""
+        if self.nodes or self._kept is None:
+            kept = Tape(self.watch_accessed_variables, self.strict)
+            for name in ("nodes", "tracked", "detached", "beside"):
+                setattr(kept, name, getattr(self, name))
+            kept.variables = self.variables
+            self._kept = kept
+        super().forget()
+
+    def clear(self) -> None:
+        """Forget everything recorded, seen and watched."""
+        super().clear()
+        self.watched, self._kept = {}, None
+        self.notes = self._witness.beside = Notes(self)
+
+    def start(self) -> None:
+        """Record the current thread from here on; the witness sees it until `close`."""
+        self._witness.start()
+        super().start()
+
+    def close(self) -> None:
+        """Stop for good."""
+        super().stop()
+        self._witness.stop()

@@ -1,0 +1,84 @@
+"""TensorFlow's names that dualgrad has not: for each part of its API, why, and what to use instead.
+
+A key is a name below ``tf.``, or the beginning of names (``"tpu"`` stands for ``tf.tpu.initialize_system`` too).
+"""
+
+from __future__ import annotations
+
+_ESTIMATOR = "estimators are out of scope: build the graph and call session.run in a loop of your own, or use keras"
+_DEVICES = "there is one device, the CPU of this machine: leave out what places work on others"
+_CLUSTER = "training on several machines is out of scope: run the program as one process"
+_SEQ2SEQ = "sequence-to-sequence decoders are out of scope: write the loop with nn.raw_rnn, while_loop or scan"
+_KERNELS = "kernels compiled for TensorFlow do not run here: `primitive` makes an op of a NumPy function"
+_SERVING = "exporting for TensorFlow Serving is out of scope: keep variables with train.Saver or train.Checkpoint"
+
+ABSENT: dict[str, str] = {
+    "estimator": _ESTIMATOR,
+    "contrib.learn": _ESTIMATOR,
+    "contrib.estimator": _ESTIMATOR,
+    "feature_column": "feature columns belong to estimators, which are out of scope: compute features with NumPy",
+    "tpu": _DEVICES,
+    "contrib.tpu": _DEVICES,
+    "contrib.nccl": _DEVICES,
+    "contrib.staging": _DEVICES,
+    "contrib.cudnn_rnn": "there is one device, the CPU of this machine: use nn.rnn_cell and nn.dynamic_rnn",
+    "distribute": _CLUSTER,
+    "contrib.distribute": _CLUSTER,
+    "contrib.cluster_resolver": _CLUSTER,
+    "train.ClusterSpec": _CLUSTER,
+    "train.Server": _CLUSTER,
+    "train.ServerDef": _CLUSTER,
+    "train.ClusterDef": _CLUSTER,
+    "train.replica_device_setter": _CLUSTER,
+    "train.SyncReplicasOptimizer": _CLUSTER,
+    "contrib.seq2seq": _SEQ2SEQ,
+    "contrib.legacy_seq2seq": _SEQ2SEQ,
+    "nn.seq2seq": _SEQ2SEQ,
+    "contrib.slim.nets": "ready-made networks are out of scope: build them with layers or contrib.slim",
+    "keras.applications": "ready-made networks are out of scope: build them with keras.layers",
+    "contrib.bayesflow": "removed before TensorFlow 1.15",
+    "contrib.lite": "converting models for phones is out of scope",
+    "lite": "converting models for phones is out of scope",
+    "contrib.tensorrt": _DEVICES,
+    "experimental.dlpack": "there is no device memory to share: x.numpy() and tf.constant(array) do",
+    "lookup": "hash tables are out of scope: look words up with a dict before feeding",
+    "contrib.lookup": "hash tables are out of scope: look words up with a dict before feeding",
+    "saved_model.save": _SERVING,
+    "quantization": "quantized kernels are out of scope",
+    "contrib.quantize": "quantized kernels are out of scope",
+    "audio": "sound files are out of scope: read them with scipy.io.wavfile",
+    "contrib.ffmpeg": "sound files are out of scope: read them with scipy.io.wavfile",
+    "load_op_library": _KERNELS,
+    "load_library": _KERNELS,
+    "raw_ops": "raw ops are TensorFlow's own: use the function of the public API that calls the op",
+    "xla": "there is no compiler to choose: every run is optimised",
+    "contrib.compiler": "there is no compiler to choose: every run is optimised",
+    "profiler": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around session.run",
+    "summary.trace_on": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
+    "summary.trace_export": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
+    "io.VarLenFeature": "examples with any number of values: use io.FixedLenSequenceFeature, one example at a time",
+    "VarLenFeature": "examples with any number of values: use io.FixedLenSequenceFeature, one example at a time",
+    "data.experimental.make_csv_dataset": "read the file with NumPy or pandas, and use data.Dataset.from_tensor_slices",
+    "ragged": "ragged tensors are out of scope: pad, and mask with sequence_mask",
+    "RaggedTensor": "ragged tensors are out of scope: pad, and mask with sequence_mask",
+}
+
+
+def reason(path: str) -> str | None:
+    """Why a name below ``tf.`` is not here, and what to use instead; None if nothing is known.
+
+    Parameters
+    ----------
+    path : str
+        Such as ``"contrib.learn.DNNClassifier"``.
+
+    Examples
+    --------
+    >>> reason("tpu.initialize_system")
+    'there is one device, the CPU of this machine: leave out what places work on others'
+    >>> reason("sin") is None
+    True
+    """
+    parts = path.removeprefix("compat.v1.").split(".")
+    beginnings = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return next((ABSENT[b] for b in beginnings if b in ABSENT), None)

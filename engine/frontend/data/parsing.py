@@ -1,0 +1,223 @@
+"""Serialised examples as tensors: ``io.parse_single_example``, ``io.parse_example`` and ``io.decode_raw``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.core.aval import Aval, normalize_shape
+from engine.core.dtypes import as_dtype, float32, int64, string
+from engine.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
+from engine.core.kinds import nondifferentiable
+from engine.core.op import Op
+from engine.core.operands import Operand
+from engine.core.value import as_array
+from engine.io.protos import Example
+
+_LISTS = {string: "bytes_list", float32: "float_list", int64: "int64_list"}
+
+
+class FixedLenFeature(NamedTuple):
+    """A feature with as many values in each example.
+
+    Attributes
+    ----------
+    shape : shape
+    dtype : DType
+        float32, int64 or string.
+    default_value : optional
+        For examples without the feature, which are an error otherwise.
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature with any number of values, along a first dimension; for examples one at a time."""
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+    raise UnimplementedError(f"{op.name}: examples cannot be vectorised; parse them before")
+
+
+def _values(example: Example, name: str, dtype: Any) -> list[Any] | None:
+    """The values of a feature, None if there is none."""
+    if name not in example.features.feature:
+        return None
+    feature = example.features.feature[name]
+    kind = feature.WhichOneof("kind")
+    if kind is None:
+        return None
+    if kind != _LISTS[dtype]:
+        raise InvalidArgumentError(
+            f"Key: {name}.  Data types don't match. Data type: {kind.removesuffix('_list')} but expected type: "
+            f"{dtype.name}"
+        )
+    return list(getattr(feature, kind).value)
+
+
+def _filled(values: Sequence[Any], shape: Any, dtype: Any) -> np.ndarray:
+    if dtype is not string:
+        return np.asarray(values, dtype.numpy).reshape(shape)
+    out = np.empty(len(values), object)
+    out[:] = list(values)
+    return out.reshape(shape)
+
+
+def _parsed(data: bytes, features: Sequence[tuple[str, Any]]) -> list[np.ndarray]:
+    example = Example.FromString(data)
+    found = []
+    for name, feature in features:
+        values = _values(example, name, feature.dtype)
+        inner = math.prod(feature.shape)
+        if isinstance(feature, FixedLenSequenceFeature):
+            if values is None and not feature.allow_missing:
+                raise _missing(name, feature)
+            values = values or []
+            if inner == 0 or len(values) % inner:
+                raise InvalidArgumentError(
+                    f"Key: {name}.  Number of values {len(values)} is no multiple of the number of elements {inner}"
+                )
+            found.append(_filled(values, (len(values) // inner, *feature.shape), feature.dtype))
+            continue
+        if values is None:
+            if feature.default_value is None:
+                raise _missing(name, feature)
+            whole = np.broadcast_to(as_array(feature.default_value, feature.dtype, name), feature.shape)
+            found.append(np.array(whole))
+            continue
+        if len(values) != inner:
+            raise InvalidArgumentError(
+                f"Key: {name}.  Can't parse serialized Example: number of {feature.dtype.name} values != expected. "
+                f"Values size: {len(values)} but output shape: {list(feature.shape)}"
+            )
+        found.append(_filled(values, feature.shape, feature.dtype))
+    return found
+
+
+def _missing(name: str, feature: Any) -> Exception:
+    return InvalidArgumentError(
+        f"Feature: {name} (data type: {feature.dtype.name}) is required but could not be found."
+    )  # fmt: skip
+
+
+def _parse_kernel(serialized: Any, *, names: Any, features: Any, many: bool) -> tuple[Any, ...]:
+    pairs = list(zip(names, features, strict=True))
+    if not many:
+        return tuple(_parsed(serialized[()], pairs))
+    rows = [_parsed(data, pairs) for data in serialized.tolist()]
+    if not rows:
+        return tuple([_filled([], (0, *f.shape), f.dtype) for f in features])
+    return tuple([np.stack(column) for column in zip(*rows, strict=True)])
+
+
+def _parse_abstract(serialized: Aval, *, names: Any, features: Any, many: bool) -> tuple[Aval, ...]:
+    if serialized.dtype is not string:
+        raise DTypeError(f"parse_example: argument `serialized` must be of strings, got {serialized}")
+    rank = None if serialized.shape is None else len(serialized.shape)
+    if rank not in (None, int(many)):
+        raise InvalidArgumentError(
+            f"parse_example: argument `serialized` must be {'a vector' if many else 'a scalar'}, got {serialized}"
+        )
+    lead = () if not many else (None,) if serialized.shape is None else serialized.shape
+    return tuple(
+        [
+            Aval((*lead, *((None,) if isinstance(f, FixedLenSequenceFeature) else ()), *f.shape), f.dtype)
+            for f in features
+        ]
+    )
+
+
+parse_examples = nondifferentiable(
+    "parse_examples",
+    _parse_kernel,
+    abstract=_parse_abstract,
+    batch=_one_by_one,
+    type="ParseExampleV2",
+    args=("serialized",),
+    multi=True,
+    strict=False,
+    doc="The features of serialised examples.",
+)
+
+
+def _checked(features: Any, many: bool) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    if not isinstance(features, Mapping) or not features:
+        raise ValueError("Missing features: parse_example needs a dict of names to features")
+    names = tuple(sorted(features))
+    made = []
+    for name in names:
+        feature = features[name]
+        if not isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
+            raise UnimplementedError(
+                f"parse_example: feature {name!r} is a {type(feature).__name__}; features of a fixed length are "
+                f"supported, and FixedLenSequenceFeature in place of VarLenFeature for one example at a time"
+            )
+        if many and isinstance(feature, FixedLenSequenceFeature):
+            raise UnimplementedError(
+                f"parse_example: feature {name!r} has any number of values; parse examples one at a time, and use "
+                f"padded_batch"
+            )
+        dtype = as_dtype(feature.dtype)
+        if dtype not in _LISTS:
+            raise DTypeError(f"parse_example: feature {name!r} must be float32, int64 or string, got {dtype.name}")
+        shape = normalize_shape(feature.shape) or ()
+        if None in shape:
+            raise ValueError(f"First dimension of shape for feature {name} unknown. Consider FixedLenSequenceFeature.")
+        made.append(feature._replace(shape=shape, dtype=dtype))
+    return names, tuple(made)
+
+
+def parsed(convert: Any, serialized: Any, features: Any, many: bool) -> dict[str, Any]:
+    """The features by name; `convert` makes the front end's tensor of the examples."""
+    names, made = _checked(features, many)
+    outputs = parse_examples(convert(serialized), names=names, features=made, many=many)
+    return dict(zip(names, outputs, strict=True))
+
+
+def _decode_kernel(data: Any, *, dtype: Any, little_endian: bool) -> np.ndarray:
+    items = data.ravel().tolist()
+    lengths = {len(x) for x in items}
+    if len(lengths) > 1:
+        raise InvalidArgumentError(f"decode_raw: the strings must have equal lengths, got {sorted(lengths)}")
+    size = dtype.numpy.itemsize
+    if items and lengths.pop() % size:
+        raise InvalidArgumentError(
+            f"Input to DecodeRaw has length {len(items[0])} that is not a multiple of {size}, the size of {dtype.name}"
+        )
+    order = "<" if little_endian else ">"
+    array = np.frombuffer(b"".join(items), dtype.numpy.newbyteorder(order)).astype(dtype.numpy)
+    return array.reshape((*data.shape, -1) if items else (*data.shape, 0))
+
+
+def _decode_abstract(data: Aval, *, dtype: Any, little_endian: bool) -> Aval:
+    if data.dtype is not string:
+        raise DTypeError(f"decode_raw: argument `bytes` must be of strings, got {data}")
+    return Aval(None if data.shape is None else (*data.shape, None), dtype)
+
+
+decode_raw_op = nondifferentiable(
+    "decode_raw_op",
+    _decode_kernel,
+    abstract=_decode_abstract,
+    batch=_one_by_one,
+    type="DecodeRaw",
+    args=("bytes",),
+    strict=False,
+    doc="Strings as arrays of numbers, along a new last dimension.",
+)
+
+
+def decoded(convert: Any, data: Any, out_type: Any, little_endian: bool) -> Operand:
+    """Strings as arrays of numbers; `convert` makes the front end's tensor of the strings."""
+    return decode_raw_op(convert(data), dtype=as_dtype(out_type), little_endian=bool(little_endian))

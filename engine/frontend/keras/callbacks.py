@@ -1,0 +1,360 @@
+"""What `fit` calls between steps and epochs: ``tf.keras.callbacks``."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import math
+import operator
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Logs = dict[str, float]
+
+
+class Callback:
+    """Base of the callbacks. A subclass defines some of the methods.
+
+    Attributes
+    ----------
+    model : Model
+        The model that is trained. Setting ``model.stop_training`` ends the training after the epoch.
+    params : dict
+        ``{"epochs": ..., "verbose": ...}``.
+    """
+
+    model: Any = None
+    params: dict[str, Any] | None = None
+
+    def set_model(self, model: Any) -> None:
+        """Told by `fit` before anything else."""
+        self.model = model
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Told by `fit` before anything else."""
+        self.params = params
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Before the first epoch."""
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        """After the last epoch."""
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        """Before an epoch."""
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """After an epoch; `logs` has the loss, the metrics, and those of the validation."""
+
+    def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """Before a step; by default `on_batch_begin`."""
+        self.on_batch_begin(batch, logs)
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """After a step; by default `on_batch_end`."""
+        self.on_batch_end(batch, logs)
+
+    def on_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """Before a step, under its older name."""
+
+    def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """After a step, under its older name."""
+
+    def on_test_begin(self, logs: Logs | None = None) -> None:
+        """Before an evaluation."""
+
+    def on_test_end(self, logs: Logs | None = None) -> None:
+        """After an evaluation."""
+
+
+class CallbackList:
+    """Callbacks that are told of events one after the other."""
+
+    def __init__(self, callbacks: Sequence[Callback], model: Any, params: dict[str, Any]) -> None:
+        self.callbacks = list(callbacks)
+        for callback in self.callbacks:
+            if not isinstance(callback, Callback):
+                raise TypeError(f"fit: argument `callbacks` must hold keras.callbacks.Callback, got {callback!r}")
+            callback.set_model(model)
+            callback.set_params(params)
+
+    def tell(self, event: str, *args: Any) -> None:
+        """Call the method of that name (``"on_epoch_end"``) of each."""
+        for callback in self.callbacks:
+            getattr(callback, event)(*args)
+
+
+class History(Callback):
+    """What `fit` returns.
+
+    Attributes
+    ----------
+    history : dict of str to list of float
+        The loss and each metric, per epoch.
+    epoch : list of int
+    """
+
+    def __init__(self) -> None:
+        self.history: dict[str, list[float]] = {}
+        self.epoch: list[int] = []
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """One more epoch."""
+        self.epoch.append(epoch)
+        for name, value in (logs or {}).items():
+            self.history.setdefault(name, []).append(value)
+
+
+class LambdaCallback(Callback):
+    """A callback made of functions, given by the names of the methods."""
+
+    def __init__(self, **functions: Callable[..., Any]) -> None:
+        for name, function in functions.items():
+            if not hasattr(Callback, name):
+                raise ValueError(f"LambdaCallback: there is no method {name}")
+            if function is not None:
+                setattr(self, name, function)
+
+
+class _Monitor(Callback):
+    """What the callbacks that watch a number have in common."""
+
+    def __init__(self, monitor: str, mode: str, min_delta: float) -> None:
+        if mode not in ("auto", "min", "max"):
+            raise ValueError(f"{type(self).__name__}: argument `mode` must be 'auto', 'min' or 'max', got {mode!r}")
+        grows = mode == "max" or (mode == "auto" and any(w in monitor for w in ("acc", "auc", "precision", "recall")))
+        self.monitor, self.min_delta = monitor, abs(min_delta)
+        self.monitor_op: Callable[[float, float], bool] = operator.gt if grows else operator.lt
+        self.best = -math.inf if grows else math.inf
+
+    def _value(self, logs: Logs | None) -> float | None:
+        found = (logs or {}).get(self.monitor)
+        if found is None:
+            warnings.warn(
+                f"{type(self).__name__}: there is no metric `{self.monitor}`; available are {', '.join(logs or {})}",
+                stacklevel=2,
+            )
+        return found
+
+    def _is_better(self, value: float, than: float) -> bool:
+        delta = self.min_delta if self.monitor_op is operator.gt else -self.min_delta
+        return self.monitor_op(value - delta, than)
+
+
+class EarlyStopping(_Monitor):
+    """Ends the training once a number has not improved for some epochs.
+
+    Parameters
+    ----------
+    monitor : str
+        ``"val_loss"``, ``"accuracy"``, ...
+    min_delta : float
+        By how much it must improve.
+    patience : int
+        How many epochs without an improvement are waited for.
+    verbose : int
+        Whether to say so.
+    mode : {"auto", "min", "max"}
+        What an improvement is.
+    baseline : float, optional
+        What must be reached within `patience` epochs.
+    restore_best_weights : bool
+        Whether to go back to the weights of the best epoch.
+    start_from_epoch : int
+        Epochs before this one do not count.
+    """
+
+    def __init__(
+        self,
+        monitor: str = "val_loss",
+        min_delta: float = 0,
+        patience: int = 0,
+        verbose: int = 0,
+        mode: str = "auto",
+        baseline: float | None = None,
+        restore_best_weights: bool = False,
+        start_from_epoch: int = 0,
+    ) -> None:
+        super().__init__(monitor, mode, min_delta)
+        self.patience, self.verbose, self.baseline = patience, verbose, baseline
+        self.restore_best_weights, self.start_from_epoch = restore_best_weights, start_from_epoch
+        self.worst = self.best
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Start to count."""
+        self.wait = self.stopped_epoch = self.best_epoch = 0
+        self.best, self.best_weights = self.worst, None
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """Compare with the best epoch so far."""
+        value = self._value(logs)
+        if value is None or epoch < self.start_from_epoch:
+            return
+        if self.restore_best_weights and self.best_weights is None:
+            self.best_weights, self.best_epoch = self.model.get_weights(), epoch
+        self.wait += 1
+        if self._is_better(value, self.best):
+            self.best, self.best_epoch = value, epoch
+            if self.restore_best_weights:
+                self.best_weights = self.model.get_weights()
+            if self.baseline is None or self._is_better(value, self.baseline):
+                self.wait = 0
+            return
+        if self.wait >= self.patience and epoch > 0:
+            self.stopped_epoch = epoch
+            self.model.stop_training = True
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        """Go back to the best weights, if asked."""
+        if self.verbose and self.stopped_epoch:
+            sys.stdout.write(f"Epoch {self.stopped_epoch + 1}: early stopping\n")
+        if self.restore_best_weights and self.best_weights is not None:
+            self.model.set_weights(self.best_weights)
+
+
+class ReduceLROnPlateau(_Monitor):
+    """Multiplies the learning rate by a factor once a number has not improved for some epochs.
+
+    Parameters
+    ----------
+    monitor, mode, min_delta, verbose
+        As in `EarlyStopping`.
+    factor : float
+        Less than 1.
+    patience : int
+    cooldown : int
+        How many epochs do not count after a reduction.
+    min_lr : float
+        The rate does not become less than this.
+    """
+
+    def __init__(
+        self,
+        monitor: str = "val_loss",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: int = 0,
+        mode: str = "auto",
+        min_delta: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: float = 0.0,
+    ) -> None:
+        super().__init__(monitor, mode, min_delta)
+        if factor >= 1.0:
+            raise ValueError(f"ReduceLROnPlateau does not support a factor >= 1.0. Received factor={factor}")
+        self.factor, self.patience, self.verbose = factor, patience, verbose
+        self.cooldown, self.min_lr = cooldown, min_lr
+        self.worst = self.best
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Start to count."""
+        self.wait = self.cooldown_counter = 0
+        self.best = self.worst
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """Compare with the best epoch so far."""
+        value = self._value(logs)
+        if value is None:
+            return
+        cooling = self.cooldown_counter > 0
+        if cooling:
+            self.cooldown_counter -= 1
+            self.wait = 0
+        if self._is_better(value, self.best):
+            self.best, self.wait = value, 0
+        elif self.cooldown_counter <= 0:
+            self.wait += 1
+            if self.wait >= self.patience:
+                self._reduce(epoch)
+
+    def _reduce(self, epoch: int) -> None:
+        rate = float(self.model.optimizer.learning_rate)
+        if rate <= self.min_lr:
+            return
+        new = max(rate * self.factor, self.min_lr)
+        self.model.optimizer.learning_rate = new
+        if self.verbose:
+            sys.stdout.write(f"Epoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {new}.\n")
+        self.cooldown_counter, self.wait = self.cooldown, 0
+
+
+class LearningRateScheduler(Callback):
+    """Sets the learning rate before each epoch.
+
+    Parameters
+    ----------
+    schedule : callable
+        ``schedule(epoch, rate)`` or ``schedule(epoch)``.
+    verbose : int
+        Whether to say so.
+    """
+
+    def __init__(self, schedule: Callable[..., Any], verbose: int = 0) -> None:
+        self.schedule, self.verbose = schedule, verbose
+        self._takes_rate = len(inspect.signature(schedule).parameters) > 1
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        """Set the rate."""
+        optimizer = self.model.optimizer
+        now = (float(optimizer.learning_rate),) if self._takes_rate else ()
+        rate = float(self.schedule(epoch, *now))
+        optimizer.learning_rate = rate
+        if self.verbose:
+            sys.stdout.write(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.\n")
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """Note the rate."""
+        if logs is not None:
+            logs["learning_rate"] = float(self.model.optimizer.learning_rate)
+
+
+class TerminateOnNaN(Callback):
+    """Ends the training once a loss is not finite."""
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """Look at the loss."""
+        loss = (logs or {}).get("loss", 0.0)
+        if not math.isfinite(loss):
+            sys.stdout.write(f"Batch {batch}: Invalid loss, terminating training\n")
+            self.model.stop_training = True
+
+
+class CSVLogger(Callback):
+    """Writes the numbers of each epoch to a file.
+
+    Parameters
+    ----------
+    filename : str or path
+    separator : str
+    append : bool
+        Whether to write behind what the file has.
+    """
+
+    def __init__(self, filename: Any, separator: str = ",", append: bool = False) -> None:
+        self.filename, self.separator, self.append = filename, separator, append
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Begin with an empty file, if asked."""
+        self._keys: list[str] | None = None
+        if not self.append:
+            with open(self.filename, "w", encoding="utf-8"):
+                pass
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """One more line."""
+        found = logs or {}
+        with open(self.filename, "a", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, delimiter=self.separator)
+            if self._keys is None:
+                self._keys = sorted(found)
+                if not file.tell():
+                    writer.writerow(["epoch", *self._keys])
+            writer.writerow([epoch, *[found.get(key, "NA") for key in self._keys]])
+
+
+__all__ = [
+    "CSVLogger", "Callback", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
+    "ReduceLROnPlateau", "TerminateOnNaN",
+]  # fmt: skip

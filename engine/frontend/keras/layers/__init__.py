@@ -1,0 +1,28 @@
+"""Layers: ``tf.keras.layers``."""
+
+from __future__ import annotations
+
+from engine.frontend.keras.layers import (
+    base,
+    cells,
+    convolution,
+    core,
+    merging,
+    normalization,
+    pooling,
+    recurrent,
+    shaping,
+)
+from engine.frontend.keras.layers.base import *  # noqa: F403
+from engine.frontend.keras.layers.cells import *  # noqa: F403
+from engine.frontend.keras.layers.convolution import *  # noqa: F403
+from engine.frontend.keras.layers.core import *  # noqa: F403
+from engine.frontend.keras.layers.merging import *  # noqa: F403
+from engine.frontend.keras.layers.normalization import *  # noqa: F403
+from engine.frontend.keras.layers.pooling import *  # noqa: F403
+from engine.frontend.keras.layers.recurrent import *  # noqa: F403
+from engine.frontend.keras.layers.shaping import *  # noqa: F403
+
+_MODULES = (base, cells, convolution, core, merging, normalization, pooling, recurrent, shaping)
+
+__all__ = [name for module in _MODULES for name in module.__all__]

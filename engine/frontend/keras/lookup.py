@@ -1,0 +1,30 @@
+"""Finding a class or function by the name that a program gives as a string."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+
+def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> Any:
+    """What `identifier` stands for: a name or a class is looked up or instantiated, anything callable is itself.
+
+    What is looked up is bound to the host (`engine.frontend.keras.host`).
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    found = identifier
+    if isinstance(identifier, str):
+        found = host.form_of(known.get(identifier))
+        if found is None:
+            names = ", ".join(sorted({n for n in known if n.islower()}))
+            raise ValueError(f"Could not interpret {what} identifier: {identifier!r}; known are {names}")
+    if inspect.isclass(found):
+        return found()
+    if not callable(found):
+        raise ValueError(f"Could not interpret {what} identifier: {identifier!r}")
+    return found

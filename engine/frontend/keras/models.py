@@ -1,0 +1,237 @@
+"""Models: ``tf.keras.Model`` and ``tf.keras.Sequential``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.core import nest
+from engine.core.aval import Aval
+from engine.core.operands import Operand
+from engine.core.tape import paused
+from engine.core.tensor_shape import TensorShape
+from engine.frontend.keras.layers import InputLayer, Layer
+from engine.frontend.keras.settings import unique_name
+from engine.frontend.keras.symbolic import evaluate, layers_of, ordered
+from engine.frontend.keras.training import Trainer
+
+
+class Model(Trainer, Layer):
+    """A layer that can be trained as a whole. Subclass it and define `call`.
+
+    Layers among the attributes (also in lists and dicts) are part of the model.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> class Line(tf.keras.Model):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.dense = tf.keras.layers.Dense(1)
+    ...     def call(self, inputs):
+    ...         return self.dense(inputs)
+    >>> model = Line()
+    >>> model(tf.ones([4, 2])).shape, len(model.trainable_variables)
+    (TensorShape([4, 1]), 2)
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A `Functional` model, if inputs and outputs are given."""
+        if cls is cls.host.bound(Model) and (args or "inputs" in kwargs):
+            return super().__new__(cls.host.bound(Functional))
+        return super().__new__(cls)
+
+    inputs: Any = ()
+    outputs: Any = ()
+
+    @property
+    def input(self) -> Any:
+        """The symbol for the input, or a list of them: a placeholder in a graph."""
+        return self._only("input", self.inputs)
+
+    @property
+    def output(self) -> Any:
+        """What the model makes of `input`, or a list of them: a tensor in a graph."""
+        return self._only("output", self.outputs)
+
+    def _only(self, what: str, symbols: Sequence[Any]) -> Any:
+        if not symbols:
+            raise AttributeError(f"model {self.name!r} has no `{what}`: it was not built from keras.Input or a shape")
+        return symbols[0] if len(symbols) == 1 else list(symbols)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers that the model holds directly."""
+        return list({id(m): m for m in self._members() if isinstance(m, Layer)}.values())
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
+        """The layer of that name, or at that place."""
+        if index is not None:
+            return self.layers[index]
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise ValueError(f"No such layer: {name!r}. Existing layers are: {[layer.name for layer in self.layers]}")
+
+    def summary(self, print_fn: Callable[[str], Any] | None = None, **ignored: Any) -> None:
+        """Print the layers with the shapes of their outputs and the numbers of their weights."""
+        for line in self._summary():
+            (print_fn or print)(line)
+
+    def _summary(self) -> list[str]:
+        rows = [("Layer (type)", "Output shape", "Params")]
+        for layer in self.layers:
+            shape = layer._output_shape
+            count = f"{layer.count_params():,}" if layer.built or not layer.weights else "? (unbuilt)"
+            rows.append((f"{layer.name} ({type(layer).__name__})", "?" if shape is None else str(shape), count))
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        rule = "-" * len(lines[0])
+        trained = sum(int(v.shape.num_elements() or 0) for v in self.trainable_weights)
+        total = self.count_params()
+        return [
+            f'Model: "{self.name}"',
+            rule,
+            lines[0],
+            rule,
+            *lines[1:],
+            rule,
+            f"Total params: {total:,}",
+            f"Trainable params: {trained:,}",
+            f"Non-trainable params: {total - trained:,}",
+        ]
+
+
+class Sequential(Model):
+    """Layers applied one after the other.
+
+    Parameters
+    ----------
+    layers : sequence of Layer, optional
+        If the first one knows its input's shape (``input_shape=``, or an `Input`), all are built at once, else when
+        the model is called.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="relu", input_shape=(2,))])
+    >>> model.add(tf.keras.layers.Dense(1))
+    >>> [v.shape.as_list() for v in model.trainable_variables]
+    [[2, 3], [3], [3, 1], [1]]
+    """
+
+    def __init__(self, layers: Sequence[Layer] | None = None, name: str | None = None, trainable: bool = True) -> None:
+        super().__init__(name=name, trainable=trainable)
+        self._stack: list[Layer] = []
+        self._tops: list[Any] = []
+        for layer in layers or ():
+            self.add(layer)
+
+    def add(self, layer: Any) -> None:
+        """Put a layer (or a function, as one) on top."""
+        if isinstance(layer, self.host.symbols.kind):
+            layer = self.host.bound(InputLayer)(batch_shape=layer.shape, dtype=layer.dtype)
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                f"Only instances of `keras.Layer` can be added to a Sequential model. Received: {layer} "
+                f"(of type {type(layer).__name__})"
+            )
+        if not self._stack and layer._input_shape is not None:
+            aval = Aval(layer._input_shape.as_tuple(), layer._dtype)
+            self._tops = [self.host.symbol(aval, f"{layer.name}_input")]
+        self._stack.append(layer)
+        if self._tops:
+            self._call_on_top(layer)
+            self.built = True
+
+    def pop(self) -> None:
+        """Take the last layer away."""
+        if not self._stack:
+            raise ValueError("There are no layers in the model.")
+        self._stack.pop()
+        self._tops = self._tops[:-1] if self._stack else []
+
+    def _call_on_top(self, layer: Layer) -> None:
+        """Build a layer, by calling it on a symbol for what comes out of the layers below."""
+        with paused():
+            out = layer(self._tops[-1])
+        layer._output_shape = nest.map_structure(lambda x: x.shape, out)
+        self._tops.append(out)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build all layers for inputs of the given shape (with the batch dimension)."""
+        if input_shape is None or self._tops or not self._stack:
+            return
+        first = self._stack[0]
+        self._tops = [self.host.symbol(Aval(TensorShape(input_shape).as_tuple(), first._dtype), f"{first.name}_input")]
+        for layer in self._stack:
+            self._call_on_top(layer)
+        self.built = True
+
+    @property
+    def inputs(self) -> list[Any]:
+        """Symbols for the inputs, once the model is built: placeholders in a graph."""
+        return nest.flatten(self._tops[0]) if self._tops else []
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What the model makes of `inputs`."""
+        return nest.flatten(self._tops[-1]) if self._tops else []
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Operand:
+        """What the last layer makes of it."""
+        for layer in self._stack:
+            inputs = layer(inputs)
+        return inputs
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers, without an `InputLayer`."""
+        return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
+
+
+class Functional(Model):
+    """What ``Model(inputs, outputs)`` makes: the layers that were called on the way from inputs to outputs.
+
+    Parameters
+    ----------
+    inputs, outputs : symbol, or structure of symbols
+        From `keras.Input`, and what layers and functions made of it. Variables belong into layers: one that is used
+        between them counts with the value that it has now.
+    name : str, optional
+    trainable : bool
+
+    Raises
+    ------
+    ValueError
+        If the outputs depend on an input that is not given.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any, name: str | None = None, trainable: bool = True) -> None:
+        for x in (*nest.flatten(inputs), *nest.flatten(outputs)):
+            if not isinstance(x, self.host.symbols.kind):
+                raise ValueError(f"Model: inputs and outputs must come from keras.Input, got {x!r}")
+        super().__init__(name=name or unique_name(self.host, "functional"), trainable=trainable)
+        self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
+        self._structure = inputs, outputs
+        self._order = ordered(self.host.symbols, self.outputs, self.inputs)
+        self._stack = layers_of(self.host.symbols, self._order)
+        self.built = True
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        """The outputs for the given inputs."""
+        given = nest.flatten(inputs)
+        if len(given) != len(self.inputs):
+            raise ValueError(f"model {self.name!r} takes {len(self.inputs)} inputs, got {len(given)}")
+        for x, symbol in zip(given, self.inputs, strict=True):
+            if not x.shape.is_compatible_with(symbol.shape):
+                raise ValueError(f"model {self.name!r}: an input must have shape {symbol.shape}, got {x.shape}")
+        values = dict(zip(map(id, self.inputs), given, strict=True))
+        evaluate(self.host.symbols, self._order, values)
+        return nest.pack_sequence_as(self._structure[1], [values[id(x)] for x in self.outputs])
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers called, each once, in order."""
+        return self._stack

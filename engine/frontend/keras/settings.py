@@ -1,0 +1,123 @@
+"""What layers and losses share, ``tf.keras.backend``: the default dtype, a small number, names that differ."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from engine.core.dtypes import FLOATING, as_dtype
+from engine.core.operands import Operand, operands
+from engine.core.value import shape_of
+from engine.frontend.keras import functions as tf
+
+_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7}
+
+
+def floatx() -> str:
+    """The dtype of new weights, and of floating inputs: ``"float32"`` unless `set_floatx` was called."""
+    return str(_settings["floatx"])
+
+
+def set_floatx(value: Any) -> None:
+    """Set the dtype of weights made from now on."""
+    dtype = as_dtype(value)
+    if dtype not in FLOATING:
+        raise ValueError(f"set_floatx: the dtype must be floating, got {dtype.name}")
+    _settings["floatx"] = dtype.name
+
+
+def epsilon() -> float:
+    """The small number that keeps logarithms and quotients finite, 1e-7."""
+    return float(_settings["epsilon"])
+
+
+def set_epsilon(value: float) -> None:
+    """Set the small number."""
+    _settings["epsilon"] = float(value)
+
+
+def layer_name(kind: str) -> str:
+    """``batch_normalization`` for ``BatchNormalization``, ``conv2d`` for ``Conv2D``."""
+    parted = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", kind)).lower()
+    return parted.lstrip("_")
+
+
+def unique_name(host: Any, prefix: str) -> str:
+    """``dense``, ``dense_1``, ``dense_2``, ..."""
+    names = host.names()
+    count = names[prefix]
+    names[prefix] += 1
+    return f"{prefix}_{count}" if count else prefix
+
+
+def clear_session(host: Any) -> None:
+    """Start the numbering of layer names again."""
+    host.names().clear()
+
+
+# ---- functions under Keras's older names -----------------------------------------------------------------------------
+
+
+def int_shape(x: Any) -> tuple[int | None, ...] | None:
+    """The static shape as a tuple, None where it is not known."""
+    return shape_of(x)
+
+
+@operands("x")
+def shape(x: Any) -> Any:
+    """The shape, as an integer vector."""
+    return tf.shape(x)
+
+
+@operands("x")
+def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The sum over some axes."""
+    return tf.reduce_sum(x, axis=axis, keepdims=keepdims)
+
+
+@operands("x")
+def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
+    """The mean over some axes."""
+    return tf.reduce_mean(x, axis=axis, keepdims=keepdims)
+
+
+@operands("x")
+def var(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
+    """The variance over some axes."""
+    return tf.reduce_variance(x, axis=axis, keepdims=keepdims)
+
+
+@operands("x")
+def max(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
+    """The largest element over some axes."""
+    return tf.reduce_max(x, axis=axis, keepdims=keepdims)
+
+
+@operands("x")
+def min(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
+    """The smallest element over some axes."""
+    return tf.reduce_min(x, axis=axis, keepdims=keepdims)
+
+
+@operands("x")
+def square(x: Any) -> Operand:
+    """``x * x``."""
+    return tf.square(x)
+
+
+@operands("x")
+def transpose(x: Any) -> Operand:
+    """`x` with its dimensions in the opposite order."""
+    return tf.transpose(x)
+
+
+@operands("x", "y")
+def dot(x: Any, y: Any) -> Operand:
+    """The matrix product."""
+    return tf.matmul(x, y)
+
+
+__all__ = [
+    "clear_session", "dot", "epsilon", "floatx", "int_shape", "max", "mean", "min", "set_epsilon", "set_floatx",
+    "shape", "square", "sum", "transpose", "var",
+]  # fmt: skip

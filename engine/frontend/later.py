@@ -1,0 +1,57 @@
+"""Names of engine functions that are loaded when they are first used, in both front ends; `graph_api.later` explains.
+
+`BOTH` are the same in TensorFlow 1 and 2, `VERSION1` are TensorFlow 1's own, `VERSION2` those of TensorFlow 2.
+"""
+
+from __future__ import annotations
+
+BOTH: tuple[tuple[str, str], ...] = (
+    # ---- images
+    (
+        "engine.ops.images:",
+        (
+            "image.convert_image_dtype image.crop_and_resize image.crop_to_bounding_box image.central_crop "
+            "image.flip_left_right image.flip_up_down image.image_gradients image.pad_to_bounding_box image.rot90"
+        ),
+    ),
+    (
+        "engine.ops.colors:",
+        (
+            "image.adjust_brightness image.adjust_contrast image.adjust_gamma image.adjust_hue image.adjust_saturation "
+            "image.grayscale_to_rgb image.hsv_to_rgb image.per_image_standardization image.psnr image.rgb_to_grayscale "
+            "image.rgb_to_hsv image.rgb_to_yiq image.rgb_to_yuv image.sobel_edges image.ssim image.total_variation "
+            "image.yiq_to_rgb image.yuv_to_rgb"
+        ),
+    ),
+    ("engine.ops.images:transpose_image", "image.transpose"),
+    # ---- short functions
+    ("engine.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
+    ("engine.ops.compositions:", "scalar_mul math.scalar_mul"),
+    # ---- parts of networks
+    ("engine.ops.affine:", "nn.log_poisson_loss nn.normalize_moments"),
+    ("engine.ops.affine:local_response_normalization", "nn.lrn nn.local_response_normalization"),
+)
+VERSION1: tuple[tuple[str, str], ...] = (
+    ("engine.ops.compositions:", "confusion_matrix ensure_shape"),
+    ("engine.ops.affine:", "nn.relu_layer nn.xw_plus_b"),
+    ("engine.ops.affine:old_weighted_moments", "nn.weighted_moments"),
+    ("engine.ops.affine:old_sufficient_statistics", "nn.sufficient_statistics"),
+    (
+        "engine.ops.resize:",
+        (
+            "image.resize_area image.resize_bicubic image.resize_bilinear image.resize_images "
+            "image.resize_nearest_neighbor"
+        ),
+    ),
+    ("engine.ops.resize:resize_images", "image.resize"),
+    ("engine.ops.images:", "image.resize_image_with_pad image.transpose_image"),
+    ("engine.ops.images:resize_with_crop_or_pad", "image.resize_image_with_crop_or_pad image.resize_with_crop_or_pad"),
+    ("engine.frontend.methods:ResizeMethodVersion1", "image.ResizeMethod"),
+)
+VERSION2: tuple[tuple[str, str], ...] = (
+    ("engine.ops.compositions:", "nn.compute_average_loss nn.scale_regularization_loss"),
+    ("engine.ops.affine:", "nn.sufficient_statistics nn.weighted_moments"),
+    ("engine.ops.resize:", "image.resize"),
+    ("engine.ops.images:", "image.resize_with_crop_or_pad image.resize_with_pad"),
+    ("engine.frontend.methods:", "image.ResizeMethod"),
+)

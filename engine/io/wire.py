@@ -1,0 +1,500 @@
+"""Protocol buffers: the wire format, and messages declared as classes.
+
+A message is a subclass of `Message` with a `Field` per field (`engine.io.protos` has them). It has the methods that
+programs use of Google's classes: keywords in the constructor, attributes, ``value.add(...)`` on repeated messages,
+``SerializeToString`` and ``FromString``. Fields that a class does not declare are kept and written again.
+
+References
+----------
+https://protobuf.dev/programming-guides/encoding/
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.core.errors import DataLossError
+from engine.io.text import lines
+from engine.io.varints import read_varint, read_varints, varint
+
+_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
+_WIDTH = {_FIXED64: 8, _FIXED32: 4}
+_FIXED = {"float": "<f4", "double": "<f8", "fixed32": "<u4", "fixed64": "<u8"}
+_INTEGERS = {"int32": (32, True), "int64": (64, True), "uint32": (32, False), "uint64": (64, False)}
+_LONG = 32
+"""Packed integers of so many bytes are decoded by NumPy."""
+
+
+def _signed(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+# ---- fields ----------------------------------------------------------------------------------------------------------
+
+
+class Field:
+    """One field of a message, as a descriptor.
+
+    Parameters
+    ----------
+    number : int
+    kind : str or Message class
+        ``"int32" "int64" "uint32" "uint64" "bool" "enum" "float" "double" "fixed32" "fixed64" "string" "bytes"``, or
+        the class of a nested message; ``"self"`` for the class that is being declared.
+    repeated : bool
+    key : str, optional
+        The kind of the keys, if the field is a map.
+    oneof : str, optional
+        The group of fields of which only one is present. Such a scalar is written even if it is zero.
+    """
+
+    __slots__ = ("key", "kind", "name", "number", "oneof", "repeated")
+
+    def __init__(
+        self, number: int, kind: Any, repeated: bool = False, key: str | None = None, oneof: str | None = None
+    ) -> None:
+        self.number, self.kind, self.repeated, self.key, self.oneof = number, kind, repeated, key, oneof
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @property
+    def is_message(self) -> bool:
+        """Whether its values are messages."""
+        return not isinstance(self.kind, str)
+
+    def __get__(self, message: Any, owner: Any = None) -> Any:
+        if message is None:
+            return self
+        values = message._values
+        if self.name not in values:
+            if not (self.repeated or self.is_message or self.key):
+                return self.default()
+            values[self.name] = self.empty()
+        return values[self.name]
+
+    def __set__(self, message: Any, value: Any) -> None:
+        if self.repeated or self.key or self.is_message:
+            raise AttributeError(
+                f"Assignment not allowed to field {self.name!r} of {type(message).__name__}; "
+                f"change what it holds (extend, add, CopyFrom)"
+            )
+        self.store(message, self.checked(value))
+
+    def store(self, message: Any, value: Any) -> None:
+        """Set the field, and remove the others of its group."""
+        if self.oneof:
+            for other in message.FIELDS.values():
+                if other.oneof == self.oneof:
+                    message._values.pop(other.name, None)
+        message._values[self.name] = value
+        message._explicit.add(self.name)
+
+    def default(self) -> Any:
+        """What a scalar is that is not there."""
+        kinds = {"string": "", "bytes": b"", "bool": False, "float": 0.0, "double": 0.0}
+        return kinds.get(self.kind, 0)
+
+    def empty(self) -> Any:
+        """A container, or a message, without contents."""
+        if self.key:
+            return Map(self)
+        if self.repeated:
+            return Repeated(self)
+        return self.kind()
+
+    def checked(self, value: Any) -> Any:
+        """A scalar as the field holds it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is of another kind, or out of range.
+        """
+        kind = self.kind
+        if kind == "bytes":
+            if not isinstance(value, bytes):
+                raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: bytes")
+            return value
+        if kind == "string":
+            if not isinstance(value, (str, bytes)):
+                raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: bytes, str")
+            return value if isinstance(value, str) else value.decode()
+        if kind in ("float", "double"):
+            if isinstance(value, (str, bytes)):
+                raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: int, float")
+            return float(np.float32(value)) if kind == "float" else float(value)
+        if kind == "bool":
+            return bool(value)
+        if not hasattr(value, "__index__"):
+            raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: int")
+        number = value.__index__()
+        bits, signed = _INTEGERS.get(kind, (32, kind == "enum"))
+        if not -(1 << (bits - 1)) * signed <= number < 1 << (bits - signed):
+            raise ValueError(f"Value out of range: {number}")
+        return number
+
+
+class Repeated(list[Any]):
+    """The values of a repeated field."""
+
+    __slots__ = ("_field",)
+
+    def __init__(self, field: Field, values: Iterable[Any] = ()) -> None:
+        self._field = field
+        super().__init__()
+        self.extend(values)
+
+    def _one(self, value: Any) -> Any:
+        if not self._field.is_message:
+            return self._field.checked(value)
+        made = self._field.kind(**value) if isinstance(value, dict) else value
+        if not isinstance(made, self._field.kind):
+            raise TypeError(f"{value!r} is no {self._field.kind.__name__}")
+        return made
+
+    def append(self, value: Any) -> None:
+        """Add a value."""
+        super().append(self._one(value))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Add several values."""
+        super().extend([self._one(v) for v in values])
+
+    def add(self, **fields: Any) -> Any:
+        """Add a new message; return it."""
+        super().append(self._field.kind(**fields))
+        return self[-1]
+
+
+class Map(dict[Any, Any]):
+    """The entries of a map. A message that is not there is made when it is asked for."""
+
+    __slots__ = ("_field",)
+
+    def __init__(self, field: Field) -> None:
+        super().__init__()
+        self._field = field
+
+    def __missing__(self, key: Any) -> Any:
+        if not self._field.is_message:
+            raise KeyError(key)
+        self[key] = self._field.kind()
+        return self[key]
+
+
+# ---- messages --------------------------------------------------------------------------------------------------------
+
+
+class Message:
+    """Base of the messages.
+
+    Examples
+    --------
+    >>> class Point(Message):
+    ...     x = Field(1, "int32")
+    ...     names = Field(2, "string", repeated=True)
+    >>> data = Point(x=150, names=["a"]).SerializeToString()
+    >>> data.hex(), Point.FromString(data).names
+    ('089601120161', ['a'])
+    """
+
+    FIELDS: ClassVar[dict[int, Field]] = {}
+    NAMES: ClassVar[dict[str, Field]] = {}
+
+    def __init_subclass__(cls) -> None:
+        fields = [f for f in vars(cls).values() if isinstance(f, Field)]
+        for field in fields:
+            if field.kind == "self":
+                field.kind = cls
+        cls.FIELDS = {f.number: f for f in sorted(fields, key=lambda f: f.number)}
+        cls.NAMES = {f.name: f for f in fields}
+
+    @classmethod
+    def declare(cls, name: str, field: Field) -> None:
+        """Add a field whose kind is a class that is declared later."""
+        setattr(cls, name, field)
+        field.__set_name__(cls, name)
+        cls.__init_subclass__()
+
+    def __init__(self, **fields: Any) -> None:
+        self.Clear()
+        for name, value in fields.items():
+            field = self.NAMES.get(name)
+            if field is None:
+                raise ValueError(f'Protocol message {type(self).__name__} has no "{name}" field.')
+            if value is not None:
+                self._init_field(field, value)
+
+    def _init_field(self, field: Field, value: Any) -> None:
+        if field.key:
+            held = getattr(self, field.name)
+            for key, item in value.items():
+                held[key] = field.kind(**item) if field.is_message and isinstance(item, dict) else item
+        elif field.repeated:
+            getattr(self, field.name).extend(value)
+        elif field.is_message:
+            made = field.kind(**value) if isinstance(value, dict) else value
+            if not isinstance(made, field.kind):
+                raise TypeError(f"{type(self).__name__}.{field.name} must be a {field.kind.__name__}, got {value!r}")
+            field.store(self, made)
+        else:
+            setattr(self, field.name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name not in self.NAMES:
+            raise AttributeError(f'Protocol message {type(self).__name__} has no "{name}" field.')
+        super().__setattr__(name, value)
+
+    # ---- presence ----------------------------------------------------------------------------------------------------
+
+    def _present(self, field: Field) -> bool:
+        value = self._values.get(field.name)
+        if value is None:
+            return False
+        if field.repeated or field.key:
+            return bool(value)
+        if field.is_message:
+            return field.name in self._explicit or bool(value.ListFields()) or bool(value._unknown)
+        return field.oneof is not None or value != field.default() or str(value) == "-0.0"
+
+    def HasField(self, name: str) -> bool:
+        """Whether a field is present."""
+        if name not in self.NAMES:
+            raise ValueError(f'Protocol message {type(self).__name__} has no field "{name}".')
+        return self._present(self.NAMES[name])
+
+    def WhichOneof(self, group: str) -> str | None:
+        """The name of the field that is present of a group."""
+        return next((f.name for f in self.FIELDS.values() if f.oneof == group and self._present(f)), None)
+
+    def ListFields(self) -> list[tuple[Field, Any]]:
+        """The fields that are present, with their values."""
+        return [(f, self._values[f.name]) for f in self.FIELDS.values() if self._present(f)]
+
+    def ClearField(self, name: str) -> None:
+        """Remove a field."""
+        self._values.pop(name, None)
+        self._explicit.discard(name)
+
+    def Clear(self) -> None:
+        """Remove everything."""
+        self._values: dict[str, Any] = {}
+        self._explicit: set[str] = set()
+        self._unknown: list[bytes] = []
+
+    def CopyFrom(self, other: Any) -> None:
+        """Become equal to another message of the class."""
+        if other is not self:
+            self.Clear()
+            self.MergeFrom(other)
+
+    def MergeFrom(self, other: Any) -> None:
+        """Take over what is present in another message; repeated fields are appended."""
+        if type(other) is not type(self):
+            raise TypeError(f"{type(self).__name__} cannot take over a {type(other).__name__}")
+        self.MergeFromString(other.SerializeToString())
+
+    def SetInParent(self) -> None:
+        """Accepted for compatibility: a message counts as present as soon as it has contents."""
+
+    def IsInitialized(self) -> bool:
+        """Whether no required field is missing: there are none."""
+        return True
+
+    # ---- the wire ----------------------------------------------------------------------------------------------------
+
+    def SerializeToString(self, deterministic: bool = True) -> bytes:
+        """The message as bytes, fields by number, entries of maps by key."""
+        out = bytearray()
+        for field, value in self.ListFields():
+            _write(out, field, value)
+        return bytes(out) + b"".join(self._unknown)
+
+    def ByteSize(self) -> int:
+        """How many bytes it takes."""
+        return len(self.SerializeToString())
+
+    @classmethod
+    def FromString(cls, data: bytes) -> Any:
+        """The message that bytes stand for.
+
+        Raises
+        ------
+        DataLossError
+            If they are no such message.
+        """
+        message = cls()
+        message.MergeFromString(data)
+        return message
+
+    def ParseFromString(self, data: bytes) -> int:
+        """Become the message that bytes stand for; their number."""
+        self.Clear()
+        return self.MergeFromString(data)
+
+    def MergeFromString(self, data: bytes) -> int:
+        """Take over the message that bytes stand for; their number."""
+        try:
+            for number, wire_type, raw, whole in fields_of(data):
+                field = self.FIELDS.get(number)
+                if field is None:
+                    self._unknown.append(bytes(whole))
+                else:
+                    _read(self, field, wire_type, raw)
+        except (struct.error, ValueError, DataLossError, RecursionError) as error:
+            if str(error).startswith("Error parsing"):
+                raise
+            raise DataLossError(f"Error parsing message of type {type(self).__name__}: {error}") from None
+        return len(data)
+
+    # ---- Python's protocols ------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.SerializeToString() == self.SerializeToString()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return type(self).FromString(self.SerializeToString())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).FromString, (self.SerializeToString(),)
+
+    def __str__(self) -> str:
+        return "".join(f"{line}\n" for line in lines(self))
+
+    __repr__ = __str__
+
+
+def fields_of(data: Any) -> Iterator[tuple[int, int, Any, Any]]:
+    """The fields of a message as they stand: number, wire type, contents (an int or a view of bytes), whole field."""
+    view = memoryview(data)
+    at, end = 0, len(view)
+    while at < end:
+        start = at
+        tag, at = read_varint(view, at)
+        number, wire_type = tag >> 3, tag & 7
+        raw: Any
+        if wire_type == _VARINT:
+            raw, at = read_varint(view, at)
+        else:
+            if wire_type == _LENGTH:
+                size, at = read_varint(view, at)
+            elif wire_type in _WIDTH:
+                size = _WIDTH[wire_type]
+            else:
+                raise DataLossError(f"a field has the wire type {wire_type}, which there is not")
+            if at + size > end:
+                raise DataLossError(f"field {number} ends behind the message")
+            raw = view[at : at + size]
+            at += size
+        if not number:
+            raise DataLossError("a field has the number 0")
+        yield number, wire_type, raw, view[start:at]
+
+
+def _write(out: bytearray, field: Field, value: Any) -> None:
+    if field.key:
+        for key in sorted(value):
+            entry = bytearray()
+            _write_one(entry, Field(1, field.key), key)
+            _write_one(entry, Field(2, field.kind), value[key])
+            out += varint(field.number << 3 | _LENGTH) + varint(len(entry)) + entry
+    elif not field.repeated:
+        _write_one(out, field, value)
+    elif field.is_message or field.kind in ("string", "bytes"):
+        for item in value:
+            _write_one(out, field, item)
+    else:
+        packed = _packed(field.kind, value)
+        out += varint(field.number << 3 | _LENGTH) + varint(len(packed)) + packed
+
+
+def _packed(kind: str, values: Any) -> bytes:
+    if kind in _FIXED:
+        return np.asarray(values, _FIXED[kind]).tobytes()
+    return b"".join(map(varint, values))
+
+
+def _write_one(out: bytearray, field: Field, value: Any) -> None:
+    kind, number = field.kind, field.number
+    if kind in _FIXED:
+        raw = np.asarray(value, _FIXED[kind]).tobytes()
+        out += varint(number << 3 | (_FIXED32 if len(raw) == 4 else _FIXED64)) + raw
+    elif isinstance(kind, str) and kind not in ("string", "bytes"):
+        out += varint(number << 3) + varint(int(value))
+    else:
+        raw = value.SerializeToString() if field.is_message else value.encode() if isinstance(value, str) else value
+        out += varint(number << 3 | _LENGTH) + varint(len(raw)) + raw
+
+
+def _read(message: Message, field: Field, wire_type: int, raw: Any) -> None:
+    if field.key:
+        entry = {number: (kind, value) for number, kind, value, _ in fields_of(raw)}
+        parts = [Field(1, field.key), Field(2, field.kind)]
+        key, value = [
+            _read_one(p, *entry[p.number]) if p.number in entry else p.kind() if p.is_message else p.default()
+            for p in parts
+        ]
+        getattr(message, field.name)[key] = value
+    elif field.repeated:
+        held = getattr(message, field.name)
+        if wire_type == _LENGTH and not field.is_message and field.kind not in ("string", "bytes"):
+            list.extend(held, _unpacked(field.kind, raw))
+        else:
+            list.append(held, _read_one(field, wire_type, raw))
+    elif field.is_message and message._values.get(field.name) is not None:
+        message._values[field.name].MergeFromString(raw)
+        message._explicit.add(field.name)
+    else:
+        field.store(message, _read_one(field, wire_type, raw))
+
+
+def _read_one(field: Field, wire_type: int, raw: Any) -> Any:
+    kind = field.kind
+    expected = _LENGTH
+    if kind in _FIXED:
+        expected = _FIXED32 if kind in ("float", "fixed32") else _FIXED64
+    elif isinstance(kind, str) and kind not in ("string", "bytes"):
+        expected = _VARINT
+    if wire_type != expected:
+        raise DataLossError(f"field {field.number} has the wire type {wire_type}, not {expected}")
+    if field.is_message:
+        return kind.FromString(raw)
+    if kind == "bytes":
+        return bytes(raw)
+    if kind == "string":
+        return bytes(raw).decode()
+    if kind in _FIXED:
+        return np.frombuffer(raw, _FIXED[kind])[0].item()
+    return _integer(kind, raw)
+
+
+def _integer(kind: str, raw: int) -> Any:
+    if kind == "bool":
+        return bool(raw)
+    bits, signed = _INTEGERS.get(kind, (32, True))
+    return _signed(raw, bits) if signed else raw & ((1 << bits) - 1)
+
+
+def _unpacked(kind: str, raw: Any) -> list[Any]:
+    if kind in _FIXED:
+        return np.frombuffer(raw, _FIXED[kind]).tolist()
+    if len(raw) < _LONG:
+        values, at = [], 0
+        while at < len(raw):
+            value, at = read_varint(raw, at)
+            values.append(_integer(kind, value))
+        return values
+    found = read_varints(raw)
+    if kind == "bool":
+        return (found != 0).tolist()
+    bits, signed = _INTEGERS.get(kind, (32, True))
+    return found.astype(f"{'i' if signed else 'u'}{bits // 8}").tolist()
