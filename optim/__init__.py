@@ -1,15 +1,20 @@
-"""Optimizers, clipping, schedules and averages for graphs and eager variables alike, each written once.
+"""Optimizers, clipping, transforms, schedules and averages for graphs and eager variables alike, each written once.
 
 TensorFlow 1's classes are here under their names; `keras` holds Keras's.
 """
 
+import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 import engine.frontend.operators  # noqa: F401  (values get their operators)
-from optim import keras, schedules
+from engine.frontend.namespace import place_later as _place_later
+from optim import keras, schedules, transforms
 from optim.adadelta import AdadeltaOptimizer
 from optim.adagrad import AdagradOptimizer
 from optim.adam import AdamOptimizer
 from optim.averages import ExponentialMovingAverage
 from optim.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value, global_norm
+from optim.dual_averaging import AdagradDAOptimizer
 from optim.ftrl import FtrlOptimizer
 from optim.gradient_descent import GradientDescentOptimizer
 from optim.momentum import MomentumOptimizer
@@ -18,15 +23,21 @@ from optim.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOpti
 from optim.rmsprop import RMSPropOptimizer
 from optim.schedules import (
     cosine_decay,
+    cosine_decay_restarts,
     exponential_decay,
     inverse_time_decay,
+    linear_cosine_decay,
     natural_exp_decay,
     piecewise_constant,
     polynomial_decay,
 )
 
+if _TYPE_CHECKING:
+    from optim.external import ScipyOptimizerInterface, minimize
+
 __all__ = [
     "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "ExponentialMovingAverage",
@@ -37,17 +48,25 @@ __all__ = [
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
+    "ScipyOptimizerInterface",
     "clip_by_average_norm",
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
     "cosine_decay",
+    "cosine_decay_restarts",
     "exponential_decay",
     "global_norm",
     "inverse_time_decay",
     "keras",
+    "linear_cosine_decay",
+    "minimize",
     "natural_exp_decay",
     "piecewise_constant",
     "polynomial_decay",
     "schedules",
+    "transforms",
 ]
+
+# with these comes the planner of Jacobians
+_place_later(_sys.modules[__name__], (("optim.external:", "ScipyOptimizerInterface minimize"),))

@@ -12,7 +12,7 @@ from optim.optimizer import Optimizer
 
 
 def adadelta(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """Adadelta; the paper has no learning rate η (it is 1 there).
 

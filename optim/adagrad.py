@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
 from optim.keras_optimizer import KerasOptimizer
@@ -12,7 +14,7 @@ from optim.optimizer import Optimizer
 
 
 def adagrad(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """``a ← a + g²``, then ``value - η g / √(a + ε)``.
 
@@ -92,4 +94,4 @@ class Adagrad(KerasOptimizer):
 
     def initial_slots(self) -> dict[str, float]:
         """The sum of the squared gradients."""
-        return {"accumulator": self.initial_accumulator_value}
+        return {"accumulator": float(np.float32(self.initial_accumulator_value))}

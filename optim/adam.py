@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
+
+from engine.core.dtypes import as_dtype, float32
+from engine.core.eager import EagerTensor
+from engine.core.operands import Operand
 from engine.ops.arithmetic import maximum, square
 from engine.ops.compare import cast_like
 from engine.ops.complexes import abs
 from engine.ops.explog import pow, sqrt
-from optim.keras_optimizer import KerasOptimizer
+from optim.keras_optimizer import KerasOptimizer, in_single
 from optim.optimizer import Optimizer
 
 
-def _toward(average: Any, x: Any, decay: Any) -> Any:
+def toward(average: Any, x: Any, decay: Any) -> Operand:
     """A running average after one more sample."""
     return average + (x - average) * (1 - decay)
 
 
 def adam(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """Adam, with g the gradient, t the number of this step from 1 on and η the learning rate.
 
@@ -37,17 +42,46 @@ def adam(
     Kingma and Ba (2014), *Adam: A Method for Stochastic Optimization*, arXiv:1412.6980. Reddi, Kale and Kumar (2018),
     *On the Convergence of Adam and Beyond*, arXiv:1904.09237.
     """
-    t = cast_like(step + 1, value)
-    rate = sqrt(1 - pow(hyper.beta_2, t)) * hyper.learning_rate / (1 - pow(hyper.beta_1, t))
-    new = {"m": _toward(slots["m"], gradient, hyper.beta_1), "v": _toward(slots["v"], square(gradient), hyper.beta_2)}
+    t = cast_like(state.iterations + 1, value)
+    return _adam(gradient, value, slots, hyper, pow(in_single(hyper.beta_1), t), pow(in_single(hyper.beta_2), t))
+
+
+def _adam(
+    gradient: Any,
+    value: Any,
+    slots: dict[str, Any],
+    hyper: SimpleNamespace,
+    power_1: Any,
+    power_2: Any,
+    nesterov: bool = False,
+) -> tuple[Any, dict[str, Any]]:
+    """Adam, given β₁ᵗ and β₂ᵗ; `nesterov` moves by ``β₁ m + (1 - β₁) g`` in place of ``m``."""
+    rate = sqrt(1 - power_2) * hyper.learning_rate / (1 - power_1)
+    new = {"m": toward(slots["m"], gradient, hyper.beta_1), "v": toward(slots["v"], square(gradient), hyper.beta_2)}
     scale = new["v"]
     if hyper.amsgrad:
         scale = new["vhat"] = maximum(slots["vhat"], scale)
-    return value - new["m"] * rate / (sqrt(scale) + hyper.epsilon), new
+    mean = new["m"]
+    if nesterov:
+        mean = mean * hyper.beta_1 + gradient * (1 - hyper.beta_1)
+    return value - mean * rate / (sqrt(scale) + hyper.epsilon), new
+
+
+def adam_with_powers(
+    gradient: Any,
+    value: Any,
+    slots: dict[str, Any],
+    hyper: SimpleNamespace,
+    state: SimpleNamespace,
+    nesterov: bool = False,
+) -> tuple[Any, dict[str, Any]]:
+    """`adam`, with the powers of the betas that are kept."""
+    power_1, power_2 = [cast_like(power, value) for power in (state.beta1_power, state.beta2_power)]
+    return _adam(gradient, value, slots, hyper, power_1, power_2, nesterov)
 
 
 def adamax(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """Adam with the maximum norm in place of the running square.
 
@@ -61,15 +95,15 @@ def adamax(
     ----------
     Kingma and Ba (2014), section 7.1.
     """
-    t = cast_like(step + 1, value)
-    m = _toward(slots["m"], gradient, hyper.beta_1)
+    t = cast_like(state.iterations + 1, value)
+    m = toward(slots["m"], gradient, hyper.beta_1)
     norm = maximum(slots["v"] * hyper.beta_2, abs(gradient))
-    correction = 1 - pow(hyper.beta_1, t)
+    correction = 1 - pow(in_single(hyper.beta_1), t)
     return value - m * hyper.learning_rate / (correction * (norm + hyper.epsilon)), {"m": m, "v": norm}
 
 
 def nadam(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """Adam with Nesterov's look ahead, whose momentum grows with t.
 
@@ -85,13 +119,15 @@ def nadam(
     ----------
     Dozat (2016), *Incorporating Nesterov Momentum into Adam*.
     """
-    t = cast_like(step + 1, value)
-    now, ahead = [hyper.beta_1 * (1 - 0.5 * pow(0.96, at)) for at in (t, t + 1)]
-    m = _toward(slots["m"], gradient, hyper.beta_1)
-    v = _toward(slots["v"], square(gradient), hyper.beta_2)
-    product = slots["momentum_product"] * now
+    t = cast_like(state.iterations + 1, value)
+    beta_1, beta_2 = in_single(hyper.beta_1), in_single(hyper.beta_2)
+    decay = cast_like(EagerTensor(np.float32(0.96)), value)
+    now, ahead = [beta_1 * (1 - 0.5 * pow(decay, at)) for at in (t, t + 1)]
+    m = toward(slots["m"], gradient, beta_1)
+    v = toward(slots["v"], square(gradient), beta_2)
+    product = slots["momentum_product"] * (hyper.beta_1 * (1 - 0.5 * pow(0.96, t)))
     mean = m * ahead / (1 - product * ahead) + gradient * (1 - now) / (1 - product)
-    scale = sqrt(v / (1 - pow(hyper.beta_2, t))) + hyper.epsilon
+    scale = sqrt(v / (1 - pow(beta_2, t))) + hyper.epsilon
     return value - mean * hyper.learning_rate / scale, {"m": m, "v": v, "momentum_product": product}
 
 
@@ -104,12 +140,15 @@ class AdamOptimizer(Optimizer):
     use_locking : bool
         Accepted for compatibility.
     name : str
+    power_dtype : DType
+        Of β₁ᵗ and β₂ᵗ, which are multiplied up from step to step. TensorFlow 1 keeps them in float32, also for float64
+        variables, whose values differ in the 7th digit from those of exact powers.
     """
 
     hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon", "amsgrad")
-    counts_steps = True
     amsgrad = False
-    update = staticmethod(adam)
+    default_name: ClassVar[str] = "Adam"
+    update: Any = staticmethod(adam_with_powers)
 
     def __init__(
         self,
@@ -118,11 +157,26 @@ class AdamOptimizer(Optimizer):
         beta2: Any = 0.999,
         epsilon: Any = 1e-8,
         use_locking: bool = False,
-        name: str = "Adam",
+        name: str | None = None,
+        *,
+        power_dtype: Any = float32,
     ) -> None:
-        super().__init__(use_locking, name)
+        super().__init__(use_locking, self.default_name if name is None else name)
         self.learning_rate = learning_rate
         self.beta_1, self.beta_2, self.epsilon = beta1, beta2, epsilon
+        self._power_dtype = as_dtype(power_dtype)
+
+    def shared_state(self) -> dict[str, Any]:
+        """The powers of the betas at the first step, and the number of steps if a schedule needs it."""
+        return {"beta1_power": self._beta("beta_1"), "beta2_power": self._beta("beta_2"), **super().shared_state()}
+
+    def advanced(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The powers at the next step."""
+        powers = {f"beta{i}_power": state.pop(f"beta{i}_power") * self._beta(f"beta_{i}") for i in (1, 2)}
+        return {**powers, **super().advanced(state)}
+
+    def _beta(self, name: str) -> EagerTensor:
+        return self._in_dtype(name, self._current(name, None), self._power_dtype)
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages of the gradient and of its square."""
@@ -194,8 +248,8 @@ class AdamW(Adam):
         super().__init__(learning_rate, weight_decay=weight_decay, **others)
 
 
-class Adamax(KerasOptimizer):
-    """Adam with the maximum norm, see `adamax`.
+class WithBetas(KerasOptimizer):
+    """Base of the Keras optimizers that keep two running averages, which decay by the two betas.
 
     Parameters
     ----------
@@ -206,7 +260,6 @@ class Adamax(KerasOptimizer):
     """
 
     hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon")
-    update = staticmethod(adamax)
 
     def __init__(
         self,
@@ -220,11 +273,25 @@ class Adamax(KerasOptimizer):
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
 
     def initial_slots(self) -> dict[str, float]:
-        """The running average of the gradient, and its running maximum."""
+        """The running averages of the gradient and of its size."""
         return {"m": 0.0, "v": 0.0}
 
 
-class Nadam(KerasOptimizer):
+class Adamax(WithBetas):
+    """Adam with the maximum norm, see `adamax`.
+
+    Parameters
+    ----------
+    learning_rate : float, tensor, callable or LearningRateSchedule
+    beta_1, beta_2, epsilon : float
+    **common
+        See `KerasOptimizer`.
+    """
+
+    update = staticmethod(adamax)
+
+
+class Nadam(WithBetas):
     """Adam with Nesterov's momentum, see `nadam`.
 
     Parameters
@@ -235,19 +302,7 @@ class Nadam(KerasOptimizer):
         See `KerasOptimizer`.
     """
 
-    hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon")
     update = staticmethod(nadam)
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
-        epsilon: Any = 1e-7,
-        **common: Any,
-    ) -> None:
-        super().__init__(learning_rate, **common)
-        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages of the gradient and of its square, and the product of the momenta so far."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.core.dtypes import FLOATING, float32
+from engine.core.operands import Operand
 from engine.core.tape import unrecorded
 from engine.core.variable import Variable
 from engine.ops.arithmetic import minimum
@@ -41,6 +42,8 @@ class ExponentialMovingAverage:
     np.float32(2.0)
     """
 
+    _averages_of: ClassVar[Any] = Variable
+
     def __init__(
         self,
         decay: Any,
@@ -74,28 +77,36 @@ class ExponentialMovingAverage:
         Raises
         ------
         TypeError
-            If something is not a floating variable.
+            If something is no variable, or not floating.
         """
-        variables = list(var_list)
-        for variable in variables:
-            if not isinstance(variable, Variable) or variable.dtype not in FLOATING:
-                raise TypeError(f"The variables must be half, float, or double: {variable}")
-        return unrecorded(self._applied, variables)
+        averaged = list(var_list)
+        for x in averaged:
+            if not isinstance(x, self._averages_of) or x.dtype not in FLOATING:
+                raise TypeError(f"The variables must be half, float, or double: {x}")
+        return unrecorded(self._applied, averaged)
 
-    def _applied(self, variables: Sequence[Variable]) -> Any:
+    def make(self, variables: Sequence[Variable]) -> list[Variable]:
+        """The averages of some variables; those that are not there yet start from the variables' values."""
+        return [self._averages.create(v, self._name, present) for v in variables]
+
+    def _applied(self, averaged: Sequence[Any]) -> Any:
         fresh = self._fresh()
-        averages = [self._averages.create(v, self._name, _initial) for v in variables]
+        averages = [self._average_of(x) for x in averaged]
 
         def update() -> Any:
             changes = []
-            for variable, average in zip(variables, averages, strict=True):
+            for x, average in zip(averaged, averages, strict=True):
                 old = average.read_value()
-                changes.append((average, old - (old - variable.read_value()) * cast(fresh, variable.dtype)))
+                changes.append((average, old - (old - as_tensor(x)) * cast(fresh, x.dtype)))
             return assign_all(changes, self._name)
 
         return exclusively(locks_of(averages), update)
 
-    def _fresh(self) -> Any:
+    def _average_of(self, x: Any) -> Variable:
+        """The variable for an average, made if need be."""
+        return self._averages.create(x, self._name, present)
+
+    def _fresh(self) -> Operand:
         """The weight of the present value, in float32."""
         decay = cast(as_tensor(self._decay), float32)
         if self._num_updates is not None:
@@ -107,6 +118,26 @@ class ExponentialMovingAverage:
         """The variable that holds the average of `var`, None if there is none."""
         return self._averages.get(var, self._name)
 
+    def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
+        """A map for a Saver that restores averages into the variables that they are averages of.
+
+        Parameters
+        ----------
+        moving_avg_variables : list of variable, optional
+            Those that have averages; by default the ones that averages were made of.
+
+        Returns
+        -------
+        dict
+            From names in a checkpoint to variables.
+        """
+        averaged = [v for v, _ in self._averages.pairs()] if moving_avg_variables is None else moving_avg_variables
+        return {self.average_name(v): v for v in averaged}
+
+    def pairs(self) -> list[tuple[Variable, Variable]]:
+        """What averages were made of, and the averages."""
+        return self._averages.pairs()
+
     def average_name(self, var: Variable) -> str:
         """The name under which the average of `var` is kept."""
         average = self.average(var)
@@ -114,7 +145,7 @@ class ExponentialMovingAverage:
         return f"{own}/{self._name}" if average is None else average.name.removesuffix(":0")
 
 
-def _initial(variable: Variable) -> Any:
+def present(variable: Variable) -> Operand:
     """What an average starts from: in a graph, the variable's initial value."""
     if graph_of([variable]) is None:
         return variable.read_value()

@@ -15,6 +15,7 @@ from engine.core.aval import broadcast_shapes, format_shape
 from engine.core.dtypes import FLOATING, INEXACT
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
 from engine.frontend.api import as_operand
 from engine.ops.arithmetic import add, clip, divide, maximum, minimum, multiply, reciprocal, square, subtract
@@ -111,8 +112,10 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
     return divide(scaled, maximum(norm, limit))
 
 
-def clip_by_average_norm(t: Any, clip_norm: Any) -> Any:
+def clip_by_average_norm(t: Any, clip_norm: Any) -> Operand:
     """`t`, scaled down if its norm divided by its number of elements exceeds `clip_norm`.
+
+    None raises a ValueError; `transforms.clip_by_average_norm` passes it on.
 
     Examples
     --------
@@ -196,11 +199,11 @@ def clip_by_global_norm(t_list: Sequence[Any], clip_norm: Any, use_norm: Any = N
 # ---- the parts -------------------------------------------------------------------------------------------------------
 
 
-def _tensor(x: Any, name: str) -> Any:
+def _tensor(x: Any, name: str) -> Operand:
     return as_operand(x, None, name)
 
 
-def _beside(x: Any, t: Any, name: str) -> Any:
+def _beside(x: Any, t: Any, name: str) -> Operand:
     """A limit as a value of t's dtype."""
     return as_operand(x, dtype_of(t), name)
 
@@ -215,7 +218,7 @@ def _tensors(t_list: Any, name: str) -> list[Any]:
     return tensors
 
 
-def _rows(t: Any) -> Any:
+def _rows(t: Any) -> Operand:
     """The rows of an `IndexedSlices`, and any other value itself."""
     return t.values if isinstance(t, IndexedSlices) else t
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from engine.ops.arithmetic import clip, square
 from engine.ops.explog import pow
 from optim.keras_optimizer import KerasOptimizer
@@ -12,7 +14,7 @@ from optim.optimizer import Optimizer
 
 
 def ftrl(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """FTRL-proximal with per-coordinate rates; λ₁, λ₂ are the regularization strengths, λₛ the shrinkage, p the power.
 
@@ -158,4 +160,4 @@ class Ftrl(KerasOptimizer):
 
     def initial_slots(self) -> dict[str, float]:
         """The sum n of the squared gradients, and z."""
-        return {"accum": self.initial_accumulator_value, "linear": 0.0}
+        return {"accum": float(np.float32(self.initial_accumulator_value)), "linear": 0.0}

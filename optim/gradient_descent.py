@@ -9,7 +9,7 @@ from optim.optimizer import Optimizer
 
 
 def gradient_descent(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """``value - learning_rate * gradient``."""
     return value - gradient * hyper.learning_rate, {}

@@ -10,10 +10,14 @@ from optim.adagrad import Adagrad
 from optim.adam import Adam, Adamax, AdamW, Nadam
 from optim.ftrl import Ftrl
 from optim.keras_optimizer import KerasOptimizer as Optimizer
+from optim.layerwise import Lamb
+from optim.lion import Lion
 from optim.momentum import SGD
 from optim.rmsprop import RMSprop
 
-_BY_NAME = {c.__name__.lower(): c for c in (Adadelta, Adagrad, Adam, AdamW, Adamax, Ftrl, Nadam, RMSprop, SGD)}
+_BY_NAME = {
+    c.__name__.lower(): c for c in (Adadelta, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion, Nadam, RMSprop, SGD)
+}
 
 
 def get(identifier: Any) -> Optimizer:
@@ -51,6 +55,8 @@ __all__ = [
     "AdamW",
     "Adamax",
     "Ftrl",
+    "Lamb",
+    "Lion",
     "Nadam",
     "Optimizer",
     "RMSprop",

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from engine.core.dtypes import DType, float32
 from engine.core.eager import EagerTensor
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.trace import Symbol
+from engine.core.unconnected import reasons
 from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable
-from engine.ops.compare import cast
+from engine.ops.compare import cast, equal, not_equal, where
 from optim import schedules
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
-from optim.optimizer import Optimizer, Pair, evaluated, require_gradient
+from optim.optimizer import Optimizer, evaluated, filled
+from optim.pairs import Pair, Pairs, require_gradient, whole
+from optim.protocols import KerasProtocol, written_by_users
 from optim.schedules import InverseTimeDecay, LearningRateSchedule
-from optim.state import graph_of
+from optim.state import Slots, assign_all, graph_of
+from optim.transforms import accumulate
 
 
 class CallableList(list[Any]):
@@ -30,7 +37,7 @@ class CallableList(list[Any]):
         return self
 
 
-class KerasOptimizer(Optimizer):
+class KerasOptimizer(KerasProtocol, Optimizer):
     """Base of the Keras optimizers.
 
     Parameters
@@ -43,6 +50,14 @@ class KerasOptimizer(Optimizer):
         Decoupled: the variable is first multiplied by ``1 - weight_decay * learning_rate``.
     clipnorm, clipvalue, global_clipnorm : float, optional
         Clip each gradient's norm, its elements, or the norm of all gradients together. At most one of them.
+    use_ema : bool
+        Keep moving averages of the variables: ``average ← m average + (1 - m) value`` after each step, the value itself
+        after the first, with `ema_momentum` for m.
+    ema_overwrite_frequency : int, optional
+        After so many steps, and again after as many, the variables take the averages. By default they do so only in
+        `finalize_variable_values`.
+    gradient_accumulation_steps : int, optional
+        Make one step of so many, along the mean of their gradients (`optim.transforms.accumulate`).
     lr : float, optional
         `learning_rate` under its older name.
     decay : float, optional
@@ -55,19 +70,28 @@ class KerasOptimizer(Optimizer):
     """
 
     counts_steps: ClassVar[bool] = True
+    in_single_precision: ClassVar[frozenset[str]] = frozenset({"learning_rate", "weight_decay"})
+    """The hyperparameters that Keras holds in float32 whatever the variable is; others are exact for float64 ones."""
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Any = 0.001,
         name: str | None = None,
         weight_decay: float | None = None,
         clipnorm: float | None = None,
         clipvalue: float | None = None,
         global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        gradient_accumulation_steps: int | None = None,
         lr: Any = None,
         decay: float | None = None,
         **unknown: Any,
     ) -> None:
+        if isinstance(learning_rate, str) and written_by_users(self):
+            # classes written for TensorFlow 2.0 to 2.10 give the name first, and set the rate later
+            learning_rate, name = 0.001, learning_rate
         if unknown:
             raise ValueError(f"Argument(s) not recognized: {unknown}")
         if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
@@ -80,6 +104,17 @@ class KerasOptimizer(Optimizer):
         self.clipnorm = clipnorm
         self.clipvalue = clipvalue
         self.global_clipnorm = global_clipnorm
+        self.use_ema, self.ema_momentum = bool(use_ema), ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        if use_ema and not 0 <= ema_momentum <= 1:
+            raise ValueError(f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={ema_momentum}")
+        for what, count in (("ema_overwrite_frequency", ema_overwrite_frequency),
+                            ("gradient_accumulation_steps", gradient_accumulation_steps)):  # fmt: skip
+            if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
+                raise ValueError(f"`{what}` must be an integer >= 1 or None. Received: {what}={count!r}")
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        self._accumulated = accumulate(gradient_accumulation_steps) if gradient_accumulation_steps else None
+        self._averages = Slots()
         rate = learning_rate if lr is None else lr
         self._learning_rate = _checked_rate(InverseTimeDecay(rate, 1, decay) if decay else rate)
 
@@ -97,7 +132,11 @@ class KerasOptimizer(Optimizer):
         On eager variables a number becomes a variable with the first step, so that it can be assigned to.
         """
         rate = evaluated(self._learning_rate, self.iterations)
-        return rate if isinstance(rate, Value) else EagerTensor(np.float32(rate))
+        if isinstance(rate, Value):
+            return rate
+        now: Any = EagerTensor(np.float32(rate))
+        now.assign = functools.partial(setattr, self, "learning_rate")
+        return now
 
     @learning_rate.setter
     def learning_rate(self, learning_rate: Any) -> None:
@@ -160,17 +199,64 @@ class KerasOptimizer(Optimizer):
         require_gradient(pairs, loss)
         return self.apply_gradients(pairs, name=name)
 
-    def _step(self, pairs: Sequence[Pair], global_step: Any, name: str | None) -> Any:
-        missing = [v.name for g, v in pairs if g is None]
+    def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Any:
+        missing = [v for g, v in pairs if g is None]
         if 0 < len(missing) < len(pairs):
-            warnings.warn(f"Gradients do not exist for variables {missing} when minimizing the loss.", stacklevel=3)
+            names = [v.name for v in missing]
+            text = f"Gradients do not exist for variables {names} when minimizing the loss.{reasons(missing)}"
+            warnings.warn(text, stacklevel=3)
+        if self._accumulated is not None:
+            pairs = self._accumulated([p for p in pairs if p[0] is not None])
         train = super()._step(pairs, global_step, name)
         return self.iterations if train is None else train
 
+    def _may_overwrite(self) -> bool:
+        return not self.use_ema
+
+    def _changes(self, pairs: Sequence[Pair], state: SimpleNamespace) -> list[tuple[Variable, Any]]:
+        changes = super()._changes(pairs, state)
+        if not self.use_ema:
+            return changes
+        after: list[tuple[Variable, Any]] = []
+        trained = {id(v.handle) for _, v in pairs}
+        for variable, new in changes:
+            if id(variable.handle) not in trained:
+                after.append((variable, new))
+                continue
+            value = whole(new, variable.read_value())
+            average = self._averages.create(variable, "average", partial(filled, fill=0.0), "average")
+            kept = cast(not_equal(state.iterations, np.int64(0)), variable.dtype)
+            kept = kept * self._in_dtype("ema_momentum", self.ema_momentum, variable.dtype)
+            mean = average.read_value() * kept + value * (1 - kept)
+            if self.ema_overwrite_frequency is not None:
+                due = equal((state.iterations + 1) % self.ema_overwrite_frequency, np.int64(0))
+                value = where(due, mean, value)
+            after += [(variable, value), (average, mean)]
+        return after
+
+    def finalize_variable_values(self, var_list: Sequence[Variable]) -> Any:
+        """Give variables their moving averages, at the end of training with `use_ema`.
+
+        Returns
+        -------
+        operation or None
+            In a graph the operation that does it; None if it has been done.
+        """
+        if not self.use_ema:
+            return None
+        found = [(v, self._averages.get(v, "average")) for v in var_list]
+        missing = [v.name for v, average in found if average is None]
+        if missing:
+            raise ValueError(
+                f"finalize_variable_values: there are no averages of {', '.join(missing)}: no step was made"
+            )
+        return assign_all([(v, a.read_value()) for v, a in found if a is not None], "finalize")
+
     def build(self, var_list: Sequence[Variable]) -> None:
         """Make the state for the given variables now rather than at the first step."""
+        super().build(var_list)
         if var_list:
-            self._counter(var_list[0])
+            self._shared(var_list[0])
         for variable in var_list:
             self._slots_of(variable)
 
@@ -192,12 +278,17 @@ class KerasOptimizer(Optimizer):
         return list(zip(gradients, variables, strict=True))
 
     def _new_values(
-        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
     ) -> tuple[Any, dict[str, Any]]:
         if self.weight_decay is not None:
             weight_decay = self._in_dtype("weight_decay", self.weight_decay, dtype_of(value))
             value = value - value * weight_decay * hyper.learning_rate
-        return super()._new_values(gradient, value, slots, hyper, step)
+        return super()._new_values(gradient, value, slots, hyper, state)
+
+    def _in_dtype(self, name: str, x: Any, dtype: DType) -> Any:
+        if isinstance(x, float) and name not in self.in_single_precision:
+            return EagerTensor(np.asarray(x, dtype.numpy))
+        return super()._in_dtype(name, x, dtype)
 
     def _current(self, name: str, step: Any) -> Any:
         return evaluated(self._learning_rate, step) if name == "learning_rate" else super()._current(name, step)
@@ -211,21 +302,21 @@ class KerasOptimizer(Optimizer):
     def _slot_label(self, name: str) -> str:
         return name
 
-    def _counter(self, first: Variable) -> Variable | None:
+    def _shared(self, first: Variable) -> dict[str, Variable]:
         rate = self._learning_rate
         if not isinstance(rate, Value) and not callable(rate) and graph_of([first]) is None:
-            self._learning_rate = first.new_slot("learning_rate", np.float32(rate))
-        return super()._counter(first)
+            self._learning_rate = first.new_slot("learning_rate", np.float32(rate), below=False)
+        return super()._shared(first)
 
     @property
-    def variables(self) -> Any:
+    def variables(self) -> CallableList:
         """All variables that the optimizer made so far: count, learning rate, then what it keeps for each variable."""
         rate = self._learning_rate
         rates = [rate] if isinstance(rate, Variable) and not isinstance(rate.handle, Symbol) else []
-        return CallableList([*self._counters.all(), *rates, *self._slots.all()])
+        return CallableList([*self._counters.all(), *rates, *self._slots.all(), *self._averages.all()])
 
     @property
-    def weights(self) -> Any:
+    def weights(self) -> CallableList:
         """`variables` under its older name."""
         return self.variables
 
@@ -239,7 +330,8 @@ class KerasOptimizer(Optimizer):
         elif not callable(rate) or isinstance(rate, Value):
             rate = float(rate)
         others = [n for n in self.hyperparameters if n != "learning_rate"]
-        clipping = ["weight_decay", "clipnorm", "global_clipnorm", "clipvalue"]
+        clipping = ["weight_decay", "clipnorm", "global_clipnorm", "clipvalue", "use_ema", "ema_momentum"]
+        clipping += ["ema_overwrite_frequency", "gradient_accumulation_steps"]
         return {"name": self.name, "learning_rate": rate, **{n: getattr(self, n) for n in others + clipping}}
 
     @classmethod
@@ -249,6 +341,11 @@ class KerasOptimizer(Optimizer):
         if isinstance(rate, dict):
             config = {**config, "learning_rate": getattr(schedules, rate["class_name"]).from_config(rate["config"])}
         return cls(**config)
+
+
+def in_single(x: Any) -> Any:
+    """A hyperparameter as Keras gets it where it casts a number, which is float32 first."""
+    return cast(cast(x, float32), dtype_of(x))
 
 
 def _checked_rate(rate: Any) -> Any:

@@ -12,7 +12,12 @@ from optim.optimizer import Optimizer
 
 
 def momentum(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any, scaled: bool = False
+    gradient: Any,
+    value: Any,
+    slots: dict[str, Any],
+    hyper: SimpleNamespace,
+    state: SimpleNamespace,
+    scaled: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """The heavy ball, with g the gradient, μ the momentum and η the learning rate.
 
@@ -90,6 +95,7 @@ class SGD(KerasOptimizer):
     """
 
     hyperparameters = ("learning_rate", "momentum", "nesterov")
+    in_single_precision = frozenset({"learning_rate", "weight_decay", "momentum"})
     accepts = INEXACT
 
     def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, **common: Any) -> None:
@@ -109,9 +115,9 @@ class SGD(KerasOptimizer):
 
     @staticmethod
     def update(
-        gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+        gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
     ) -> tuple[Any, dict[str, Any]]:
         """`gradient_descent`, or `momentum` if there is some."""
         if not slots:
-            return gradient_descent(gradient, value, slots, hyper, step)
-        return momentum(gradient, value, slots, hyper, step, scaled=True)
+            return gradient_descent(gradient, value, slots, hyper, state)
+        return momentum(gradient, value, slots, hyper, state, scaled=True)

@@ -2,12 +2,13 @@
 
 An algorithm is one pure function of values, made of engine ops:
 
-    ``update(gradient, value, slots, hyper, step) -> (new value, new slots)``
+    ``update(gradient, value, slots, hyper, state) -> (new value, new slots)``
 
 `slots` and the result's second item are dicts of the values that the algorithm keeps for each variable; `hyper` holds
-the hyperparameters as attributes, as scalars of the variable's dtype; `step` is the number of steps done before. The
-base class reads the variables, applies the function to each, and only then assigns. So one function serves eager
-variables and graphs, to the bit, and whatever goes wrong, goes wrong before anything has changed.
+the hyperparameters as attributes, as scalars of the variable's dtype; `state` what is kept for all variables together,
+such as the number of steps done before (`state.iterations`). The base class reads the variables, applies the function
+to each, and only then assigns. So one function serves eager variables and graphs, to the bit, and whatever goes wrong,
+goes wrong before anything has changed.
 
 A gradient that is zero but for some rows (`IndexedSlices`) takes the same way: these rows of variable and slots are
 gathered, the function is applied to them, and they are assigned. A step then costs what its rows cost.
@@ -23,29 +24,29 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.core import nest
-from engine.core.aval import compatible, format_shape
 from engine.core.dtypes import FLOATING, DType
 from engine.core.eager import EagerTensor
-from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
-from engine.core.row_assignment import replaced
+from engine.core.operands import Operand
 from engine.core.tape import unrecorded
 from engine.core.trace import Symbol
-from engine.core.value import Value, as_array, dtype_of, shape_of
-from engine.core.variable import Variable, tracked_value
+from engine.core.unconnected import reasons
+from engine.core.value import Value, as_array, shape_of
+from engine.core.variable import Variable, go_on, tracked_value
 from engine.gradient_tape import GradientTape
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like
 from engine.ops.gather import gather
 from engine.runtime.state import exclusively
 from engine.symbolic import gradients
+from optim import dense
+from optim.pairs import Pair, Pairs, as_pairs, label, require_fit, require_gradient, required, whole
+from optim.protocols import UserProtocol, user_step, written_by_users
 from optim.schedules import LearningRateSchedule
-from optim.state import MAKING, Slots, assign_all, graph_of, locks_of
-
-Pair = tuple[Any, Variable]
+from optim.state import MAKING, Slots, assign_all, locks_of
 
 
-class Optimizer:
+class Optimizer(UserProtocol):
     """Base of the optimizers: gradients of a loss, and steps along them.
 
     A new algorithm is a subclass with `update`, its `hyperparameters` as attributes, and `initial_slots` if it keeps
@@ -65,7 +66,7 @@ class Optimizer:
     ...     hyperparameters = ("rate",)
     ...     rate = 0.5
     ...     @staticmethod
-    ...     def update(gradient, value, slots, hyper, step):
+    ...     def update(gradient, value, slots, hyper, state):
     ...         return value - tf.sign(gradient) * hyper.rate, {}
     >>> w = tf.Variable([1.0, -2.0])
     >>> SignDescent(False, "SignDescent").minimize(lambda: tf.reduce_sum(w * w), var_list=[w])
@@ -80,7 +81,9 @@ class Optimizer:
     hyperparameters: ClassVar[tuple[str, ...]] = ()
     """The attributes that `update` gets as `hyper`."""
     counts_steps: ClassVar[bool] = False
-    """Whether `update` uses `step` (which otherwise is None unless a schedule needs it)."""
+    """Whether `update` uses ``state.iterations`` (which otherwise is there only if a schedule needs it)."""
+    _restoring: Sequence[tuple[Any, int]] = ()
+    """Checkpoints that hold values for variables which are not made yet."""
     accepts: ClassVar[frozenset[DType]] = FLOATING
     """The dtypes of variables it can update."""
 
@@ -90,12 +93,13 @@ class Optimizer:
         self._name = name
         self._slots = Slots()
         self._counters = Slots()
+        self._plan: dense.Plan | None = None
 
     # ---- the algorithm -----------------------------------------------------------------------------------------------
 
     @staticmethod
     def update(
-        gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+        gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
     ) -> tuple[Any, dict[str, Any]]:
         """The new value of a variable and the new values of its slots."""
         raise NotImplementedError("an optimizer must define `update`")
@@ -103,6 +107,14 @@ class Optimizer:
     def initial_slots(self) -> dict[str, float]:
         """The slots that `update` keeps for each variable, and what they are filled with at first."""
         return {}
+
+    def hyper_for(self, variable: Variable, hyper: SimpleNamespace) -> SimpleNamespace:
+        """The hyperparameters for one variable: those of its dtype."""
+        return hyper
+
+    def hyper_kind(self, variable: Variable) -> Any:
+        """What variables have in common for which `hyper_for` gives the same."""
+        return None if type(self).hyper_for is Optimizer.hyper_for else id(variable)
 
     def takes_rows(self) -> bool:
         """Whether a gradient that consists of rows (`IndexedSlices`) changes only these rows and what is kept for them.
@@ -132,10 +144,12 @@ class Optimizer:
         var_list : variable or structure of variables, optional
             By default the trainable variables of the graph, or those that the callable used.
         gate_gradients : int
-            GATE_NONE, GATE_OP or GATE_GRAPH; checked, and otherwise without effect: a step reads every variable before
-            it assigns any.
-        aggregation_method, colocate_gradients_with_ops
-            Accepted for compatibility.
+            GATE_NONE, GATE_OP or GATE_GRAPH. All three give what the strictest promises: every gradient is computed
+            from the variables as they were before the step. See `minimize` for what they decide.
+        aggregation_method : int, optional
+            An `AggregationMethod`: in which order the contributions of several uses of a value are added up.
+        colocate_gradients_with_ops : bool
+            Has nothing to do: there is one device.
         grad_loss : tensor, optional
             Cotangent of `loss`, by default ones.
         tape : GradientTape, optional
@@ -144,6 +158,7 @@ class Optimizer:
         Returns
         -------
         list of (gradient or None, variable)
+            None where the loss does not depend on the variable; ``tf.explain(loss, variable)`` says why.
 
         Raises
         ------
@@ -152,24 +167,27 @@ class Optimizer:
         RuntimeError
             If an eager tensor is given without a tape.
         """
-        if callable(loss) and not isinstance(loss, Value):
-            return _recorded_gradients(loss, var_list, grad_loss)
-        if tape is not None:
-            variables = _flat(var_list) if var_list is not None else list(tape.watched_variables())
-            return list(zip(tape.gradient(loss, variables, grad_loss), variables, strict=True))
-        if not isinstance(loss, Value) or not isinstance(tracked_value(loss), Symbol):
-            raise RuntimeError(
-                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled "
-                "(or give the `tape` that recorded it)."
-            )
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
                 f"gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
                 f"Not {gate_gradients}"
             )
-        return self._graph_gradients(loss, var_list, grad_loss)
+        if callable(loss) and not isinstance(loss, Value):
+            return _recorded_gradients(loss, var_list, grad_loss, aggregation_method)
+        if tape is not None:
+            variables = _flat(var_list) if var_list is not None else list(tape.watched_variables())
+            found = tape.gradient(loss, variables, grad_loss, aggregation_method=aggregation_method)
+            return list(zip(found, variables, strict=True))
+        if not isinstance(loss, Value) or not isinstance(tracked_value(loss), Symbol):
+            raise RuntimeError(
+                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled "
+                "(or give the `tape` that recorded it)."
+            )
+        return self._graph_gradients(loss, var_list, grad_loss, aggregation_method)
 
-    def _graph_gradients(self, loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
+    def _graph_gradients(
+        self, loss: Any, var_list: Any, grad_loss: Any, aggregation_method: Any
+    ) -> list[tuple[Any, Any]]:
         self._require_dtype(loss)
         if isinstance(grad_loss, Value):
             self._require_dtype(grad_loss)
@@ -177,7 +195,8 @@ class Optimizer:
         variables = _flat(var_list) if var_list is not None else graph.trainable_variables()
         if not variables:
             raise ValueError("No variables to optimize.")
-        pairs = list(zip(gradients(loss, variables, grad_loss), variables, strict=True))
+        found = gradients(loss, variables, grad_loss, aggregation_method=aggregation_method)
+        pairs = list(zip(found, variables, strict=True))
         for gradient, variable in pairs:
             if gradient is not None:
                 self._require_dtype(variable)
@@ -186,7 +205,7 @@ class Optimizer:
     def _require_dtype(self, x: Any) -> None:
         if x.dtype not in self.accepts:
             expected = ", ".join(sorted(d.name for d in self.accepts))
-            raise ValueError(f"Invalid type {x.dtype!r} for {_label(x)}, expected one of: {expected}.")
+            raise ValueError(f"Invalid type {x.dtype!r} for {label(x)}, expected one of: {expected}.")
 
     # ---- steps -------------------------------------------------------------------------------------------------------
 
@@ -212,7 +231,8 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If the loss depends on none of the variables, and where the two methods raise.
+            If the loss depends on none of the variables (of each it is said why), and where the two methods raise.
+            If it depends on some of them, the others stay as they are.
         """
         pairs = self.compute_gradients(
             loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss, tape
@@ -248,94 +268,124 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If there are no gradients, or one has not its variable's shape or dtype. No variable is changed then.
+            If all gradients are None (of each variable it is said why, see `explain`), or one has not its variable's
+            shape or dtype. No variable is changed then.
         TypeError
             If something is not a variable.
         """
-        pairs = _as_pairs(grads_and_vars)
+        pairs = as_pairs(grads_and_vars)
         if not pairs:
             raise ValueError("No variables provided.")
         return self._step(pairs, global_step, name)
 
-    def _step(self, pairs: Sequence[Pair], global_step: Any, name: str | None) -> Any:
+    def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Any:
         return unrecorded(self._step_unrecorded, pairs, global_step, name)
 
-    def _step_unrecorded(self, pairs: Sequence[Pair], global_step: Any, name: str | None) -> Any:
-        ready = [(self._checked_gradient(g, v), v) for g, v in pairs if g is not None]
+    def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Any:
+        ready = [pair for pair in pairs if pair[0] is not None]
         if not ready:
-            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
-        counter, slots = exclusively(MAKING, self._state_for, [v for _, v in ready])
-        counters = [] if counter is None else [counter]
-        if global_step is not None:
-            counters.append(_required(global_step))
+            given = [v for _, v in pairs]
+            raise ValueError(f"No gradients provided for any variable: {[str(v) for v in given]}.{reasons(given)}")
+        plan = self._plan if self._plan is not None and self._plan.fits(self, ready) else None
+        if plan is not None:
+            ready = dense.Planned(ready, plan)
+        else:
+            ready = [(self._checked_gradient(g, v), v) for g, v in ready]
+        shared, slots = exclusively(MAKING, self._state_for, [v for _, v in ready[: None if plan is None else 1]])
+        if self._restoring:
+            go_on(self)
+        counters = [] if global_step is None else [required(global_step)]
+        update = written_by_users(self)
+        if update is not None:
+            return user_step(self, update, ready, [*shared.values(), *counters], pairs, name or self._name)
 
         def step() -> Any:
-            changes = self._changes(ready, None if counter is None else counter.read_value())
+            if pairs.is_put_off:
+                return assign_all(pairs.changes, name or self._name)
+            state = {n: v.read_value() for n, v in shared.items()}
+            changes = self._changes(ready, SimpleNamespace(**state))
+            changes += [(shared[n], new) for n, new in self.advanced(state).items()]
             changes += [(each, each.read_value() + 1) for each in counters]
-            return assign_all(changes, name or self._name)
+            return assign_all([*pairs.if_due(changes), *pairs.changes], name or self._name)
 
-        return exclusively(locks_of([*counters, *[v for _, v in ready], *slots]), step)
+        others = [*counters, *shared.values(), *[v for v, _ in pairs.changes]]
+        if plan is not None:
+            return exclusively(plan.locks(others), step)
+        return exclusively(locks_of([*others, *[v for _, v in ready], *slots]), step)
 
-    def _state_for(self, variables: Sequence[Variable]) -> tuple[Variable | None, list[Variable]]:
-        """The counter of the steps, if they are counted, and the slots of some variables."""
-        return self._counter(variables[0]), [s for v in variables for s in self._slots_of(v).values()]
+    def _state_for(self, variables: Sequence[Variable]) -> tuple[dict[str, Variable], list[Variable]]:
+        """What is kept for all variables together, and the slots of some."""
+        return self._shared(variables[0]), [s for v in variables for s in self._slots_of(v).values()]
 
-    def _changes(self, pairs: Sequence[Pair], step: Any) -> list[tuple[Variable, Any]]:
+    def _changes(self, pairs: Sequence[Pair], state: SimpleNamespace) -> list[tuple[Variable, Any]]:
         """Each variable and slot with its new value. A variable given twice makes two steps."""
         pending: dict[int, tuple[Variable, Any]] = {}
 
-        def current(variable: Variable) -> Any:
+        def current(variable: Variable) -> Operand:
             found = pending.get(id(variable.handle))
-            return variable.read_value() if found is None else _whole(found[1], variable.read_value())
+            return variable.read_value() if found is None else whole(found[1], variable.read_value())
 
         def change(variable: Variable, value: Any) -> None:
             again = id(variable.handle) in pending
-            pending[id(variable.handle)] = (variable, _whole(value, current(variable)) if again else value)
+            pending[id(variable.handle)] = (variable, whole(value, current(variable)) if again else value)
 
         hypers: dict[DType, SimpleNamespace] = {}
-        for gradient, variable in self._processed(pairs):
+
+        def hyper_of(variable: Variable) -> SimpleNamespace:
             dtype = variable.dtype
             if dtype not in hypers:
-                hypers[dtype] = self._hyper(dtype, step)
+                hypers[dtype] = self._hyper(dtype, state)
+            return self.hyper_for(variable, hypers[dtype])
+
+        done, others = dense.updates(self, self._processed(pairs), hyper_of, state, self._may_overwrite())
+        for gradient, variable in others:
             slots = self._slots_of(variable)
             value, new = self._updated(
-                gradient, current(variable), {n: current(s) for n, s in slots.items()}, hypers[dtype], step
+                gradient,
+                current(variable),
+                {n: current(s) for n, s in slots.items()},
+                hyper_of(variable),
+                state,
             )
             constraint = getattr(variable, "constraint", None)
             if constraint is not None:
-                value = constraint(_whole(value, current(variable)))
+                value = constraint(whole(value, current(variable)))
             change(variable, value)
             for name, kept in new.items():
                 change(slots[name], kept)
         for variable, value in pending.values():
-            _require_fit(value, variable, "the new value computed for")
-        return list(pending.values())
+            require_fit(value, variable, "the new value computed for")
+        return [*done, *pending.values()]
+
+    def _may_overwrite(self) -> bool:
+        """Whether new values may be computed only when they are written."""
+        return True
 
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         """The gradients that the updates shall use."""
         return pairs
 
     def _updated(
-        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
     ) -> tuple[Any, dict[str, Any]]:
         """New values for variable and slots, or for the rows of them that the gradient consists of."""
         if not isinstance(gradient, IndexedSlices):
-            return self._new_values(gradient, value, slots, hyper, step)
+            return self._new_values(gradient, value, slots, hyper, state)
         kept = {n: gather(x, gradient.indices) for n, x in slots.items()}
-        value, new = self._new_values(gradient.values, gather(value, gradient.indices), kept, hyper, step)
+        value, new = self._new_values(gradient.values, gather(value, gradient.indices), kept, hyper, state)
         return gradient.with_values(value), {n: gradient.with_values(x) for n, x in new.items()}
 
     def _new_values(
-        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
     ) -> tuple[Any, dict[str, Any]]:
-        return self.update(gradient, value, slots, hyper, step)
+        return self.update(gradient, value, slots, hyper, state)
 
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Any:
         """The gradient as a value of the variable's shape and dtype, or as distinct rows of one."""
         self._require_dtype(variable)
         if isinstance(gradient, IndexedSlices):
             rows = IndexedSlices(gradient.values, gradient.indices, like=variable)
-            _require_fit(rows, variable, "the gradient of")
+            require_fit(rows, variable, "the gradient of")
             return rows.summed() if self.takes_rows() else rows.dense()
         if isinstance(gradient, Variable):
             gradient = gradient.read_value()
@@ -343,12 +393,13 @@ class Optimizer:
             gradient = gradient.as_value()
         elif not isinstance(gradient, Value):
             gradient = EagerTensor(as_array(gradient, variable.dtype, f"the gradient of variable {variable.name!r}"))
-        _require_fit(gradient, variable, "the gradient of")
+        require_fit(gradient, variable, "the gradient of")
         return gradient
 
     # ---- hyperparameters ---------------------------------------------------------------------------------------------
 
-    def _hyper(self, dtype: DType, step: Any) -> SimpleNamespace:
+    def _hyper(self, dtype: DType, state: SimpleNamespace) -> SimpleNamespace:
+        step = getattr(state, "iterations", None)
         return SimpleNamespace(**{n: self._in_dtype(n, self._current(n, step), dtype) for n in self.hyperparameters})
 
     def _current(self, name: str, step: Any) -> Any:
@@ -370,7 +421,7 @@ class Optimizer:
 
     def _slots_of(self, variable: Variable) -> dict[str, Variable]:
         return {
-            name: self._slots.create(variable, name, partial(_filled, fill=fill), self._slot_label(name))
+            name: self._slots.create(variable, name, partial(filled, fill=fill), self._slot_label(name))
             for name, fill in self.initial_slots().items()
         }
 
@@ -378,17 +429,18 @@ class Optimizer:
         """What the names of slot variables end in: in TensorFlow 1 the optimizer's name."""
         return self._name
 
-    def _counter(self, first: Variable) -> Variable | None:
-        """The variable that counts the steps, if they are counted; one for each graph, beside its first variable."""
-        if not self.counts_steps and not any(
-            isinstance(getattr(self, n), LearningRateSchedule) for n in self.hyperparameters
-        ):
-            return None
-        place = graph_of([first])
-        for counter in self._counters.all():
-            if graph_of([counter]) is place:
-                return counter
-        return self._counters.create(first, "iterations", lambda _: np.int64(0))
+    def shared_state(self) -> dict[str, Any]:
+        """What is kept for all variables together, as it is at first: the number of steps, if they are counted."""
+        follows = any(isinstance(getattr(self, n), LearningRateSchedule) for n in self.hyperparameters)
+        return {"iterations": np.int64(0)} if self.counts_steps or follows else {}
+
+    def advanced(self, state: dict[str, Any]) -> dict[str, Any]:
+        """What is kept for all variables together, after a step."""
+        return {name: value + 1 for name, value in state.items()}
+
+    def _shared(self, first: Variable) -> dict[str, Variable]:
+        """The variables of `shared_state`: one set for each graph, and one for eager variables."""
+        return {n: self._counters.shared(first, n, start) for n, start in self.shared_state().items()}
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
         """The variable that keeps the state called `name` for `var`, None if there is none (yet)."""
@@ -419,7 +471,7 @@ def evaluated(hyperparameter: Any, step: Any) -> Any:
     return hyperparameter
 
 
-def _recorded_gradients(loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
+def _recorded_gradients(loss: Any, var_list: Any, grad_loss: Any, aggregation_method: Any) -> list[tuple[Any, Any]]:
     """Gradients of what a callable computes."""
     known = var_list is not None and (isinstance(var_list, Value) or not callable(var_list))
     with GradientTape(watch_accessed_variables=not known) as tape:
@@ -427,7 +479,8 @@ def _recorded_gradients(loss: Any, var_list: Any, grad_loss: Any) -> list[tuple[
             tape.watch(_flat(var_list))
         value = loss()
     variables = list(tape.watched_variables()) if var_list is None else _flat(var_list)
-    return list(zip(tape.gradient(value, variables, grad_loss), variables, strict=True))
+    found = tape.gradient(value, variables, grad_loss, aggregation_method=aggregation_method)
+    return list(zip(found, variables, strict=True))
 
 
 def _flat(var_list: Any) -> list[Any]:
@@ -436,62 +489,9 @@ def _flat(var_list: Any) -> list[Any]:
     return nest.flatten(var_list if isinstance(var_list, (Value, list, tuple, dict)) else list(var_list))
 
 
-def _as_pairs(grads_and_vars: Iterable[Any]) -> list[Pair]:
-    pairs = []
-    for item in grads_and_vars:
-        if not isinstance(item, (tuple, list)) or len(item) != 2:
-            raise TypeError(f"`grads_and_vars` must hold (gradient, variable) pairs, got {item!r}")
-        gradient, variable = item
-        if not isinstance(variable, Variable):
-            raise TypeError(f"`grads_and_vars` must hold (gradient, variable) pairs, but {variable!r} is no variable")
-        pairs.append((gradient, variable))
-    return pairs
-
-
-def require_gradient(pairs: Sequence[tuple[Any, Any]], loss: Any) -> None:
-    """Raise ValueError unless one of the gradients exists."""
-    if all(gradient is None for gradient, _ in pairs):
-        raise ValueError(
-            f"No gradients provided for any variable, check your graph for ops that do not support gradients, between "
-            f"variables {[str(v) for _, v in pairs]} and loss {loss}."
-        )
-
-
-def _whole(value: Any, before: Any) -> Any:
-    """A new value as a whole, also where it consists of rows."""
-    return replaced(before, value) if isinstance(value, IndexedSlices) else value
-
-
-def _require_fit(value: Any, variable: Variable, what: str) -> None:
-    want = shape_of(variable)
-    if isinstance(value, IndexedSlices):
-        value, want = value.values, None if want is None else (None, *want[1:])
-    have = shape_of(value)
-    if not compatible(have, want):
-        raise ShapeError(
-            f"{what} variable {variable.name!r} must have the variable's shape {format_shape(want)}, got "
-            f"{format_shape(have)}; no variable was changed"
-        )
-    if dtype_of(value) is not variable.dtype:
-        raise DTypeError(
-            f"{what} variable {variable.name!r} must have the variable's dtype {variable.dtype.name}, got "
-            f"{dtype_of(value).name} (cast it with tf.cast); no variable was changed"
-        )
-
-
-def _required(global_step: Any) -> Variable:
-    if not isinstance(global_step, Variable):
-        raise TypeError(f"`global_step` must be a variable, got {type(global_step).__name__}")
-    return global_step
-
-
-def _filled(variable: Variable, fill: float) -> Any:
+def filled(variable: Variable, fill: float) -> Any:
     """The initial value of a slot."""
     shape = shape_of(variable)
     if shape is None or None in shape:
         return ones_like(variable.initialized_value()) * fill  # type: ignore[attr-defined]
     return np.full(shape, fill, variable.dtype.numpy)
-
-
-def _label(x: Any) -> str:
-    return getattr(x, "name", None) or repr(x)

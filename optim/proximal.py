@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from engine.core.operands import Operand
 from engine.ops.arithmetic import maximum, sign, square
 from engine.ops.complexes import abs
 from engine.ops.creation import zeros_like
@@ -12,7 +13,7 @@ from engine.ops.explog import sqrt
 from optim.optimizer import Optimizer
 
 
-def _shrunk(value: Any, rate: Any, hyper: SimpleNamespace) -> Any:
+def _shrunk(value: Any, rate: Any, hyper: SimpleNamespace) -> Operand:
     """The proximal map of ``rate (λ₁ |x| + ½ λ₂ x²)`` at `value`."""
     threshold = rate * hyper.l1_regularization_strength
     size = abs(value) - threshold
@@ -20,7 +21,7 @@ def _shrunk(value: Any, rate: Any, hyper: SimpleNamespace) -> Any:
 
 
 def proximal_gradient_descent(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """``x = value - η g``, then ``sign(x) max(|x| - η λ₁, 0) / (1 + η λ₂)``.
 
@@ -33,7 +34,7 @@ def proximal_gradient_descent(
 
 
 def proximal_adagrad(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """`proximal_gradient_descent` with Adagrad's rate for each element, ``η / √a`` where ``a ← a + g²``."""
     accumulator = slots["accumulator"] + square(gradient)

@@ -12,7 +12,7 @@ from optim.optimizer import Optimizer
 
 
 def rmsprop(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, step: Any
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """RMSProp; without a slot for it there is no momentum μ.
 

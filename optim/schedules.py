@@ -16,13 +16,14 @@ from typing import Any
 
 from engine.core.dtypes import float64
 from engine.core.eager import EagerTensor
+from engine.core.operands import Operand
 from engine.core.trace import Symbol
 from engine.core.value import Value, as_array
 from engine.core.variable import Variable, tracked_value
 from engine.ops.arithmetic import ceil, floor, minimum
 from engine.ops.compare import cast, cast_like, equal, less, less_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, pow
+from engine.ops.explog import exp, log, pow
 from engine.ops.trig import cos
 
 
@@ -85,7 +86,7 @@ class ExponentialDecay(_Configured):
     staircase: bool = False
     name: str | None = "ExponentialDecay"
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Any) -> Operand:
         """The learning rate at a step."""
         rate, at, steps, decay = _like_first(self.initial_learning_rate, step, self.decay_steps, self.decay_rate)
         periods = at / steps
@@ -108,7 +109,7 @@ class InverseTimeDecay(_Configured):
     staircase: bool = False
     name: str | None = "InverseTimeDecay"
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Any) -> Operand:
         """The learning rate at a step."""
         rate, at, steps, decay = _like_first(self.initial_learning_rate, step, self.decay_steps, self.decay_rate)
         periods = at / steps
@@ -134,7 +135,7 @@ class PolynomialDecay(_Configured):
     cycle: bool = False
     name: str | None = "PolynomialDecay"
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Any) -> Operand:
         """The learning rate at a step."""
         rate, at, steps, end, power = _like_first(
             self.initial_learning_rate, step, self.decay_steps, self.end_learning_rate, self.power
@@ -169,7 +170,7 @@ class CosineDecay(_Configured):
     warmup_target: Any = None
     warmup_steps: Any = 0
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Any) -> Operand:
         """The learning rate at a step."""
         rate, at, warmup = _like_first(self.initial_learning_rate, step, self.warmup_steps)
         if self.warmup_target is None:
@@ -177,9 +178,49 @@ class CosineDecay(_Configured):
         _, target = _like_first(rate, self.warmup_target)
         return where(less(at, warmup), rate + (target - rate) * (at / warmup), self._decayed(target, at - warmup))
 
-    def _decayed(self, rate: Any, at: Any) -> Any:
+    def _decayed(self, rate: Any, at: Any) -> Operand:
         _, steps, alpha = _like_first(rate, self.decay_steps, self.alpha)
         wave = (cos(minimum(at, steps) / steps * math.pi) + 1) * 0.5
+        return rate * ((1 - alpha) * wave + alpha)
+
+
+@dataclass(eq=False)
+class CosineDecayRestarts(_Configured):
+    """Half a cosine wave from the initial rate down to `alpha` times it, again and again.
+
+    The first takes `first_decay_steps` steps; each is `t_mul` times as long and `m_mul` times as high as that before.
+
+    References
+    ----------
+    Loshchilov and Hutter (2016), *SGDR: Stochastic Gradient Descent with Warm Restarts*, arXiv:1608.03983, section 3.
+
+    Examples
+    --------
+    >>> schedule = CosineDecayRestarts(1.0, first_decay_steps=10)
+    >>> [round(float(schedule(step)), 6) for step in (0, 5, 10, 20)]
+    [1.0, 0.5, 1.0, 0.5]
+    """
+
+    initial_learning_rate: Any
+    first_decay_steps: Any
+    t_mul: Any = 2.0
+    m_mul: Any = 1.0
+    alpha: Any = 0.0
+    name: str | None = "SGDRDecay"
+
+    def __call__(self, step: Any) -> EagerTensor:
+        """The learning rate at a step."""
+        rate, at, first, longer, lower, alpha = _like_first(
+            self.initial_learning_rate, step, self.first_decay_steps, self.t_mul, self.m_mul, self.alpha
+        )
+        done = at / first
+        same = equal(longer, ones_like(longer))
+        # where all waves have one length, the formula for the others divides by zero: it gets another length
+        other = where(same, longer + 1, longer)
+        restarts = floor(log(1 - done * (1 - other)) / log(other))
+        within = (done - (1 - pow(other, restarts)) / (1 - other)) / pow(other, restarts)
+        restarts, within = where(same, floor(done), restarts), where(same, done - floor(done), within)
+        wave = (cos(within * math.pi) + 1) * 0.5 * pow(lower, restarts)
         return rate * ((1 - alpha) * wave + alpha)
 
 
@@ -206,7 +247,7 @@ class PiecewiseConstantDecay(_Configured):
                 f"{len(self.values)}."
             )
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Any) -> Operand:
         """The learning rate at a step."""
         at = cast(as_tensor(step), float64)
         *values, rate = [as_tensor(v) for v in self.values]
@@ -283,6 +324,55 @@ def cosine_decay(
 ) -> Any:
     """`CosineDecay` at `global_step`."""
     return _at(CosineDecay(learning_rate, decay_steps, alpha), global_step, "cosine_decay")
+
+
+def cosine_decay_restarts(
+    learning_rate: Any,
+    global_step: Any,
+    first_decay_steps: Any,
+    t_mul: Any = 2.0,
+    m_mul: Any = 1.0,
+    alpha: Any = 0.0,
+    name: str | None = None,
+) -> Any:
+    """`CosineDecayRestarts` at `global_step`."""
+    schedule = CosineDecayRestarts(learning_rate, first_decay_steps, t_mul, m_mul, alpha)
+    return _at(schedule, global_step, "cosine_decay_restarts")
+
+
+def linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    num_periods: Any = 0.5,
+    alpha: Any = 0.0,
+    beta: Any = 0.001,
+    name: str | None = None,
+) -> Any:
+    """``learning_rate * ((alpha + linear) * wave + beta)``: a cosine wave of `num_periods` on a line down to 0.
+
+    References
+    ----------
+    Bello, Zoph, Vasudevan and Le (2017), *Neural Optimizer Search with Reinforcement Learning*, arXiv:1709.07417.
+    """
+    return _at(_LinearCosine(learning_rate, decay_steps, num_periods, alpha, beta), global_step, "linear_cosine_decay")
+
+
+@dataclass(eq=False)
+class _LinearCosine(_Configured):
+    initial_learning_rate: Any
+    decay_steps: Any
+    num_periods: Any
+    alpha: Any
+    beta: Any
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at a step."""
+        rate, at, steps, periods, alpha, beta = _like_first(
+            self.initial_learning_rate, step, self.decay_steps, self.num_periods, self.alpha, self.beta
+        )
+        done = minimum(at, steps) / steps
+        return rate * ((alpha + (1 - done)) * (cos(done * (periods * 2 * math.pi)) + 1) * 0.5 + beta)
 
 
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Any:

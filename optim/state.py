@@ -14,6 +14,7 @@ from engine.core.indexed_slices import IndexedSlices
 from engine.core.tape import unrecorded
 from engine.core.trace import Symbol, Trace
 from engine.core.variable import Variable
+from engine.program.update_loop import LateChange
 from engine.runtime.state import Lock, commit, exclusively, in_order
 
 
@@ -43,9 +44,13 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Any:
     """
     graph = graph_of(variable for variable, _ in changes)
     if graph is None:
-        return commit([write for variable, new in changes for write in variable.writes(new)])
+        return commit([write for variable, new in changes for write in _writes(variable, new)])
     done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
     return graph.group(done, name)
+
+
+def _writes(variable: Variable, new: Any) -> list[tuple[Any, ...]]:
+    return new.writes() if isinstance(new, LateChange) else variable.writes(new)
 
 
 def locks_of(variables: Iterable[Variable]) -> tuple[Any, ...]:
@@ -101,9 +106,22 @@ class Slots:
             slot = self._slots.setdefault((id(variable.handle), name), (variable, made))[1]
         return slot
 
+    def shared(self, variable: Variable, name: str, initial_value: Any) -> Variable:
+        """The slot of that name for all variables of the graph (or for all eager ones); if there is none, a new one."""
+        place = graph_of([variable])
+        for (_, known), (_, slot) in list(self._slots.items()):
+            if known == name and graph_of([slot]) is place:
+                return slot
+        made = variable.new_slot(name, initial_value, below=False)
+        return self._slots.setdefault((id(variable.handle), name), (variable, made))[1]
+
     def names(self) -> list[str]:
         """The names in use, sorted."""
         return sorted({name for _, name in list(self._slots)})
+
+    def pairs(self) -> list[tuple[Variable, Variable]]:
+        """Variables and what is kept for them."""
+        return list(self._slots.values())
 
     def all(self) -> list[Variable]:
         """All slots, in the order in which they were made."""

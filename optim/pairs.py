@@ -1,0 +1,125 @@
+"""(gradient, variable) pairs: what `compute_gradients` gives, transforms change and `apply_gradients` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from engine.core.aval import compatible, format_shape
+from engine.core.eager import EagerTensor
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.operands import Operand
+from engine.core.row_assignment import replaced
+from engine.core.unconnected import reasons
+from engine.core.value import dtype_of, shape_of
+from engine.core.variable import Variable
+from engine.ops.compare import logical_and, where
+from engine.ops.gather import gather
+
+Pair = tuple[Any, Variable]
+Change = tuple[Variable, Any]
+
+
+class Pairs(list[Pair]):
+    """Pairs, and what a step along them does besides.
+
+    Parameters
+    ----------
+    pairs : iterable of (gradient or None, variable)
+    changes : sequence of (variable, new value)
+        What transforms keep; it changes in the same moment as the variables.
+    when : scalar bool value, optional
+        Whether the step changes the variables and what the optimizer keeps. The `changes` are made in any case.
+    """
+
+    def __init__(self, pairs: Iterable[Pair], changes: Sequence[Change] = (), when: Any = None) -> None:
+        super().__init__(pairs)
+        self.changes, self.when = list(changes), when
+
+    def then(self, pairs: Iterable[Pair], changes: Sequence[Change] = (), when: Any = None) -> Pairs:
+        """What a further transform makes of these: its changes are made only when these pairs are a step."""
+        both = when if self.when is None or when is None else logical_and(self.when, when)
+        return Pairs(pairs, [*self.changes, *self.if_due(changes)], self.when if both is None else both)
+
+    def if_due(self, changes: Sequence[Change]) -> list[Change]:
+        """Changes that are made only when these pairs are a step."""
+        if self.when is None:
+            return list(changes)
+        if isinstance(self.when, EagerTensor):
+            return list(changes) if bool(self.when) else []
+        return [(v, _chosen(self.when, new, v.read_value())) for v, new in changes]
+
+    @property
+    def is_put_off(self) -> bool:
+        """Whether it is known that these pairs are no step: on eager variables it is."""
+        return isinstance(self.when, EagerTensor) and not bool(self.when)
+
+
+def _chosen(when: Any, new: Any, old: Any) -> Any:
+    if isinstance(new, IndexedSlices):
+        return new.with_values(where(when, new.values, gather(old, new.indices)))
+    return where(when, new, old)
+
+
+def as_pairs(grads_and_vars: Iterable[Any]) -> Pairs:
+    """Checked pairs; what transforms have noted stays.
+
+    Raises
+    ------
+    TypeError
+        If an item is no pair, or its second part no variable.
+    """
+    pairs = []
+    for item in grads_and_vars:
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            raise TypeError(f"`grads_and_vars` must hold (gradient, variable) pairs, got {item!r}")
+        gradient, variable = item
+        if not isinstance(variable, Variable):
+            raise TypeError(f"`grads_and_vars` must hold (gradient, variable) pairs, but {variable!r} is no variable")
+        pairs.append((gradient, variable))
+    return Pairs(pairs, getattr(grads_and_vars, "changes", ()), getattr(grads_and_vars, "when", None))
+
+
+def require_gradient(pairs: Sequence[tuple[Any, Any]], loss: Any) -> None:
+    """Raise ValueError, which says of each variable why, unless one of the gradients exists."""
+    if all(gradient is None for gradient, _ in pairs):
+        raise ValueError(
+            f"No gradients provided for any variable, check your graph for ops that do not support gradients, between "
+            f"variables {[str(v) for _, v in pairs]} and loss {loss}.{reasons([v for _, v in pairs])}"
+        )
+
+
+def whole(value: Any, before: Any) -> Operand:
+    """A new value as a whole, also where it consists of rows."""
+    return replaced(before, value) if isinstance(value, IndexedSlices) else value
+
+
+def require_fit(value: Any, variable: Variable, what: str) -> None:
+    """Raise ShapeError or DTypeError, saying `what` it is, unless a value or its rows can be the variable's."""
+    want = shape_of(variable)
+    if isinstance(value, IndexedSlices):
+        value, want = value.values, None if want is None else (None, *want[1:])
+    have = shape_of(value)
+    if not compatible(have, want):
+        raise ShapeError(
+            f"{what} variable {variable.name!r} must have the variable's shape {format_shape(want)}, got "
+            f"{format_shape(have)}; no variable was changed"
+        )
+    if dtype_of(value) is not variable.dtype:
+        raise DTypeError(
+            f"{what} variable {variable.name!r} must have the variable's dtype {variable.dtype.name}, got "
+            f"{dtype_of(value).name} (cast it with tf.cast); no variable was changed"
+        )
+
+
+def required(global_step: Any) -> Variable:
+    """The variable that counts steps, or a TypeError."""
+    if not isinstance(global_step, Variable):
+        raise TypeError(f"`global_step` must be a variable, got {type(global_step).__name__}")
+    return global_step
+
+
+def label(x: Any) -> str:
+    """What an error calls a value."""
+    return getattr(x, "name", None) or repr(x)

@@ -1,0 +1,281 @@
+"""Optimizers that users wrote for TensorFlow: classes that say what happens to one variable, and assign it themselves.
+
+Three generations of them run unchanged. TensorFlow 1's define `_apply_dense` (`_resource_apply_dense`, `_apply_sparse`,
+`_resource_apply_sparse`), with `_prepare`, `_create_slots` and `_finish` around. Keras's of TensorFlow 2.0 to 2.10
+define `_resource_apply_dense` with `add_slot` and `_set_hyper`; later ones define `update_step` and `build`.
+
+What they assign is not known beforehand. So on eager variables the variables and slots are put back as they were if
+something is raised on the way.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError
+from engine.core.indexed_slices import IndexedSlices
+from engine.core.value import Value, as_array, shape_of
+from engine.core.variable import Variable, assign_variable
+from engine.ops.compare import cast
+from engine.runtime.state import exclusively
+from optim.pairs import Pair, Pairs
+from optim.state import Slots, assign_all, graph_of, locks_of
+
+Update = Callable[[Any, Variable], Any]
+
+
+class UserProtocol:
+    """The methods that users' optimizers override, and those that they call.
+
+    Those to override do nothing here, or raise NotImplementedError.
+    """
+
+    _slots: Slots
+    _counters: Slots
+    _name: str
+
+    # ---- to override, TensorFlow 1 and Keras before 2.11 -------------------------------------------------------------
+
+    def _prepare(self, *_: Any) -> None:
+        """Make tensors of the hyperparameters, before each step is built."""
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        """Make what is kept for the variables."""
+
+    def _apply_dense(self, grad: Any, var: Variable) -> Any:
+        """Update a variable, and return the operation that does it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _apply_dense")
+
+    def _resource_apply_dense(self, grad: Any, var: Variable, *apply_state: Any) -> Any:
+        """The same under a later name."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _resource_apply_dense")
+
+    def _apply_sparse(self, grad: Any, var: Variable) -> Any:
+        """Update some rows of a variable; their indices are distinct."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _apply_sparse")
+
+    def _resource_apply_sparse(self, grad: Any, var: Variable, indices: Any, *apply_state: Any) -> Any:
+        """The same under a later name."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _resource_apply_sparse")
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+        """One operation that runs all updates, and what comes after them."""
+        trace = next((op.graph for op in update_ops if hasattr(op, "graph")), None)
+        return None if trace is None else trace.group(update_ops, name_scope)
+
+    # ---- to override, Keras from 2.11 on -----------------------------------------------------------------------------
+
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: Any = None) -> None:
+        """Assign a variable its new value."""
+        raise NotImplementedError(f"{type(self).__name__} does not define update_step")
+
+    # ---- to call -----------------------------------------------------------------------------------------------------
+
+    def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
+        """What is kept for a variable under a name, zeros at first."""
+        return self._slots.create(var, slot_name, _zeros, op_name)
+
+    def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str) -> Variable:
+        """What is kept for a variable under a name, at first a given value."""
+        return self._slots.create(var, slot_name, lambda _: val, op_name)
+
+    def add_slot(self, var: Variable, slot_name: str, initializer: Any = "zeros", shape: Any = None) -> Variable:
+        """What is kept for a variable under a name; the initializer is a name, or a callable of shape and dtype."""
+
+        def initial(v: Variable) -> np.ndarray:
+            if initializer in ("zeros", "ones"):
+                return _zeros(v, shape) + (initializer == "ones")
+            if callable(initializer):
+                return initializer(shape_of(v) if shape is None else shape, v.dtype)
+            return initializer
+
+        return self._slots.create(var, slot_name, initial, slot_name)
+
+    def add_variable_from_reference(
+        self, reference_variable: Any = None, name: str | None = None, initializer: Any = "zeros", **other: Any
+    ) -> Variable:
+        """What is kept for a variable; ``model_variable`` and ``variable_name`` are older words for the arguments."""
+        reference = other.pop("model_variable", reference_variable)
+        slot_name = other.pop("variable_name", name)
+        if other.get("initial_value") is not None:
+            return self._get_or_make_slot(reference, other["initial_value"], slot_name, slot_name)
+        return self.add_slot(reference, slot_name, initializer, other.get("shape"))
+
+    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Variable) -> Variable:
+        """A variable of the optimizer itself."""
+        array = as_array(initial_value)
+        return self._counters.create(colocate_with, name, lambda _: array)
+
+    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Variable | None:
+        """The variable of the optimizer itself that has a name."""
+        found = [v for v in self._counters.all() if v.name.removesuffix(":0").endswith(name)]
+        return next((v for v in found if graph in (None, graph_of([v]))), None)
+
+    def _call_if_callable(self, param: Any) -> float:
+        """What a callable returns, and anything else itself."""
+        return param() if callable(param) and not isinstance(param, Value) else param
+
+    def assign(self, variable: Variable, value: Any) -> Any:
+        """Set a variable."""
+        return variable.assign(value)
+
+    def assign_add(self, variable: Any, value: Any) -> Any:
+        """Add to a variable."""
+        return variable.assign_add(value)
+
+    def assign_sub(self, variable: Any, value: Any) -> Any:
+        """Subtract from a variable."""
+        return variable.assign_sub(value)
+
+
+class KerasProtocol(UserProtocol):
+    """What Keras's optimizers of either generation have besides."""
+
+    built = _built = False
+    _learning_rate: Any
+    _initial_decay = 0.0
+
+    def build(self, variables: Sequence[Variable]) -> None:
+        """Note the variables; classes make here what they keep for each."""
+        self._trainable_variables = list(variables)
+        self._index_dict = {self._var_key(v): i for i, v in enumerate(variables)}
+        self.built = self._built = True
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        if not self.built:
+            self.build(var_list)
+
+    def _var_key(self, variable: Variable) -> int:
+        return id(variable.handle)
+
+    def _get_variable_index(self, variable: Variable) -> int:
+        """Which of the variables that the optimizer was built for it is."""
+        return self._index_dict[self._var_key(variable)]
+
+    def _build_learning_rate(self, learning_rate: Any) -> Any:
+        """The learning rate as it is kept: as it is given."""
+        return learning_rate
+
+    def _set_hyper(self, name: str, value: Any) -> None:
+        """Set a hyperparameter."""
+        if name == "learning_rate":
+            self._learning_rate = value
+        else:
+            setattr(self, f"_hyper_{name}", value)
+
+    def _get_hyper(self, name: str, dtype: Any = None) -> Any:
+        """A hyperparameter, as a scalar of a dtype if one is given."""
+        value = self._call_if_callable(
+            self._learning_rate if name == "learning_rate" else getattr(self, f"_hyper_{name}")
+        )
+        return value if dtype is None else cast(value if isinstance(value, Value) else np.asarray(value), dtype)
+
+    def _serialize_hyperparameter(self, name: str) -> Any:
+        """A hyperparameter as plain Python data."""
+        value = self._get_hyper(name)
+        return float(value) if isinstance(value, EagerTensor) else value
+
+    def _decayed_lr(self, var_dtype: Any) -> Any:
+        """The learning rate as it is now."""
+        return cast(self.learning_rate, var_dtype)  # type: ignore[attr-defined]
+
+
+def written_by_users(optimizer: UserProtocol) -> Update | None:
+    """How a user's class updates one variable; None for an optimizer of ours."""
+    kind = type(optimizer)
+    if kind.update_step is not UserProtocol.update_step:
+        return _update_step(optimizer)
+    for dense, sparse in (("_apply_dense", "_apply_sparse"), ("_resource_apply_dense", "_resource_apply_sparse")):
+        if getattr(kind, dense) is not getattr(UserProtocol, dense):
+            return _apply(getattr(optimizer, dense), getattr(optimizer, sparse), sparse == "_apply_sparse")
+    return None
+
+
+def user_step(
+    optimizer: UserProtocol, update: Update, pairs: Sequence[Pair], counters: Sequence[Variable], also: Pairs, name: str
+) -> Any:
+    """Let a user's class update all variables, count the step, and make the changes that transforms noted `also`.
+
+    Returns
+    -------
+    operation or None
+        In a graph the operation that makes the step; None if it has been made.
+    """
+    variables = [v for _, v in pairs]
+    optimizer._create_slots(variables)
+    optimizer._prepare(*([None] * _extra(optimizer._prepare)))
+    trace = graph_of(variables)
+    if trace is None:
+        held = [*variables, *optimizer._slots.all(), *counters]
+        return exclusively(
+            locks_of(held), _or_undone, held, lambda: _run(optimizer, update, pairs, counters, also, name)
+        )
+    if also.when is not None:
+        raise InvalidArgumentError(
+            f"apply_gradients: {type(optimizer).__name__} assigns variables itself, so a graph cannot leave out its "
+            f"steps (accumulate, skip_nonfinite, LossScale); let it define `update` instead, see optim.Optimizer"
+        )
+    first = len(trace.nodes)
+    updates = [update(g, v) for g, v in pairs]
+    if all(op is None for op in updates):
+        updates = [n.outputs[0] for n in trace.nodes[first:] if n.op is assign_variable]
+    done = optimizer._finish(updates, name)
+    counted = assign_all([*[(c, c.read_value() + 1) for c in counters], *also.changes], name)
+    return trace.group([op for op in (done, counted) if op is not None], name)
+
+
+def _run(
+    optimizer: UserProtocol, update: Update, pairs: Sequence[Pair], counters: Sequence[Variable], also: Pairs, name: str
+) -> None:
+    if not also.is_put_off:
+        updates = [update(g, v) for g, v in pairs]
+        optimizer._finish([op for op in updates if op is not None], name)
+        assign_all([(c, c.read_value() + 1) for c in counters], name)
+    assign_all(also.changes, name)
+
+
+def _or_undone(variables: Sequence[Variable], function: Callable[[], None]) -> None:
+    """Call a function; if it raises, variables have their values from before."""
+    before = [v.read_value() for v in variables]
+    try:
+        function()
+    except BaseException:
+        assign_all(list(zip(variables, before, strict=True)), "undo")
+        raise
+
+
+def _update_step(optimizer: Any) -> Update:
+    takes_rate = _extra(optimizer.update_step) > 2
+
+    def update(g: Any, v: Variable) -> Any:
+        if takes_rate:
+            return optimizer.update_step(g, v, cast(optimizer.learning_rate, v.dtype))
+        return optimizer.update_step(g, v)
+
+    return update
+
+
+def _apply(dense: Callable[..., Any], sparse: Callable[..., Any], whole: bool) -> Update:
+    def update(g: Any, v: Variable) -> Any:
+        if not isinstance(g, IndexedSlices):
+            return dense(g, v, *([None] * (_extra(dense) - 2)))
+        g = g.summed()
+        return sparse(g, v) if whole else sparse(g.values, v, g.indices, *([None] * (_extra(sparse) - 3)))
+
+    return update
+
+
+def _extra(function: Callable[..., Any]) -> int:
+    """How many arguments must be given to a function by position."""
+    parameters: Iterable[inspect.Parameter] = inspect.signature(function).parameters.values()
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
+
+
+def _zeros(v: Variable, shape: Any = None) -> Any:
+    return np.zeros(shape_of(v) if shape is None else shape, v.dtype.numpy)
