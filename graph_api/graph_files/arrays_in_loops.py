@@ -1,0 +1,114 @@
+"""Rows of TensorArrays and of lists of tensors: what loops of TensorFlow keep their steps in.
+
+In a file an array has a handle, and a *flow*, a number that puts reads and writes in order. Here the flow is the array
+itself (`graph_api.tensor_array`), and the handle is nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.core.errors import InvalidArgumentError
+from graph_api.graph_files.rows import Site, row
+from graph_api.library import root as tf
+from graph_api.tensor_array import TensorArray
+
+
+class Handle:
+    """Stands for an array where only its flow matters."""
+
+
+def _array(site: Site, i: int) -> TensorArray:
+    found = site.inputs[i]
+    if not isinstance(found, TensorArray):
+        raise InvalidArgumentError(f"input {i} must be the flow of a TensorArray")
+    return found
+
+
+@row("TensorArrayV3", outputs="handle flow")
+def _tensor_array(site: Site) -> Any:
+    made = TensorArray(
+        site.attr("dtype"),
+        site.inputs[0],
+        dynamic_size=site.attr("dynamic_size", False),
+        element_shape=site.attr("element_shape", None),
+    )
+    return [Handle(), made]
+
+
+@row("TensorArrayWriteV3")
+def _write(site: Site) -> Any:
+    return _array(site, 3).write(site.inputs[1], site.inputs[2])
+
+
+@row("TensorArrayReadV3")
+def _read(site: Site) -> Any:
+    return _array(site, 2).read(site.inputs[1])
+
+
+@row("TensorArrayGatherV3")
+def _gather(site: Site) -> Any:
+    return _array(site, 2).gather(site.inputs[1])
+
+
+@row("TensorArrayScatterV3")
+def _scatter(site: Site) -> Any:
+    array, indices, value = _array(site, 3), site.inputs[1], site.inputs[2]
+    # `unstack` writes them as a scatter to 0, 1, ...
+    if indices.op.type == "Range" and not array.is_allocated:
+        return array.unstack(value)
+    return array.scatter(indices, value)
+
+
+@row("TensorArrayConcatV3", outputs="value lengths")
+def _concat(site: Site) -> Any:
+    array = _array(site, 1)
+    dims = tf.shape(array.buffer)
+    lengths = tf.cast(tf.fill(tf.stack([dims[0]]), dims[1]), "int64")
+    return [array.concat(), lengths]
+
+
+@row("TensorArraySizeV3")
+def _size(site: Site) -> Any:
+    return _array(site, 1).size()
+
+
+@row("TensorArrayCloseV3")
+def _close(site: Site) -> Any:
+    return site.graph.group([])
+
+
+# ---- lists -----------------------------------------------------------------------------------------------------------
+
+
+@row("TensorListReserve")
+def _reserve(site: Site) -> Any:
+    dims = site.known(0, "element_shape").reshape(-1).tolist() if site.inputs[0].shape.ndims == 1 else None
+    shape = None if dims is None or any(d < 0 for d in dims) else dims
+    return TensorArray(site.attr("element_dtype"), site.inputs[1], element_shape=shape)
+
+
+@row("TensorListFromTensor")
+def _from_tensor(site: Site) -> Any:
+    value = site.inputs[0]
+    return TensorArray(value.dtype, tf.shape(value)[0]).unstack(value)
+
+
+@row("TensorListSetItem")
+def _set_item(site: Site) -> Any:
+    return _array(site, 0).write(site.inputs[1], site.inputs[2])
+
+
+@row("TensorListGetItem")
+def _get_item(site: Site) -> Any:
+    return _array(site, 0).read(site.inputs[1])
+
+
+@row("TensorListStack")
+def _stack(site: Site) -> Any:
+    return _array(site, 0).stack()
+
+
+@row("TensorListLength")
+def _length(site: Site) -> Any:
+    return _array(site, 0).size()

@@ -1,0 +1,241 @@
+"""How ops of networks, variables, random numbers and effects are written as TensorFlow's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.core.dtypes import int32
+from engine.core.variable import assign_variable, read_variable, variable_is_initialized
+from engine.custom import closed_call, custom_call
+from engine.ops import (
+    checked,
+    control,
+    conv,
+    cross_entropy,
+    nn,
+    pool,
+    random,
+    scan_loop,
+    while_loop,
+)
+from graph_api import summaries
+from graph_api.convert import default_input
+from graph_api.flow import assert_op, print_op
+from graph_api.graph_files.bodies import several
+from graph_api.graph_files.export_flow import write_choice, write_loop, write_scan
+from graph_api.graph_files.export_ways import way
+from graph_api.graph_files.exporting import WAYS, Shape, Source, graph_def
+
+# ---- networks --------------------------------------------------------------------------------------------------------
+
+
+def _moves(s: Source) -> dict[str, Any] | None:
+    """How the windows of a convolution or pool of images move; None if not as TensorFlow's can."""
+    windows = s.node.params["windows"]
+    if s.node.params.get("stack") or len(windows.strides) != 2:
+        return None
+    given: dict[str, Any] = {"strides": [1, *windows.strides, 1], "data_format": "NHWC", "padding": windows.padding}
+    if not isinstance(windows.padding, str):
+        given |= {"padding": "EXPLICIT", "explicit_paddings": [0, 0, *[n for e in windows.padding for n in e], 0, 0]}
+    return {**given, "dilations": [1, *windows.dilations, 1]}
+
+
+@way(conv.conv_op, conv.depthwise_op)
+def _conv(s: Source) -> bool:
+    moves = _moves(s)
+    if moves is None:
+        return False
+    s.main(s.node.op.type, T=s.dtype(), **moves)
+    return True
+
+
+@way(conv.conv_data_op, conv.conv_filters_op, conv.depthwise_data_op, conv.depthwise_filters_op)
+def _conv_back(s: Source) -> bool:
+    moves = _moves(s)
+    if moves is None:
+        return False
+    sizes = s.node.op.args.index("sizes")
+    inputs = list(s.inputs)
+    if s.dtype(sizes) is not int32:
+        inputs[sizes] = s.step("sizes", "Cast", [inputs[sizes]], SrcT=s.dtype(sizes), DstT=int32, Truncate=False)
+    s.main(s.node.op.type, inputs, T=s.dtype(2), **moves)
+    return True
+
+
+def _pooling(s: Source) -> dict[str, Any] | None:
+    moves, size = _moves(s), s.node.params["size"]
+    if moves is None or moves["padding"] == "EXPLICIT" or set(moves.pop("dilations")) != {1} or len(size) != 2:
+        return None
+    return {**moves, "ksize": [1, *size, 1]}
+
+
+@way(pool.max_pool_op, pool.avg_pool_op)
+def _pool(s: Source) -> bool:
+    how = _pooling(s)
+    if how is None:
+        return False
+    s.main(s.node.op.type, T=s.dtype(), **how)
+    return True
+
+
+@way(pool.avg_pool_back_op)
+def _avg_pool_back(s: Source) -> bool:
+    how = _pooling(s)
+    if how is None or s.dtype(1) is not int32:
+        return False
+    s.main("AvgPoolGrad", [s.inputs[1], s.inputs[0]], T=s.dtype(), **how)
+    return True
+
+
+@way(pool.largest_tap_op)
+def _largest_tap(s: Source) -> bool:
+    """Nothing, where the gradients that need it compare anew."""
+    return id(s.node) in s.writer.unneeded and _pooling(s) is not None
+
+
+@way(pool.place_taps_op)
+def _max_pool_back(s: Source) -> bool:
+    """With the images and the largest of them, which the node before compares, it is TensorFlow's gradient."""
+    how, taps = _pooling(s), s.node.inputs[1].node
+    if how is None or taps.op is not pool.largest_tap_op or taps.params["windows"] != s.node.params["windows"]:
+        return False
+    images = [s.writer.name_of(x) for x in taps.inputs]
+    s.main("MaxPoolGrad", [*images, s.inputs[0]], T=s.dtype(), **how)
+    return True
+
+
+@way(nn.softmax_op, nn.log_softmax_op)
+def _softmax(s: Source) -> bool:
+    axis, dims = s.node.params["axis"], s.shape()
+    if axis != -1 and (dims is None or axis != len(dims) - 1):
+        return False
+    s.main(s.node.op.type, T=s.dtype())
+    return True
+
+
+@way(cross_entropy.softmax_cross_entropy_op)
+def _softmax_cross_entropy(s: Source) -> bool:
+    dims, axis = s.shape(1), s.node.params["axis"]
+    if dims is None or len(dims) != 2 or axis not in (-1, 1):
+        return False
+    s.main("SoftmaxCrossEntropyWithLogits", [s.inputs[1], s.inputs[0]], T=s.dtype(1))
+    return True
+
+
+@way(cross_entropy.sparse_softmax_cross_entropy_op)
+def _sparse_softmax_cross_entropy(s: Source) -> bool:
+    dims = s.shape(1)
+    if dims is None or len(dims) != 2:
+        return False
+    labels, logits = s.inputs
+    s.main("SparseSoftmaxCrossEntropyWithLogits", [logits, labels], T=s.dtype(1), Tlabels=s.dtype(0))
+    return True
+
+
+# ---- variables, random numbers, effects ------------------------------------------------------------------------------
+
+
+@way(read_variable)
+def _read(s: Source) -> bool:
+    s.main("ReadVariableOp", dtype=s.dtype())
+    return True
+
+
+@way(assign_variable)
+def _assign(s: Source) -> bool:
+    s.main("AssignVariableOp", dtype=s.dtype(), validate_shape=False)
+    return True
+
+
+@way(variable_is_initialized)
+def _is_initialized(s: Source) -> bool:
+    s.main("VarIsInitializedOp")
+    return True
+
+
+@way(random.random_uniform_op, random.random_normal_op, random.truncated_normal_op)
+def _random(s: Source) -> bool:
+    if s.node.params.get("lead"):
+        return False
+    s.main(s.node.op.type, T=s.dtype(), dtype=s.node.params["dtype"], seed=0, seed2=0)
+    return True
+
+
+@way(random.random_integers_op)
+def _random_integers(s: Source) -> bool:
+    if s.node.params.get("lead"):
+        return False
+    s.main("RandomUniformInt", T=s.dtype(), Tout=s.node.outputs[0].dtype, seed=0, seed2=0)
+    return True
+
+
+@way(default_input)
+def _default_input(s: Source) -> bool:
+    dims = s.node.params["shape"]
+    s.main("PlaceholderWithDefault", dtype=s.dtype(), shape=None if dims is None else Shape(dims))
+    return True
+
+
+@way(assert_op)
+def _assert(s: Source) -> bool:
+    if len(s.inputs) == 1:
+        return False
+    s.main("Assert", T=[s.dtype(i) for i in range(1, len(s.inputs))], summarize=3)
+    return True
+
+
+@way(print_op)
+def _print(s: Source) -> bool:
+    params = s.node.params
+    s.main(
+        "Print", T=s.dtype(), U=[s.dtype(i) for i in range(1, len(s.inputs))], message=params["message"],
+        summarize=params["summarize"], first_n=-1,
+    )  # fmt: skip
+    return True
+
+
+@way(custom_call, closed_call)
+def _custom(s: Source) -> bool:
+    """What a function with a gradient of the user's own results in; the gradient is Python, and stays behind."""
+    first = s.node.params["count"]
+    results = s.inputs[first : first + len(s.node.outputs)]
+    s.main("IdentityN", results, T=[o.dtype for o in s.node.outputs])
+    return True
+
+
+@way(several)
+def _several(s: Source) -> bool:
+    s.main("IdentityN", T=[o.dtype for o in s.node.outputs])
+    return True
+
+
+@way(checked.checked_op)
+def _checked(s: Source) -> bool:
+    """What is checked; the check is Python, and stays behind."""
+    s.main("Identity", s.inputs[:1], T=s.dtype())
+    return True
+
+
+@way(summaries.summary_op)
+def _summary(s: Source) -> bool:
+    params = s.node.params
+    kind = next((k for k, f in summaries.KINDS.items() if f is params["describe"]), None)
+    if kind is None:
+        return False
+    more = {"max_images": params["options"][0]} if kind == "image" else {}
+    tag = s.const("tag", params["tag"].encode(), object)
+    s.main(f"{kind.capitalize()}Summary", [tag, s.inputs[0]], T=s.dtype(), **more)
+    return True
+
+
+@way(summaries.merge_op)
+def _merge_summaries(s: Source) -> bool:
+    s.main("MergeSummary", N=len(s.inputs))
+    return True
+
+
+WAYS[id(control.cond_op)] = write_choice
+WAYS[id(while_loop.while_op)] = write_loop
+WAYS[id(scan_loop.scan_op)] = write_scan
+
+__all__ = ["WAYS", "graph_def"]

@@ -1,0 +1,72 @@
+"""Python data as code: numbers, lists, dtypes, slices."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import DType
+from engine.core.trace import constant
+
+LARGEST = 16
+"""Elements up to which an array is written out; a larger one goes to the file beside the module."""
+
+
+def literal_of(x: Any) -> Any:
+    """Python data for a symbol that holds a small constant; None if it holds none.
+
+    A call that is given these must make the same constant of them, which whoever uses them has to see to.
+    """
+    node = getattr(x, "node", None)
+    if node is None or node.op is not constant:
+        return None
+    return data(np.asarray(node.params["value"]))
+
+
+def data(array: np.ndarray) -> Any:
+    """A small array of numbers as Python data, the shortest that give the same numbers; else None."""
+    if array.size > LARGEST or array.size == 0 or array.ndim > 2 or array.dtype.kind not in "biuf":
+        return None
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            return None
+        return _shortest(array)
+    return array.tolist()
+
+
+def _shortest(array: np.ndarray) -> Any:
+    if array.ndim:
+        return [_shortest(row) for row in array]
+    return float(str(array)) if array.dtype == np.float16 or array.dtype == np.float32 else float(array)
+
+
+def literal(x: Any) -> ast.expr:
+    """Python data as an expression.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    """
+    if isinstance(x, (np.bool_, np.number)):
+        x = x.item()
+    if isinstance(x, DType):
+        return ast.Attribute(ast.Name("tf"), x.name, ast.Load())
+    if isinstance(x, (int, float, complex)) and not isinstance(x, bool) and _is_negative(x):
+        return ast.UnaryOp(ast.USub(), ast.Constant(-x))
+    if x is None or x is Ellipsis or isinstance(x, (bool, int, float, complex, str, bytes)):
+        return ast.Constant(x)
+    if isinstance(x, slice):
+        parts = [None if p is None else literal(p) for p in (x.start, x.stop, x.step)]
+        return ast.Slice(*parts)
+    if isinstance(x, list):
+        return ast.List([literal(i) for i in x], ast.Load())
+    if isinstance(x, tuple):
+        return ast.Tuple([literal(i) for i in x], ast.Load())
+    raise TypeError(f"{x!r} of type {type(x).__name__} is not plain data")
+
+
+def _is_negative(x: Any) -> bool:
+    return not isinstance(x, complex) and bool(np.signbit(x))

@@ -1,0 +1,394 @@
+"""The program around the graph: its own source, with runs of sessions replaced by calls of the converted functions.
+
+What only builds the graph goes, everything else stays as it was written, comments included (through libcst). `plan`
+says what becomes of each statement. Where that is not sure, or where the new program does not print what the old one
+printed, the functions stand alone, and the head of the file says why.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graph_api.migrate.convert.notes import Notes
+from graph_api.migrate.convert.plan import Planner
+from graph_api.migrate.convert.runs import Extent, Place, Plan, Replaced, Unsafe
+
+LOADED = """
+with np.load(Path(__file__).with_suffix(".npz")) as stored:
+    ARRAYS = dict(stored)
+"""
+"""What makes the arrays beside a converted module known to it."""
+LIMIT = 600
+"""How many seconds the new program may take when it is tried."""
+
+
+def needed() -> Any:
+    """The library that changes programs and keeps their comments.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    try:
+        libcst = import_module("libcst")
+        import_module("libcst.metadata")
+    except ImportError as error:
+        raise ImportError(
+            "dualgrad convert rewrites the program's own lines with libcst, which is not installed: "
+            "pip install 'dualgrad[migrate]', or convert the functions alone (--functions)"
+        ) from error
+    return libcst
+
+
+def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]) -> str:
+    """The whole program: the converted functions and the program's own loop.
+
+    Parameters
+    ----------
+    source : str
+        The program.
+    conversion : Conversion
+        Its `arrays` get the states of generators that have to be set.
+    notes : Notes
+        What was seen when it ran.
+    names : mapping
+        Its global names and what they stood for in the end.
+
+    Raises
+    ------
+    Unsafe
+        If it is not sure that it does the same.
+    """
+    if conversion.map["not_converted"]:
+        raise Unsafe(f"{len(conversion.map['not_converted'])} operations could not be converted")
+    cst = needed()
+    provided = _bound(ast.parse(conversion.text).body)
+    plan = Planner(source, conversion.map["functions"], provided, notes, dict(names)).made()
+    restores, arrays = _restores(plan, source)
+    edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
+    imports = [line for line in edited.body if _is_import(cst, line)]
+    body = [line for line in edited.body if not _is_import(cst, line)]
+    renamed = _bound(ast.parse(edited.with_changes(body=body).code).body) & provided
+    if renamed:
+        raise Unsafe(f"{', '.join(sorted(renamed))}: a name of the program is one of the converted module's too")
+    conversion.arrays.update(arrays)
+    return _joined(cst, conversion, imports, body, edited)
+
+
+def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[Any], edited: Any) -> str:
+    """The text of the whole."""
+    text = conversion.text
+    if conversion.arrays and "ARRAYS = " not in text:
+        text = text.replace("import tape_api as tf\n", "import tape_api as tf\n" + LOADED, 1)
+    own = [cst.Module(body=[line.with_changes(leading_lines=[])]).code for line in imports]
+    ours = [line for line in ("from pathlib import Path\n", "import numpy as np\n") if f"\n{line}" in text]
+    if conversion.arrays:
+        ours = ["from pathlib import Path\n", "import numpy as np\n"]
+    for line in ours:
+        text = text.replace(f"\n{line}", "\n", 1)
+    head, _, rest = text.partition("import tape_api as tf\n")
+    lines = _ordered({*own, *ours, "import tape_api as tf\n"})
+    guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
+    first, *others = body
+    plain = [line for line in first.leading_lines if line.comment is not None]
+    block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
+    main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
+    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n\n\n{main}"
+
+
+def _ordered(lines: set[str]) -> str:
+    """Imports as they are usually ordered: Python's own, then others."""
+    own = [line for line in lines if re.split(r"[ .\n]", line)[1] in sys.stdlib_module_names]
+    others = sorted(lines.difference(own), key=lambda line: re.split(r"[ .\n]", line)[1])
+    groups = [sorted(own, key=lambda line: line.startswith("from")), others]
+    return "\n".join("".join(group) for group in groups if group)
+
+
+def _is_import(cst: Any, line: Any) -> bool:
+    return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom))
+
+
+def _bound(body: Sequence[ast.stmt]) -> set[str]:
+    """The names that statements bind where they stand, not inside of functions."""
+    found: set[str] = set()
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            todo += ast.iter_child_nodes(node)
+    return found
+
+
+# ---- generators of random numbers ------------------------------------------------------------------------------------
+
+
+def _restores(plan: Plan, source: str) -> tuple[dict[Place, list[str]], dict[str, np.ndarray]]:
+    """By statement: the lines that set generators, and the arrays that they need."""
+    found: dict[Place, list[str]] = {}
+    arrays: dict[str, np.ndarray] = {}
+    for place, states in plan.restored.items():
+        for name, state in states.items():
+            key = f"{name.replace('.', '_')}_{place[0]}"
+            found.setdefault(place, []).append(_restored(name, state, key, arrays))
+    return found, arrays
+
+
+def _restored(name: str, state: Any, key: str, arrays: dict[str, np.ndarray]) -> str:
+    comment = "  # as the lines left it that built the graph"
+    if name == "random":
+        arrays[key] = np.array(state[1], np.uint32)
+        return f'random.setstate(({state[0]}, tuple(ARRAYS["{key}"].tolist()), {state[2]!r})){comment}'
+    if isinstance(state, dict):
+        if "array" in repr(state):
+            raise Unsafe(f"the state of {name} cannot be written down")
+        return f"{name}.bit_generator.state = {state!r}{comment}"
+    kind, keys, *numbers = state
+    arrays[key] = np.asarray(keys)
+    return f'{name}.set_state(("{kind}", ARRAYS["{key}"], {", ".join(repr(_number(n)) for n in numbers)})){comment}'
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# ---- the edit --------------------------------------------------------------------------------------------------------
+
+
+def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> Any:
+    """What carries out a plan; a function because its class needs a library that is loaded when it is used."""
+    meta = sys.modules["libcst.metadata"]
+    lines = source.splitlines()
+
+    def bytes_in(line: int, column: int) -> int:
+        return len(lines[line - 1][:column].encode()) if line <= len(lines) else column
+
+    class Editor(cst.CSTTransformer):
+        METADATA_DEPENDENCIES = (meta.PositionProvider,)
+
+        def _extent(self, node: Any) -> Extent:
+            found = self.get_metadata(meta.PositionProvider, node)
+            start, end = found.start, found.end
+            return start.line, bytes_in(start.line, start.column), end.line, bytes_in(end.line, end.column)
+
+        def _place(self, node: Any) -> Place:
+            return self._extent(node)[:2]
+
+        def on_leave(self, original: Any, updated: Any) -> Any:
+            result = super().on_leave(original, updated)
+            if not isinstance(original, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return result
+            place = self._place(original)
+            if place in plan.gone:
+                return cst.RemoveFromParent()
+            if place in plan.said:
+                text = plan.said[place].removesuffix("\n")
+                result = cst.parse_statement(f"print({text!r})\n").with_changes(leading_lines=updated.leading_lines)
+            if place in plan.emptied and place not in plan.opened:
+                (name,) = plan.emptied[place]
+                result = cst.parse_statement(f"{name} = None  # there are no sessions\n").with_changes(
+                    leading_lines=updated.leading_lines
+                )
+            added = [cst.parse_statement(line + "\n") for line in restores.get(place, ())]
+            if not added:
+                return result
+            first, *others = result.nodes if isinstance(result, cst.FlattenSentinel) else [result]
+            added[0] = added[0].with_changes(leading_lines=first.leading_lines)
+            return cst.FlattenSentinel([*added, first.with_changes(leading_lines=[]), *others])
+
+        def leave_EmptyLine(self, original: Any, updated: Any) -> Any:
+            return updated if updated.comment else updated.with_changes(indent=False)
+
+        def leave_FunctionDef(self, original: Any, updated: Any) -> Any:
+            if self._place(original) not in plan.hollow:
+                return updated
+            return updated.with_changes(body=cst.parse_statement("def f():\n    pass\n").body)
+
+        def leave_With(self, original: Any, updated: Any) -> Any:
+            place = self._place(original)
+            if place not in plan.opened:
+                return updated
+            names = [cst.parse_statement(f"{n} = None  # there are no sessions\n") for n in plan.emptied.get(place, ())]
+            first, *others = names + list(updated.body.body)
+            own = updated.body.header.comment
+            above = [*updated.leading_lines, *([cst.EmptyLine(comment=own)] if own else [])]
+            return cst.FlattenSentinel([first.with_changes(leading_lines=[*above, *first.leading_lines]), *others])
+
+        def leave_Dict(self, original: Any, updated: Any) -> Any:
+            keys = plan.feeds.get(self._extent(original))
+            if keys is None:
+                return updated
+            pairs = zip(updated.elements, keys, strict=True)
+            return updated.with_changes(elements=[e.with_changes(key=cst.SimpleString(f'"{k}"')) for e, k in pairs])
+
+        def leave_Call(self, original: Any, updated: Any) -> Any:
+            found = plan.calls.get(self._extent(original))
+            if found is None or not (found.function["name"] or found.function["values"]):
+                return updated
+            return _results(cst, found, _called(cst, found, updated))
+
+        def leave_Expr(self, original: Any, updated: Any) -> Any:
+            """What nobody looks at is not turned into arrays."""
+            found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
+            if found is None or found.function["name"] is None:
+                return updated
+            value = updated.value
+            while not (isinstance(value, cst.Call) and _is_name(cst, value.func, found.function["name"])):
+                inner = next((c for c in _below(cst, value) if c is not None), None)
+                if inner is None:
+                    return updated
+                value = inner
+            return updated.with_changes(value=value)
+
+        def leave_Assign(self, original: Any, updated: Any) -> Any:
+            """Names for what operations give, which is None, are left out where nobody reads them."""
+            found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
+            if found is None or None not in found.leaves or len(updated.targets) != 1:
+                return updated
+            target = updated.targets[0].target
+            if not isinstance(target, cst.Tuple) or len(target.elements) != len(found.leaves):
+                return updated
+            pairs = list(zip(target.elements, found.leaves, strict=True))
+            if any(i is None and not _is_name(cst, e.value, "_") for e, i in pairs):
+                return updated
+            kept = [(e, i) for e, i in pairs if i is not None]
+            call = next(
+                (c for c in _all_calls(cst, updated.value) if _is_name(cst, c.func, found.function["name"])), None
+            )
+            if call is None or not kept:
+                return updated
+            rest = Replaced(found.function, [i for _, i in kept], len(kept) > 1)
+            if len(kept) == 1:
+                new = kept[0][0].value
+            else:
+                ends = [e.with_changes(comma=cst.MaybeSentinel.DEFAULT) for e, _ in kept]
+                new = target.with_changes(elements=ends)
+            targets = [updated.targets[0].with_changes(target=new)]
+            return updated.with_changes(targets=targets, value=_results(cst, rest, call))
+
+    return Editor()
+
+
+def _called(cst: Any, found: Replaced, call: Any) -> Any:
+    """The call of the function, with what was fed as its arguments."""
+    function = found.function
+    if function["name"] is None:
+        return None
+    fed = next((d for a in call.args for d in [a.value] if isinstance(d, cst.Dict) and _is_feed(call, a)), None)
+    values = [] if fed is None else [element.value for element in fed.elements]
+    values = [cst.parse_expression(text) for text in found.fed] or values
+    by_name = dict(zip(function["fed"], values, strict=True))
+    arguments = [cst.Arg(by_name[tensor]) for tensor in function["feeds"].values()]
+    return cst.Call(cst.Name(function["name"]), arguments)
+
+
+def _is_feed(call: Any, argument: Any) -> bool:
+    if argument.keyword is not None:
+        return argument.keyword.value == "feed_dict"
+    method = call.func.attr.value
+    return argument is not call.args[0] or method == "eval" or len(call.args) == 1
+
+
+def _results(cst: Any, found: Replaced, call: Any) -> Any:
+    """The expression for what the session gave: arrays, None for operations."""
+    count = len(found.function["returns"])
+    if call is None:
+        values = [cst.parse_expression(f"{value}.numpy()") for value in found.function["values"]]
+        return values[0] if not found.several else cst.List([cst.Element(v) for v in values])
+    if count == 0:
+        return call
+    if not found.several:
+        return _numpy(cst, call) if count == 1 else call
+    if count == 1 and [i for i in found.leaves if i is not None] == [0]:
+        none = cst.Name("None")
+        return cst.List([cst.Element(none if i is None else _numpy(cst, call)) for i in found.leaves])
+    asked = [i for i in found.leaves if i is not None]
+    if asked != list(range(count)):
+        raise Unsafe("a tensor is fetched twice in one run")
+    every = cst.parse_expression("[x.numpy() for x in _]")
+    every = every.with_changes(for_in=every.for_in.with_changes(iter=call))
+    if None not in found.leaves:
+        return every
+    first = next(n for n, i in enumerate(found.leaves) if i is not None)
+    behind = len(found.leaves) - first - count
+    if found.leaves[first : first + count] != asked:
+        raise Unsafe("operations are fetched between tensors")
+    nones = cst.Element(cst.Name("None"))
+    return cst.List([*[nones] * first, cst.StarredElement(every), *[nones] * behind])
+
+
+def _numpy(cst: Any, value: Any) -> Any:
+    return cst.Call(cst.Attribute(value, cst.Name("numpy")))
+
+
+def _is_name(cst: Any, node: Any, name: str | None) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def _below(cst: Any, node: Any) -> list[Any]:
+    return [c for c in _all_calls(cst, node) if c is not node]
+
+
+def _all_calls(cst: Any, node: Any) -> list[Any]:
+    """The calls in an expression, the outer ones first."""
+    found = [node] if isinstance(node, cst.Call) else []
+    for child in node.children:
+        found += _all_calls(cst, child)
+    return found
+
+
+# ---- trying ----------------------------------------------------------------------------------------------------------
+
+
+def tried(conversion: Any, name: str, arguments: Sequence[str], printed: str) -> None:
+    """Run the new program and see that it prints what the old one printed.
+
+    Parameters
+    ----------
+    conversion : Conversion
+    name : str
+        The file's.
+    arguments : sequence of str
+        Of the program.
+    printed : str
+        What the old one printed.
+
+    Raises
+    ------
+    Unsafe
+        If it does not.
+    """
+    home = str(Path(__file__).resolve().parents[3])
+    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        conversion.write(file)
+        try:
+            ran = subprocess.run(
+                [sys.executable, str(file), *arguments],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                capture_output=True, text=True, check=False, timeout=LIMIT, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise Unsafe(f"the new program did not end within {LIMIT} s") from None
+    if ran.returncode:
+        raise Unsafe(f"the new program fails: {(ran.stderr.splitlines() or ['no message'])[-1]}")
+    if ran.stdout != printed:
+        pairs = zip(ran.stdout.splitlines(), printed.splitlines(), strict=False)
+        first = next((f"it prints {a!r}, not {b!r}" for a, b in pairs if a != b), "it prints more or fewer lines")
+        raise Unsafe(f"the new program does not print the same: {first}")

@@ -1,0 +1,185 @@
+"""Names for what the converted module computes: those that the program itself gave, as far as they are known.
+
+A name comes, in this order, from the program's global names and what they held in the end; from the line that made
+the node, where that line assigns to a name; from the name of the operation, with its scopes.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import linecache
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from engine.core.trace import Symbol
+from engine.core.variable import Variable
+
+_RESERVED = frozenset({"tf", "np", "tape", "Path", "self"})
+
+
+def identifier(text: str) -> str:
+    """A Python name made of any text."""
+    found = re.sub(r"\W+", "_", text) or "value"
+    found = f"_{found}" if found[0].isdigit() else found
+    return f"{found}_" if keyword.iskeyword(found) or found in _RESERVED else found
+
+
+def snake(text: str) -> str:
+    """``MatMul_1`` as ``mat_mul_1``."""
+    return identifier(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).lower())
+
+
+class Scope:
+    """Names that are taken. A name at the top of the module is none that a function uses for something else."""
+
+    def __init__(self, outer: Scope | None = None) -> None:
+        self.taken: set[str] = set()
+        self._outer = outer
+        self._inside: set[str] = set() if outer is None else outer._inside
+
+    def __contains__(self, name: str) -> bool:
+        if self._outer is None:
+            return name in self.taken or name in self._inside
+        return name in self.taken or self._outer.holds(name)
+
+    def holds(self, name: str) -> bool:
+        """Whether a name is taken here or outside."""
+        return name in self.taken or (self._outer is not None and self._outer.holds(name))
+
+    def free(self, wanted: str) -> str:
+        """The name wanted, or one with a number."""
+        name, count = wanted, 1
+        while name in self:
+            count += 1
+            name = f"{wanted}_{count}"
+        self.take(name)
+        return name
+
+    def take(self, *names: str) -> None:
+        """Note that names are taken."""
+        self.taken.update(names)
+        if self._outer is not None:
+            self._inside.update(names)
+
+
+class Names:
+    """What the program calls its tensors, operations and variables.
+
+    Parameters
+    ----------
+    namespace : mapping
+        Global names of the program, and what they stood for in the end.
+    """
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._given: dict[int, str] = {}
+        self._elements: set[int] = set()
+        self._inner: set[int] = set()
+        self._lists: dict[tuple[int, ...], str] = {}
+        running = _loop_names(namespace.get("__file__") or "")
+        for name, value in namespace.items():
+            if not name.startswith("__") and name not in running:
+                self._note(name, value, depth=0)
+
+    def _note(self, name: str, value: Any, depth: int) -> None:
+        if isinstance(value, (Symbol, Variable)) or hasattr(value, "control_inputs") or hasattr(value, "get_slot"):
+            self._given.setdefault(id(value), identifier(name))
+            if depth:
+                self._elements.add(id(value))
+            else:
+                self._elements.discard(id(value))
+                self._given[id(value)] = identifier(name)
+        elif isinstance(value, (list, tuple)) and depth < 3:
+            if value and all(isinstance(v, Variable) for v in value):
+                self._lists.setdefault(tuple(map(id, value)), identifier(name))
+            for i, item in enumerate(value):
+                self._note(f"{name}_{i}", item, depth + 1)
+        elif isinstance(value, dict) and depth < 3:
+            for key, item in value.items():
+                if isinstance(key, (str, int)):
+                    self._note(f"{name}_{key}", item, depth + 1)
+        elif depth < 2 and type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
+            for key, item in vars(value).items():
+                self._note(f"{name}_{key}", item, depth + 1)
+
+    def given(self, x: Any) -> str | None:
+        """What the program calls a tensor, an operation, a variable or an optimizer, if it does."""
+        return self._given.get(id(x))
+
+    def own(self, x: Any) -> str | None:
+        """The same, unless it is only an element of something."""
+        return None if id(x) in self._elements else self.given(x)
+
+    def list_of(self, variables: Iterable[Any]) -> str | None:
+        """What the program calls a list of variables."""
+        return self._lists.get(tuple(map(id, variables)))
+
+    def of_line(self, node: Any) -> str | None:
+        """The name that the line which made a node assigns to, unless that is what only the line itself uses."""
+        where = getattr(node, "where", None)
+        return _assigned_on(*where) if isinstance(where, tuple) and id(node) not in self._inner else None
+
+    def note_uses(self, nodes: Iterable[Any]) -> None:
+        """Note which nodes are used by nothing but nodes of their own line."""
+        inner: set[int] = set()
+        outer: set[int] = set()
+        for node in nodes:
+            for x in node.inputs:
+                same = getattr(x.node, "where", None) == getattr(node, "where", None)
+                (inner if same else outer).add(id(x.node))
+        self._inner |= inner - outer
+
+    def variable(self, variable: Any) -> str:
+        """A name for a variable."""
+        own = variable.name.rpartition(":")[0]
+        given = self.given(variable)
+        if given is not None:
+            return given
+        if re.fullmatch(r"(.*/)?Variable(_\d+)?", own):
+            return self.of_line(variable.op) or snake(own)
+        return identifier(own.replace("/", "_"))
+
+    def tensor(self, x: Any) -> str:
+        """A name for a tensor, where it must have one."""
+        given = self.given(x)
+        own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
+        return given or self.of_line(x.node) or snake(own)
+
+
+def _loop_names(file: str) -> set[str]:
+    """Names that loops of a program give to one thing after the other."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return set()
+    targets = [node.target for node in ast.walk(tree) if isinstance(node, (ast.For, ast.comprehension))]
+    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+@cache
+def _assigned_on(file: str, line: int) -> str | None:
+    """The name that a line of a file assigns a value to."""
+    return _assignments(file).get(line)
+
+
+@cache
+def _assignments(file: str) -> dict[int, str]:
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return {}
+    found = {}
+    node: Any
+    for node in ast.walk(tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        target = getattr(node, "target", None) if isinstance(node, (ast.AnnAssign, ast.AugAssign)) else target
+        if target is None:
+            continue
+        name = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else None
+        if name is not None:
+            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            found.update({line: identifier(name) for line in lines})
+    return found

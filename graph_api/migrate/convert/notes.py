@@ -1,0 +1,133 @@
+"""What a program prints while it runs, and how it leaves its generators of random numbers between its lines.
+
+Lines that only build a graph are not part of the converted program. Where they draw random numbers, what follows would
+draw others: so `noting` keeps, for each line that is run, the states of the generators when it was first reached.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+GENERATORS = (np.random.RandomState, np.random.Generator)
+
+
+@dataclass
+class Notes:
+    """What was seen.
+
+    Attributes
+    ----------
+    states : dict
+        By line: of each generator, by the expression that names it, its state when the line was first reached.
+    called : Counter
+        How often each function was called, by the line where its head stands.
+    said : dict
+        By line: what it printed.
+    """
+
+    states: dict[int, dict[str, Any]] = field(default_factory=dict)
+    called: Counter[int] = field(default_factory=Counter)
+    said: dict[int, str] = field(default_factory=dict)
+    _printed: _Tee | None = None
+    _known: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def printed(self) -> str:
+        """What the program printed."""
+        return self._printed.copy.getvalue() if self._printed is not None else ""
+
+    def reached(self, frame: FrameType) -> None:
+        """The program has come to a line."""
+        line = frame.f_lineno
+        is_head = line == frame.f_code.co_firstlineno and frame.f_code.co_name != "<module>"
+        if line in self.states or is_head:
+            return
+        named: dict[str, Any] = {
+            n: v for n, v in {**frame.f_globals, **frame.f_locals}.items() if isinstance(v, GENERATORS)
+        }
+        named |= {"np.random": np.random, "random": random}
+        self.states[line] = {name: self._kept(state(generator)) for name, generator in named.items()}
+
+    def _kept(self, found: Any) -> Any:
+        """The state, one object for equal ones."""
+        return self._known.setdefault(hashlib.sha256(repr(_plain(found)).encode()).hexdigest(), found)
+
+
+class _Tee(io.TextIOBase):
+    """Hands text on and keeps it, also by the line of the program that prints it."""
+
+    def __init__(self, to: Any, program: str, said: dict[int, str]) -> None:
+        self.to, self.copy, self.program, self.said = to, io.StringIO(), program, said
+
+    def write(self, text: str) -> int:
+        frame = sys._getframe(1)
+        if frame.f_code.co_filename == self.program:
+            self.said[frame.f_lineno] = self.said.get(frame.f_lineno, "") + text
+        self.copy.write(text)
+        return self.to.write(text)
+
+    def flush(self) -> None:
+        self.to.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.to, name)
+
+
+def state(generator: Any) -> Any:
+    """The state of a generator, or of the common one of `numpy.random` or `random`."""
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    return generator.getstate() if generator is random else generator.get_state()
+
+
+def _plain(found: Any) -> Any:
+    """A state as numbers and strings."""
+    if isinstance(found, dict):
+        return {key: _plain(value) for key, value in found.items()}
+    if isinstance(found, (tuple, list)):
+        return [_plain(value) for value in found]
+    return found.tobytes() if isinstance(found, np.ndarray) else found
+
+
+@contextmanager
+def noting(program: Path) -> Iterator[Notes]:
+    """Note what a program does that is run inside the ``with`` block.
+
+    Parameters
+    ----------
+    program : Path
+        Its file.
+    """
+    notes = Notes()
+    notes._printed = _Tee(sys.stdout, str(program), notes.said)
+    before = sys.gettrace()
+
+    def on_line(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            notes.reached(frame)
+        return on_line
+
+    def on_call(frame: FrameType, event: str, _: Any) -> Any:
+        if event != "call" or frame.f_code.co_filename != str(program):
+            return None
+        notes.called[frame.f_code.co_firstlineno] += 1
+        return on_line
+
+    with redirect_stdout(notes._printed):
+        sys.settrace(on_call)
+        try:
+            yield notes
+        finally:
+            sys.settrace(before)

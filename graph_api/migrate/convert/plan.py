@@ -1,0 +1,290 @@
+"""Which parts of a graph program stay when its graph has become functions: the plan that `loop` carries out.
+
+A statement stays if nothing of TensorFlow is left in it once its runs of sessions are calls of functions. A statement
+that only makes parts of the graph goes. Where neither is sure, `Unsafe` says which line and why.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from graph_api.migrate.check.scopes import FUNCTIONS
+from graph_api.migrate.check.values import (
+    Box,
+    Instance,
+    Many,
+)
+from graph_api.migrate.convert.runs import (
+    Place,
+    Plan,
+    Runs,
+    Unsafe,
+    extent,
+    is_pure,
+    place,
+)  # fmt: skip
+from graph_api.session import Session
+
+BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With)
+
+
+class Planner(Runs):
+    """Makes the plan for one program."""
+
+    def made(self) -> Plan:
+        """The plan.
+
+        Raises
+        ------
+        Unsafe
+            If there is none that is surely right.
+        """
+        self._find_runs()
+        self._block(self.tree.body)
+        self._drop_unused()
+        self._check_names()
+        self._restore()
+        return self.plan
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+
+    def _block(self, body: Sequence[ast.stmt], again: bool | None = None) -> bool:
+        """Plan for a block, which may run `again` (by default, as the one around it); whether something stays."""
+        before = self._again
+        self._again = before if again is None else again
+        for statement in body:
+            if not self._statement(statement):
+                self.plan.gone.add(place(statement))
+        if not self._again:
+            self._once.append(body)
+        self._again = before
+        return any(place(statement) not in self.plan.gone for statement in body)
+
+    def _statement(self, node: ast.stmt) -> bool:
+        """Plan for a statement; whether it stays."""
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            return not any(name.partition(".")[0] in ("tensorflow", "__future__") for name in _imported(node))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return self._definition(node)
+        if isinstance(node, ast.With):
+            return self._with(node)
+        if isinstance(node, BLOCKS):
+            return self._compound(node)
+        runs = [n for n in ast.walk(node) if isinstance(n, ast.Call) and self._is_run(n)]
+        if self._initializes(node, runs):
+            return False
+        left = [n for n in self._expressions(node) if self._is_left(n)]
+        if not left:
+            return True
+        if any(extent(run) in self.plan.calls for run in runs):
+            raise Unsafe(f"line {node.lineno}: it uses the graph beside running it ({ast.unparse(left[0])})")
+        if self._only_builds(node):
+            return False
+        if self._only_shows(node):
+            self.plan.said[place(node)] = self.notes.said[node.lineno]
+            return True
+        raise Unsafe(f"line {node.lineno}: it does something with the graph itself ({ast.unparse(left[0])})")
+
+    def _initializes(self, node: ast.stmt, runs: Sequence[ast.Call]) -> bool:
+        """Whether it runs the initializers of variables, which tape code does when it makes them."""
+        if not isinstance(node, ast.Expr) or node.value not in runs:
+            return False
+        call = self.plan.calls.get(extent(node.value))
+        if call is None or call.function["name"] is not None or call.function["values"]:
+            return False
+        if self._again:
+            raise Unsafe(f"line {node.lineno}: variables are initialized more than once")
+        return True
+
+    def _only_builds(self, node: ast.stmt) -> bool:
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Assert, ast.Delete)):
+            return True
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+            return False
+        function = node.value.func
+        if isinstance(function, ast.Name) and function.id == "print":
+            return False
+        of = self.inference.of(function)
+        container = isinstance(function, ast.Attribute) and any(
+            isinstance(v, (Box, Many)) for v in self.inference.of(function.value)
+        )
+        host = isinstance(function, ast.Attribute) and function.attr in ("save", "restore", "add_summary", "run_loop")
+        return not host and (container or any(self._is_graphs(v) for v in of))
+
+    def _only_shows(self, node: ast.stmt) -> bool:
+        """Whether it prints what the graph is made of, once, and nothing that is computed."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"):
+            return False
+        names = [n for argument in call.args for n in ast.walk(argument) if isinstance(n, ast.Name)]
+        graphs = all(
+            self.scopes.of[n].find(n.id) is None or any(self._is_graphs(v) for v in self.inference.of(n)) for n in names
+        )
+        return graphs and not call.keywords and not self._again and node.lineno in self.notes.said
+
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+        """A function or class stays if it runs something, or has nothing to do with the graph."""
+        starts = getattr(node, "name", "") == "__init__" and self.inference.owner(node) is not None
+        runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
+        left = any(self._is_left(n) for statement in node.body for n in self._expressions(statement))
+        if left and not runs and not starts:
+            return False
+        head = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        calls = 0 if isinstance(node, ast.ClassDef) else self.notes.called[head]
+        kept = self._block(node.body, None if isinstance(node, ast.ClassDef) else calls > 1)
+        if not kept and starts:
+            self.plan.hollow.add(place(node))
+        return kept or starts
+
+    def _with(self, node: ast.With) -> bool:
+        of_graph = [item for item in node.items if any(self._is_left(n) for n in self._expressions(item.context_expr))]
+        if not of_graph:
+            return self._block(node.body)
+        if len(of_graph) < len(node.items):
+            raise Unsafe(f"line {node.lineno}: a with statement that is half of the graph's")
+        kept = self._block(node.body)
+        if kept:
+            self.plan.opened.add(place(node))
+            names = [i.optional_vars.id for i in node.items if isinstance(i.optional_vars, ast.Name)]
+            self.plan.emptied[place(node)] = names
+        return kept
+
+    def _compound(self, node: Any) -> bool:
+        header = [getattr(node, name, None) for name in ("test", "iter", "target")]
+        left = [n for h in header if h is not None for n in self._expressions(h) if self._is_left(n)]
+        bodies = [node.body, node.orelse, *(h.body for h in getattr(node, "handlers", ()))]
+        again = True if isinstance(node, (ast.For, ast.While)) else None
+        kept = [self._block(body, again) for body in bodies if body]
+        kept.append(bool(getattr(node, "finalbody", ())) and self._block(node.finalbody))
+        if left and any(kept):
+            raise Unsafe(f"line {node.lineno}: what is repeated or chosen depends on the graph")
+        if left or (not any(kept) and all(is_pure(h) for h in header if h is not None)):
+            return False
+        if not kept[0]:
+            raise Unsafe(f"line {node.lineno}: only a part of it would be left")
+        return True
+
+    # ---- afterwards --------------------------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        """Set generators that lines drew from that go as they were when the next line was reached."""
+        order = {line: number for number, line in enumerate(self.notes.states)}
+        reached = list(self.notes.states)
+        gone = {n for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and place(node) in self.plan.gone
+                for n in _lines(node)}  # fmt: skip
+        for body in self._once:
+            since = min((order[n] for n in _lines(body[0]) if n in order), default=0)
+            for statement in body:
+                here = min((order[n] for n in _lines(statement) if n in order), default=None)
+                if place(statement) in self.plan.gone or here is None:
+                    continue
+                if not gone.isdisjoint(reached[since:here]):
+                    window = [self.notes.states[line] for line in reached[since:here]]
+                    first = {name: state for states in reversed(window) for name, state in states.items()}
+                    self._set(statement, first, self.notes.states[reached[here]])
+                since = here
+
+    def _set(self, statement: ast.stmt, before: dict[str, Any], after: dict[str, Any]) -> None:
+        moved = {name: state for name, state in after.items() if name in before and state is not before[name]}
+        used = self._generators()
+        if found := {name: state for name, state in moved.items() if name in used}:
+            self.plan.restored[place(statement)] = found
+
+    def _generators(self) -> set[str]:
+        """The generators that what stays may draw from."""
+        nodes = [n for n in self._kept(self.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)]
+        makers = {"RandomState", "default_rng", "Generator"}
+        return self._read() | {ast.unparse(n.value) for n in nodes if n.attr not in makers}
+
+    def _kept(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What stays below a node."""
+        for inner in ast.iter_child_nodes(node):
+            if isinstance(inner, ast.stmt) and place(inner) in self.plan.gone:
+                continue
+            if isinstance(inner, ast.stmt) and place(inner) in self.plan.said:
+                continue
+            if isinstance(inner, ast.withitem) and isinstance(node, ast.With) and place(node) in self.plan.opened:
+                continue
+            yield inner
+            if isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
+                for value in self.feed_values(inner):
+                    yield value
+                    yield from self._kept(value)
+            elif isinstance(inner, ast.Dict) and extent(inner) in self.plan.feeds:
+                for value in inner.values:
+                    yield value
+                    yield from self._kept(value)
+            else:
+                yield from self._kept(inner)
+
+    def _read(self) -> set[str]:
+        return {n.id for n in self._kept(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+    def _drop_unused(self) -> None:
+        """Functions, imports and plain values that nothing uses any more go too."""
+        while True:
+            read = self._read()
+            unused = [n for n in self._kept(self.tree) if isinstance(n, ast.stmt) and _is_unused(n, read)]
+            if not unused:
+                return
+            self.plan.gone.update(place(n) for n in unused)
+
+    def _check_names(self) -> None:
+        """Every name that is still used must be bound by what stays."""
+        kept = list(self._kept(self.tree))
+        bound = {n.id for n in kept if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)} | self.provided
+        bound |= {n.arg for n in kept if isinstance(n, ast.arg)} | {
+            n.name for n in kept if isinstance(n, ast.ExceptHandler) and n.name
+        }
+        bound |= {n.name for n in kept if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+        bound |= {
+            a.asname or a.name.partition(".")[0]
+            for n in kept
+            if isinstance(n, (ast.Import, ast.ImportFrom))
+            for a in n.names
+        }
+        gone = {
+            n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+        } - bound
+        for name in sorted(self._read() & gone):
+            givers = [p for p, names in self.plan.emptied.items() if name in names]
+            givers += self._sessions(name)
+            if not givers:
+                line = next(n.lineno for n in kept if isinstance(n, ast.Name) and n.id == name)
+                raise Unsafe(f"line {line}: it uses {name}, which is a part of the graph")
+        read = self._read()
+        self.plan.emptied = {p: [n for n in names if n in read] for p, names in self.plan.emptied.items()}
+
+    def _sessions(self, name: str) -> list[Place]:
+        """The statements that give a session this name, which are kept in another form."""
+        found = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
+                values = self.inference.of(node.value)
+                if values and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values):
+                    self.plan.emptied[place(node)] = [name]
+                    self.plan.gone.discard(place(node))
+                    found.append(place(node))
+        return found
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+
+
+def _is_unused(node: ast.stmt, read: set[str]) -> bool:
+    if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
+        return node.name not in read and not node.name.startswith("__") and node.col_offset == 0
+    if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
+        return is_pure(node.value) and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
+    return isinstance(node, ast.ClassDef) and node.name not in read
+
+
+def _lines(node: ast.stmt) -> range:
+    """Those that are reached when it is."""
+    is_definition = isinstance(node, (*FUNCTIONS, ast.ClassDef))
+    return range(node.lineno, node.lineno + 1 if is_definition else (node.end_lineno or node.lineno) + 1)

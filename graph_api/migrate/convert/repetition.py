@@ -1,0 +1,193 @@
+"""Loops from repetition: lists of like expressions, and like statements that follow each other, are written once.
+
+It works on the finished code: expressions are alike if they differ only in some of their parts, and each part runs
+through a list that has a name, through the elements of one value, or through a few expressions that can be listed.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+LEAST = 3
+"""How often something must be repeated to become a loop."""
+_NAMES = ("a", "b", "c", "d", "e")
+"""Names of the parts that run."""
+
+
+class Repetition:
+    """Writes repeated code as loops.
+
+    Parameters
+    ----------
+    lists : mapping
+        Names of lists at the top of the module, by the texts of their elements.
+    is_free : callable
+        Whether a name may be used.
+    listed : callable
+        Gives a name to the list of some variables; None for what are no variables.
+    """
+
+    def __init__(
+        self,
+        lists: Mapping[tuple[str, ...], str],
+        is_free: Callable[[str], bool],
+        listed: Callable[[Sequence[str]], str | None],
+    ) -> None:
+        self._lists, self._is_free, self._listed = lists, is_free, listed
+
+    def shorten(self, statements: list[Any]) -> list[Any]:
+        """Statements with their repetitions as loops."""
+        for statement in statements:
+            if isinstance(statement.code, (ast.With, ast.FunctionDef, ast.For)):
+                statement.code.body = self.shorten(statement.code.body)
+            else:
+                _listed_return(statement.code)
+                statement.code = _Lists(self).visit(statement.code)
+        return self._looped(statements)
+
+    def _looped(self, statements: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        i = 0
+        while i < len(statements):
+            count = 1
+            while i + count < len(statements) and self._is_effect(statements[i : i + count + 1]):
+                count += 1
+            loop = self._loop(statements[i : i + count]) if count >= LEAST else None
+            if loop is None:
+                found.append(statements[i])
+                i += 1
+            else:
+                found.append(loop)
+                i += count
+        return found
+
+    def _is_effect(self, statements: Sequence[Any]) -> bool:
+        codes = [s.code for s in statements]
+        return all(isinstance(c, ast.Expr) for c in codes) and alike([c.value for c in codes]) is not None
+
+    def _loop(self, statements: Sequence[Any]) -> Any:
+        made = self.looped([s.code.value for s in statements])
+        if made is None:
+            return None
+        value, target, source = made
+        first = copy.copy(statements[0])
+        inside = copy.copy(statements[0])
+        inside.code = ast.Expr(value)
+        first.code = ast.For(target, source, [inside], [])
+        return first
+
+    def looped(self, values: Sequence[ast.expr]) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+        """One expression for several alike, the names that run, and what they run through."""
+        parts = alike(values)
+        if parts is None or not 0 < len(parts) <= len(_NAMES):
+            return None
+        names = [n for n in _NAMES if self._is_free(n)][: len(parts)]
+        if len(names) < len(parts):
+            return None
+        sources = [self._source(column) for column in parts]
+        value = _with_names(values, parts, names)
+        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in names]
+        if len(parts) == 1:
+            return value, targets[0], sources[0]
+        return value, ast.Tuple(targets, ast.Store()), ast.Call(ast.Name("zip"), sources, [])
+
+    def _source(self, column: Sequence[ast.expr]) -> ast.expr:
+        """What some expressions are the elements of."""
+        texts = tuple(ast.unparse(e) for e in column)
+        if texts in self._lists:
+            return ast.Name(self._lists[texts])
+        if all(isinstance(e, ast.Subscript) and isinstance(e.slice, ast.Constant) for e in column):
+            first: Any = column[0]
+            whole = {ast.unparse(e.value) for e in column}  # type: ignore[attr-defined]
+            numbers = [e.slice.value for e in column]  # type: ignore[attr-defined]
+            if len(whole) == 1 and numbers == list(range(len(column))):
+                return first.value
+        for size in range(len(texts) - 1, LEAST - 1, -1):
+            if texts[:size] in self._lists and texts[size:] in self._lists:
+                return ast.BinOp(ast.Name(self._lists[texts[:size]]), ast.Add(), ast.Name(self._lists[texts[size:]]))
+        name = self._listed(texts)
+        return ast.List(list(column), ast.Load()) if name is None else ast.Name(name)
+
+
+def _listed_return(code: ast.stmt) -> None:
+    """Return many values as a list, which can be a comprehension."""
+    if isinstance(code, ast.Return) and isinstance(code.value, ast.Tuple) and len(code.value.elts) > LEAST:
+        code.value = ast.List(code.value.elts, ast.Load())
+
+
+class _Lists(ast.NodeTransformer):
+    """Makes comprehensions of lists of like expressions."""
+
+    def __init__(self, repetition: Repetition) -> None:
+        self._repetition = repetition
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        self.generic_visit(node)
+        if len(node.elts) < LEAST or all(isinstance(e, (ast.Name, ast.Constant, ast.UnaryOp)) for e in node.elts):
+            return node
+        made = self._repetition.looped(node.elts)
+        if made is None:
+            return node
+        value, target, source = made
+        if isinstance(value, ast.Name):
+            return source
+        shorter = ast.ListComp(value, [ast.comprehension(target, source, [], 0)])
+        return shorter if len(ast.unparse(shorter)) < len(ast.unparse(node)) else node
+
+
+def alike(values: Sequence[ast.expr]) -> list[list[ast.expr]] | None:
+    """The parts in which like expressions differ, each with one expression per value; None if they are not alike."""
+    columns: list[list[ast.expr]] = []
+    if not _compare(list(values), columns):
+        return None
+    distinct: dict[tuple[str, ...], list[ast.expr]] = {}
+    for column in columns:
+        distinct.setdefault(tuple(ast.unparse(e) for e in column), column)
+    return list(distinct.values())
+
+
+def _compare(nodes: list[Any], columns: list[list[ast.expr]]) -> bool:
+    first = nodes[0]
+    if len({ast.dump(n) if isinstance(n, ast.AST) else repr(n) for n in nodes}) == 1:
+        return True
+    if not isinstance(first, ast.AST) or any(type(n) is not type(first) for n in nodes):
+        return _is_part(nodes, columns)
+    if isinstance(first, (ast.Name, ast.Constant)) or _are_items(nodes):
+        return _is_part(nodes, columns)
+    for name in first._fields:
+        values = [getattr(n, name) for n in nodes]
+        if isinstance(values[0], list):
+            if len({len(v) for v in values}) != 1:
+                return False
+            if not all(_compare(list(row), columns) for row in zip(*values, strict=True)):
+                return False
+        elif not _compare(values, columns):
+            return False
+    return True
+
+
+def _are_items(nodes: Iterable[Any]) -> bool:
+    return all(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant) for n in nodes)
+
+
+def _is_part(nodes: list[Any], columns: list[list[ast.expr]]) -> bool:
+    if not all(isinstance(n, (ast.Name, ast.Subscript)) for n in nodes):
+        return False
+    columns.append(nodes)
+    return True
+
+
+def _with_names(values: Sequence[ast.expr], parts: list[list[ast.expr]], names: Sequence[str]) -> ast.expr:
+    texts = {ast.unparse(column[0]): name for column, name in zip(parts, names, strict=True)}
+
+    class Named(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            if isinstance(node, (ast.Name, ast.Subscript)) and ast.unparse(node) in texts:
+                return ast.Name(texts[ast.unparse(node)])
+            return self.generic_visit(node)
+
+    found: ast.expr = Named().visit(copy.deepcopy(values[0]))
+    return found

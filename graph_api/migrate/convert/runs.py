@@ -1,0 +1,354 @@
+"""Runs of sessions in a program's text, and which of its expressions are of the graph, for `plan`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from engine.core.variable import Variable
+from graph_api.graph import Graph
+from graph_api.migrate.check.inference import Inference
+from graph_api.migrate.check.scopes import Element, Expression, Scopes
+from graph_api.migrate.check.surface import Surface
+from graph_api.migrate.check.values import (
+    Box,
+    Fixed,
+    Instance,
+    Local,
+    Lost,
+    Made,
+    Many,
+    Method,
+    Path,
+    Unknown,
+    Value,
+)
+from graph_api.session import Session
+
+Place: TypeAlias = tuple[int, int]
+"""Line and column, in bytes, of a statement."""
+Extent: TypeAlias = tuple[int, int, int, int]
+"""Where an expression begins and ends."""
+RUNS = {"run", "eval"}
+PURE_CALLS = {"range", "len", "enumerate", "zip", "list", "dict", "tuple", "set", "int", "float", "str", "sorted"}
+
+
+class Unsafe(Exception):
+    """The session loop cannot be rewritten so that it surely does what it did."""
+
+
+def place(node: Any) -> Place:
+    """Where a node stands."""
+    return node.lineno, node.col_offset
+
+
+def extent(node: Any) -> Extent:
+    """From where to where an expression goes."""
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+@dataclass
+class Replaced:
+    """A run of a session that becomes a call.
+
+    Attributes
+    ----------
+    function : dict
+        The entry of the map.
+    leaves : list of (int or None)
+        Of each fetch, in the order of the program, its place among what the function gives; None for an operation.
+    several : bool
+        Whether the program asked for a list or tuple.
+    fed : list of str
+        Expressions for what is fed, where a name stands for the dict.
+    """
+
+    function: dict[str, Any]
+    leaves: list[int | None]
+    several: bool
+    fed: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Plan:
+    """What is to be done with a program.
+
+    Attributes
+    ----------
+    calls : dict
+        Runs of sessions that become calls, by place.
+    gone : set
+        The statements that go.
+    opened : set
+        The ``with`` statements of which the body stays.
+    emptied : dict
+        Names that kept statements hand on, and that stood for a session, by the statement that gave them.
+    feeds : dict
+        The dicts of feeds that have names: their new keys.
+    said : dict
+        What statements print that only look at the graph.
+    hollow : set
+        Constructors that have nothing left to do.
+    restored : dict
+        Before which line which generators must be set to the states that they had.
+    """
+
+    calls: dict[Extent, Replaced] = field(default_factory=dict)
+    gone: set[Place] = field(default_factory=set)
+    opened: set[Place] = field(default_factory=set)
+    emptied: dict[Place, list[str]] = field(default_factory=dict)
+    feeds: dict[Extent, list[str]] = field(default_factory=dict)
+    said: dict[Place, str] = field(default_factory=dict)
+    hollow: set[Place] = field(default_factory=set)
+    restored: dict[Place, dict[str, Any]] = field(default_factory=dict)
+
+
+class Runs:
+    """Finds the runs of sessions in a program, and the functions that they become.
+
+    Parameters
+    ----------
+    source : str
+    functions : sequence of dict
+        Those of the map.
+    provided : set of str
+        The names that the converted module has.
+    notes : Notes
+    names : dict
+        The program's global names and what they stood for in the end.
+    """
+
+    def __init__(
+        self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any]
+    ) -> None:
+        self.tree = ast.parse(source)
+        self.functions, self.provided, self.notes, self.names = functions, provided, notes, names
+        self.scopes = Scopes(self.tree)
+        self.inference = Inference(self.scopes, Surface.of("1"))
+        self.plan = Plan()
+        self._owned: dict[ast.AST, bool] = {}
+        self._again = False
+        self._once: list[Sequence[ast.stmt]] = []
+
+    # ---- runs of sessions --------------------------------------------------------------------------------------------
+
+    def _find_runs(self) -> None:
+        calls = [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and self._is_run(n)]
+        unseen = {n.value for n in ast.walk(self.tree) if isinstance(n, ast.Expr)}
+        fitting = {c: [f for f in self.functions if self._is_here_at(c, f) and self._fits(c, f)] for c in calls}
+        taken = [id(found[0]) for c, found in fitting.items() if len(found) == 1 and self._is_certain(c)]
+        for call, found in fitting.items():
+            others = [f for f in found if id(f) not in taken] if len(found) > 1 else found
+            if len(others) > 1 and any(f["name"] or f["values"] for f in others):
+                raise Unsafe(f"line {call.lineno}: what is run depends on how the program runs")
+            if others:  # else it was never reached: `_statement` says so if it would stay
+                self.plan.calls[extent(call)] = self._replaced(call, others[0], call in unseen)
+
+    def _is_here_at(self, call: ast.Call, function: dict[str, Any]) -> bool:
+        return any(self._is_at(call, line) for _, line in function["sites"])
+
+    def _is_certain(self, call: ast.Call) -> bool:
+        return None not in [self._named(leaf) for leaf in leaves_of(self.asked(call)[0])]
+
+    def _is_run(self, call: ast.Call) -> bool:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS:
+            return False
+        base = self.inference.of(call.func.value)
+        return not base or any(self._is_graphs(v) for v in base)
+
+    @staticmethod
+    def _is_at(call: ast.Call, line: int) -> bool:
+        assert isinstance(call.func, ast.Attribute)
+        return line in (call.lineno, call.func.end_lineno)
+
+    def asked(self, call: ast.Call) -> tuple[ast.expr, ast.expr | None]:
+        """The fetches of a run and what it is fed."""
+        assert isinstance(call.func, ast.Attribute)
+        keywords = {k.arg: k.value for k in call.keywords}
+        session = any(
+            isinstance(v, Instance) and issubclass(v.kind, Session) for v in self.inference.of(call.func.value)
+        )
+        session = session or (call.func.attr == "run" and bool(call.args) and not isinstance(call.args[0], ast.Dict))
+        if session:
+            fetches = call.args[0] if call.args else keywords["fetches"]
+            return fetches, call.args[1] if len(call.args) > 1 else keywords.get("feed_dict")
+        return call.func.value, call.args[0] if call.args else keywords.get("feed_dict")
+
+    def _fits(self, call: ast.Call, function: dict[str, Any]) -> bool:
+        """Whether a run may be the one that a function was made of."""
+        fetches, feed = self.asked(call)
+        leaves = leaves_of(fetches)
+        if isinstance(feed, ast.Dict) and None not in feed.keys and len(feed.keys) != len(function["fed"]):
+            return False
+        if feed is None and function["fed"]:
+            return False
+        known = [self._named(leaf) for leaf in leaves]
+        if None in known:
+            return len(leaves) == len(function["fetches"]) or len(leaves) == 1
+        return [name for names in known for name in names or ()] == function["fetches"]
+
+    def _named(self, leaf: ast.expr) -> list[str] | None:
+        """The names in the graph of what a global name stands for; None if the file does not tell."""
+        if not isinstance(leaf, ast.Name) or leaf.id not in self.names:
+            return None
+        found = self.scopes.of[leaf].find(leaf.id)
+        if found is not self.scopes.module.bound.get(leaf.id) or len(found or ()) != 1:
+            return None
+        value = self.names[leaf.id]
+        every = value if isinstance(value, (list, tuple)) else [value]
+        names = [graph_name(v) for v in every]
+        return None if None in names else [n for n in names if n is not None]
+
+    def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> Replaced:
+        fetches, feed = self.asked(call)
+        if isinstance(feed, ast.Name):
+            feed = self._written(feed, call)
+        if isinstance(feed, ast.Dict) and None in feed.keys:
+            raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
+        used = set(function["feeds"].values())
+        for name, value in zip(function["fed"], feed.values if isinstance(feed, ast.Dict) else (), strict=True):
+            if name not in used and not is_pure(value):
+                raise Unsafe(f"line {call.lineno}: it feeds something that is not needed ({ast.unparse(value)})")
+        leaves = leaves_of(fetches)
+        flat: list[int | None] = [
+            function["returns"].index(f) if f in function["returns"] else None for f in function["fetches"]
+        ]
+        several = isinstance(fetches, (ast.List, ast.Tuple))
+        if len(leaves) != len(flat):
+            if any(i is not None for i in flat) and not is_unseen:
+                raise Unsafe(f"line {call.lineno}: a fetch is a list that is made elsewhere")
+            flat = [None] * len(leaves)
+        if isinstance(fetches, ast.Dict) or any(isinstance(leaf, (ast.List, ast.Tuple)) for leaf in leaves):
+            raise Unsafe(f"line {call.lineno}: the fetches are nested")
+        named = self.asked(call)[1]
+        written = feed.keys if isinstance(named, ast.Name) and isinstance(feed, ast.Dict) else ()
+        keys = [key_of(k) for k in written if k is not None]
+        name = ast.unparse(named) if named is not None else ""
+        return Replaced(function, flat, several, [f'{name}["{key}"]' for key in keys])
+
+    def _written(self, name: ast.Name, call: ast.Call) -> ast.Dict:
+        """The dict that a name stands for, whose keys become strings."""
+        sources = self.scopes.of[name].find(name.id)
+        node = sources[0].node if sources and len(sources) == 1 and isinstance(sources[0], Expression) else None
+        every = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name.id]
+        fed = {c for c in ast.walk(self.tree) if isinstance(c, ast.Call) and self._is_run(c)}
+        told = {id(self.asked(c)[1]) for c in fed}
+        only_fed = all(isinstance(n.ctx, ast.Store) or id(n) in told for n in every)
+        if not isinstance(node, ast.Dict) or None in node.keys or not only_fed:
+            raise Unsafe(f"line {call.lineno}: what is fed is made elsewhere ({name.id})")
+        self.plan.feeds[extent(node)] = [key_of(k) for k in node.keys if k is not None]
+        return node
+
+    def feed_values(self, call: ast.Call) -> list[ast.expr]:
+        """The values that a run is fed."""
+        feed = self.asked(call)[1]
+        return feed.values if isinstance(feed, ast.Dict) else [] if feed is None else [feed]
+
+    # ---- expressions -------------------------------------------------------------------------------------------------
+
+    def _expressions(self, node: ast.AST) -> Iterator[ast.expr]:
+        """All expressions in a node, except for what is asked of sessions in calls that are replaced."""
+        if isinstance(node, ast.Call) and extent(node) in self.plan.calls:
+            for value in self.feed_values(node):
+                yield from self._expressions(value)
+            return
+        if isinstance(node, ast.Dict) and extent(node) in self.plan.feeds:
+            for value in node.values:
+                yield from self._expressions(value)
+            return
+        if isinstance(node, ast.expr):
+            yield node
+        for inner in ast.iter_child_nodes(node):
+            yield from self._expressions(inner)
+
+    def _is_left(self, node: ast.expr) -> bool:
+        """Whether an expression is of the graph, and not of the converted module; of a composed one its parts tell."""
+        values = self.inference.of(node)
+        if isinstance(node, ast.Name):
+            return any(self._is_graphs(v) for v in values) and not self._is_session(node) and not self._is_here(node)
+        if isinstance(node, ast.Call):
+            if self._is_run(node):
+                return bool(self.inference.of(node.func))  # one that was never reached
+            if self._local_build(node):
+                return True
+        if isinstance(node, ast.Attribute) and self._is_session(node.value):
+            return True
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        told = any(self._is_graphs(v) for n in names for v in self.inference.of(n))
+        return not told and not self._is_session(node) and any(self._is_graphs(v) for v in values)
+
+    def _is_session(self, node: ast.expr) -> bool:
+        """Whether it can only be a session, which `_check_names` looks at."""
+        values = self.inference.of(node)
+        return bool(values) and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values)
+
+    def _is_here(self, node: ast.Name) -> bool:
+        """Whether a name is the converted module's, or goes through what is."""
+        sources = self.scopes.of[node].find(node.id)
+        if sources is self.scopes.module.bound.get(node.id) and node.id in self.provided:
+            return True
+        return bool(sources) and all(
+            isinstance(s, Element)
+            and isinstance(s.source, Expression)
+            and isinstance(s.source.node, ast.Name)
+            and self._is_here(s.source.node)
+            for s in sources or ()
+        )
+
+    def _local_build(self, node: ast.Call) -> bool:
+        """Whether it calls a function of the program that only builds."""
+        local = [v.node for v in self.inference.of(node.func) if isinstance(v, Local)]
+        return any(self._builds(n) for n in local)
+
+    def _builds(self, node: ast.AST) -> bool:
+        if node not in self._owned:
+            self._owned[node] = False
+            body = node.body if isinstance(node.body, list) else [node.body]  # type: ignore[attr-defined]
+            runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
+            left = not runs and any(self._is_left(n) for statement in body for n in self._expressions(statement))
+            self._owned[node] = left
+        return self._owned[node]
+
+    def _is_graphs(self, value: Value) -> bool:
+        """Whether a value is TensorFlow's."""
+        if isinstance(value, (Path, Instance, Method, Unknown, Lost)):
+            return True
+        if isinstance(value, (Fixed, Many)):
+            inner = value.items if isinstance(value, Many) else [v for items in value.items for v in items]
+            return any(self._is_graphs(v) for v in inner)
+        if isinstance(value, Box):
+            key: Any = ("box", value.node)
+            if key not in self._owned:
+                self._owned[key] = False
+                self._owned[key] = any(self._is_graphs(v) for v in self.inference.elements(frozenset({value})))
+            return self._owned[key]
+        return isinstance(value, Made) and self._builds_object(value.node)
+
+    def _builds_object(self, node: ast.ClassDef) -> bool:
+        runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
+        return not runs and self._builds(node)
+
+
+def leaves_of(fetches: ast.expr) -> list[ast.expr]:
+    """What is fetched, one by one."""
+    return list(fetches.elts) if isinstance(fetches, (ast.List, ast.Tuple)) else [fetches]
+
+
+def key_of(node: ast.expr) -> str:
+    """``"x"`` for ``self.x``."""
+    return node.attr if isinstance(node, ast.Attribute) else ast.unparse(node)
+
+
+def graph_name(value: Any) -> str | None:
+    """The name that the map has for a tensor, operation or variable."""
+    if isinstance(value, Variable):
+        return f"{value.name.rpartition(':')[0]}/read:0"
+    return value.name if isinstance(getattr(value, "graph", None), Graph) else None
+
+
+def is_pure(node: ast.AST) -> bool:
+    """Whether leaving it out changes nothing else."""
+    calls = [n for n in ast.walk(node) if isinstance(n, (ast.Call, ast.Await, ast.Yield, ast.NamedExpr))]
+    return all(isinstance(c, ast.Call) and isinstance(c.func, ast.Name) and c.func.id in PURE_CALLS for c in calls)

@@ -1,0 +1,327 @@
+"""How each op is spelled in tape code: a public function of `tape_api`, or an operator, with its arguments.
+
+There is no list of ops here. The tables of names say which public functions lie in the module of an op; a candidate
+call is *tried*: it runs on symbols of a scratch trace, and counts only if that makes the same op, with the same
+parameters, of the same operands. `adapters` proposes calls where the parameters of op and function differ; what it
+proposes is tried as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.op import Node, Op, distinct
+from engine.core.trace import Symbol, Trace, constant
+from engine.frontend.legacy import Old
+from engine.frontend.operators import _BINARY, _COMPARISONS
+from graph_api.migrate.convert.adapters import INDEX, Ref, adapted
+from graph_api.migrate.convert.literals import literal, literal_of
+
+_OPERATORS = {
+    "add": ("+", operator.add), "sub": ("-", operator.sub), "mul": ("*", operator.mul),
+    "truediv": ("/", operator.truediv),
+    "floordiv": ("//", operator.floordiv), "mod": ("%", operator.mod), "pow": ("**", operator.pow),
+    "lt": ("<", operator.lt), "le": ("<=", operator.le), "gt": (">", operator.gt), "ge": (">=", operator.ge),
+}  # fmt: skip
+_UNARY = {"negative": ("-", operator.neg)}
+_LEFT_OUT = frozenset({"name", "draw"})
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A call that makes a node.
+
+    Attributes
+    ----------
+    target : str
+        The public name (``"nn.relu"``), or an operator's symbol.
+    args, kwargs
+        Its arguments; `Ref` stands for an operand of the node.
+    literals : bool
+        Whether small constants among the operands are given as Python data.
+    """
+
+    target: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    literals: bool = True
+
+
+def spelled(node: Node) -> Spelling | None:
+    """The call that makes a node's results, or None if nothing public does."""
+    try:
+        key = (node.op.module, node.op.name, _key(node.params), tuple(map(_operand_key, node.inputs)))
+    except TypeError:
+        return _looked_for(node)
+    if key not in _found:
+        _found[key] = _looked_for(node)
+    return _found[key]
+
+
+def _looked_for(node: Node) -> Spelling | None:
+    candidates = [*_candidates(node)]
+    plain = (
+        [replace(c, literals=False) for c in candidates] if any(literal_of(x) is not None for x in node.inputs) else []
+    )
+    found = next((c for c in [*candidates, *plain] if _makes(node, c)), None)
+    if found is None:
+        return None
+    for name in found.kwargs:
+        shorter = replace(found, kwargs={k: v for k, v in found.kwargs.items() if k != name})
+        found = shorter if _makes(node, shorter) else found
+    return found
+
+
+_found: dict[Any, Spelling | None] = {}
+
+
+def _key(params: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple([(name, distinct(value)) for name, value in sorted(params.items())])
+
+
+def _operand_key(x: Any) -> Any:
+    if literal_of(x) is not None:
+        value = np.asarray(x.node.params["value"])
+        return value.dtype.str, value.shape, value.tobytes()
+    return x.aval.dtype, x.aval.shape
+
+
+# ---- candidates ------------------------------------------------------------------------------------------------------
+
+
+def _candidates(node: Node) -> Iterator[Spelling]:
+    op = node.op
+    for name, function in {**_BINARY, **_COMPARISONS}.items():
+        if name in _OPERATORS and len(node.inputs) == 2 and _made_by(function, op):
+            yield Spelling(_OPERATORS[name][0], (Ref(0), Ref(1)))
+    if op.name in _UNARY:
+        yield Spelling(_UNARY[op.name][0], (Ref(0),))
+    for target, args, kwargs in adapted(node):
+        yield Spelling(target, args, kwargs)
+    for path, row in _rows(op):
+        yield from _bound(node, path, row)
+
+
+def _made_by(function: Any, op: Op) -> bool:
+    return function is op or (not isinstance(function, Op) and getattr(function, "__module__", "") == op.module)
+
+
+@functools.cache
+def _by_module() -> dict[str, list[tuple[str, Any]]]:
+    """The public names of the tape API with the engine's function of each, by the function's module."""
+    table = import_module("tape_api.names").TABLE
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for row, names in table:
+        function = row.function if isinstance(row, Old) else row
+        module = function.module if isinstance(function, Op) else function.__module__
+        found.setdefault(module, []).append((names.split()[0], function))
+    return found
+
+
+def _rows(op: Op) -> list[tuple[str, Any]]:
+    """The functions that may apply an op, the likeliest first."""
+    by_module = _by_module()
+    rows = by_module.get(op.module, [])
+    others = [row for module, found in by_module.items() if module != op.module for row in found]
+    own = op.name.removesuffix("_op")
+
+    def unlike(row: tuple[str, Any]) -> tuple[bool, bool, bool]:
+        name = getattr(row[1], "name", None) or getattr(row[1], "__name__", "")
+        return row[1] is not op, name != own, not str(name).startswith(own)
+
+    return [*sorted(rows, key=unlike), *sorted(others, key=unlike)]
+
+
+def _bound(node: Node, path: str, function: Any) -> Iterator[Spelling]:
+    """Calls of a function with the operands and parameters of a node, matched by name and order."""
+    refs = _operands(node)
+    if isinstance(function, Op):
+        if not node.params and len(refs) == len(function.args):
+            yield Spelling(path, tuple(refs))
+        return
+    parameters = inspect.signature(function).parameters
+    free = [p for p in parameters.values() if p.name not in node.params and p.name not in _LEFT_OUT]
+    if len(refs) > len(free) or any(p.default is p.empty for p in free[len(refs) :]):
+        return
+    given = {p.name: ref for p, ref in zip(free, refs, strict=False)}
+    given |= {
+        name: value
+        for name, value in node.params.items()
+        if name in parameters and not _is_same(parameters[name].default, value)
+    }
+    for values in _variants(given):
+        yield _ordered(path, parameters, values)
+
+
+def _operands(node: Node) -> list[Any]:
+    """A reference to each operand; those that a starred name takes are one list."""
+    refs: list[Any] = [Ref(i) for i in range(len(node.inputs))]
+    star = next((i for i, a in enumerate(node.op.args) if a.startswith("*")), None)
+    return refs if star is None else [*refs[:star], refs[star:]]
+
+
+def _variants(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The arguments as people write them: one axis is no tuple."""
+    plain = {k: v[0] if isinstance(v, tuple) and len(v) == 1 and type(v[0]) is int else v for k, v in given.items()}
+    yield plain
+    if plain != given:
+        yield given
+
+
+def _ordered(path: str, parameters: Mapping[str, Any], given: dict[str, Any]) -> Spelling:
+    """Operands and what must be given by position as far as possible, everything else by name."""
+    args = []
+    for name, parameter in parameters.items():
+        if name not in given or not (_holds_ref(given[name]) or parameter.default is parameter.empty):
+            break
+        args.append(given[name])
+    return Spelling(path, tuple(args), {n: given[n] for n in [*parameters][len(args) :] if n in given})
+
+
+def _holds_ref(x: Any) -> bool:
+    return isinstance(x, Ref) or (isinstance(x, list) and any(_holds_ref(i) for i in x))
+
+
+def _is_same(default: Any, value: Any) -> bool:
+    return type(default) is type(value) and bool(np.all(default == value))
+
+
+# ---- trying one ------------------------------------------------------------------------------------------------------
+
+
+def _makes(node: Node, candidate: Spelling) -> bool:
+    """Whether a call makes the node."""
+    trace = Trace()
+    operands = [_stand_in(trace, x, candidate.literals) for x in node.inputs]
+    try:
+        made = call(candidate, operands)
+    except Exception:  # noqa: BLE001  (whatever is wrong with it, it is not the call looked for)
+        return False
+    results = list(made) if isinstance(made, (list, tuple)) else [made]
+    if not results or not all(isinstance(r, Symbol) for r in results):
+        return False
+    again = results[0].node
+    if again.op is not node.op or any(r.node is not again or r.index != i for i, r in enumerate(results)):
+        return False
+    defaults = _defaults(node.op)
+    if len(results) != len(node.outputs) or not same_params(defaults | again.params, defaults | node.params):
+        return False
+    if any(step is not again and step.op.stateful for step in trace.nodes if step.op.name != "placeholder"):
+        return False
+    pairs = zip(again.inputs, operands, node.inputs, strict=True)
+    return len(again.inputs) == len(node.inputs) and all(_is_operand(*pair) for pair in pairs)
+
+
+@functools.cache
+def _defaults(op: Op) -> dict[str, Any]:
+    """What parameters are that an op is not given."""
+    try:
+        parameters = inspect.signature(op.kernel).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+
+
+def _stand_in(trace: Trace, x: Any, literals: bool) -> Any:
+    """What is passed for an operand: Python data for a small constant, else a symbol."""
+    found = literal_of(x) if literals else None
+    if found is not None:
+        return found
+    aval = x.aval
+    return trace.placeholder(Aval(aval.shape, aval.dtype, aval.value))
+
+
+def _is_operand(again: Any, given: Any, original: Any) -> bool:
+    if isinstance(given, Symbol):
+        return again is given
+    if again.node.op is not constant:
+        return False
+    one, other = np.asarray(again.node.params["value"]), np.asarray(original.node.params["value"])
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def same_params(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether parameters are equal, and of the same types."""
+    try:
+        return _key(one) == _key(other)
+    except TypeError:
+        return one.keys() == other.keys() and all(_is_same(one[k], other[k]) for k in one)
+
+
+def call(spelling: Spelling, operands: Sequence[Any]) -> Any:
+    """The result of a call for given operands."""
+    args = [_filled(a, operands) for a in spelling.args]
+    symbols = dict(_OPERATORS.values())
+    if len(args) == 1 and spelling.target in ("-",):
+        return operator.neg(args[0])
+    if spelling.target in symbols:
+        return symbols[spelling.target](*args)
+    if spelling.target == INDEX:
+        return args[0][args[1]]
+    function: Callable[..., Any] = operator.attrgetter(spelling.target)(import_module("tape_api"))
+    return function(*args, **{k: _filled(v, operands) for k, v in spelling.kwargs.items()})
+
+
+def _filled(x: Any, operands: Sequence[Any]) -> Any:
+    if isinstance(x, Ref):
+        return operands[x.index]
+    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
+        return type(x)([_filled(i, operands) for i in x])
+    if isinstance(x, slice):
+        return slice(*[_filled(part, operands) for part in (x.start, x.stop, x.step)])
+    return x
+
+
+# ---- as code ---------------------------------------------------------------------------------------------------------
+
+_BINARY_NODES: dict[str, Any] = {
+    "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "**": ast.Pow,
+}  # fmt: skip
+_COMPARE_NODES: dict[str, Any] = {"<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE}
+
+
+def code(spelling: Spelling, operands: Sequence[ast.expr]) -> ast.expr:
+    """The call as an expression, with expressions for the operands."""
+    args = [_coded(a, operands) for a in spelling.args]
+    target = spelling.target
+    if target == "-" and len(args) == 1:
+        return ast.UnaryOp(ast.USub(), args[0])
+    if target in _BINARY_NODES:
+        return ast.BinOp(args[0], _BINARY_NODES[target](), args[1])
+    if target in _COMPARE_NODES:
+        return ast.Compare(args[0], [_COMPARE_NODES[target]()], [args[1]])
+    if target == INDEX:
+        return ast.Subscript(args[0], args[1], ast.Load())
+    keywords = [ast.keyword(k, _coded(v, operands)) for k, v in spelling.kwargs.items()]
+    return ast.Call(path(f"tf.{target}"), args, keywords)
+
+
+def path(dotted: str) -> ast.expr:
+    """The expression ``a.b.c``."""
+    first, *rest = dotted.split(".")
+    value: ast.expr = ast.Name(first)
+    for name in rest:
+        value = ast.Attribute(value, name, ast.Load())
+    return value
+
+
+def _coded(x: Any, operands: Sequence[ast.expr]) -> ast.expr:
+    if isinstance(x, Ref):
+        return operands[x.index]
+    if isinstance(x, list):
+        return ast.List([_coded(i, operands) for i in x], ast.Load())
+    if isinstance(x, tuple):
+        return ast.Tuple([_coded(i, operands) for i in x], ast.Load())
+    if isinstance(x, slice):
+        return ast.Slice(*[None if p is None else _coded(p, operands) for p in (x.start, x.stop, x.step)])
+    return literal(x)
