@@ -3,11 +3,11 @@
 import runpy as _runpy
 import sys as _sys
 from pathlib import Path as _Path
-from typing import Any as _Any
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
 import engine.frontend.operators as _operators
+from engine.aggregation import AggregationMethod
 from engine.core import errors, nest
 from engine.core.dtypes import (
     DType,
@@ -21,6 +21,7 @@ from engine.core.dtypes import (
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
@@ -32,8 +33,7 @@ from engine.core.dtypes import (
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.tensor_shape import Dimension
 from engine.core.unconnected import UnconnectedGradients
-from engine.frontend.namespace import listing as _listing
-from engine.frontend.namespace import missing as _missing
+from engine.frontend.namespace import place_later as _place_later
 from engine.gradient_tape import GradientTape
 from engine.ops.shape import broadcast_static_shape
 from engine.primitive import primitive
@@ -61,8 +61,7 @@ from graph_api.flow import (
 from graph_api.flow import (
     tuple_ as tuple,
 )
-from graph_api.for_scipy import for_ode, for_scipy
-from graph_api.gradients import AggregationMethod, gradients
+from graph_api.gradients import gradients
 from graph_api.graph import (
     Graph,
     GraphKeys,
@@ -75,17 +74,7 @@ from graph_api.graph import (
     get_default_graph,
     reset_default_graph,
 )  # fmt: skip
-from graph_api.jacobians import (
-    batch_jacobian,
-    hessian,
-    hessian_diag,
-    hessians,
-    hvp,
-    jacobian,
-    jacobian_plan,
-    jvp,
-    vjp,
-)
+from graph_api.later import LATER as _LATER
 from graph_api.library import root as _root
 from graph_api.modes import (
     disable_eager_execution,
@@ -102,8 +91,6 @@ from graph_api.scopes import (
     variable_scope,
 )  # fmt: skip
 from graph_api.session import (
-    ConfigProto,
-    GPUOptions,
     InteractiveSession,
     Session,
 )  # fmt: skip
@@ -124,11 +111,4 @@ newaxis = None
 __version__ = "1.15.0"  # the TensorFlow release whose names these are
 
 globals().update({k: v for k, v in vars(_root).items() if not k.startswith("_")})
-
-
-def __getattr__(name: str) -> _Any:
-    raise _missing("graph_api", name)
-
-
-def __dir__() -> list[str]:
-    return _listing(_sys.modules[__name__])
+_place_later(_sys.modules[__name__], _LATER)

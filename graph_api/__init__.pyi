@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from engine.aggregation import AggregationMethod as AggregationMethod
 from engine.core import errors as _engine_core_errors
 from engine.core import nest as _engine_core_nest
 from engine.core.dtypes import DType as DType
@@ -25,12 +26,124 @@ from engine.core.tensor_shape import Dimension as Dimension
 from engine.core.tensor_shape import TensorShape as _TensorShape
 from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
 from engine.core.value import Value as _Value
+from engine.explain import explain as explain
+from engine.frontend.data.parsing import FixedLenFeature as FixedLenFeature
+from engine.frontend.data.parsing import FixedLenFeature as _engine_frontend_data_parsing_FixedLenFeature
+from engine.frontend.data.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
+from engine.frontend.data.parsing import FixedLenSequenceFeature as _engine_frontend_data_parsing_FixedLenSequenceFeature
 from engine.frontend.initializers import Initializer as _engine_frontend_initializers_Initializer
+from engine.frontend.methods import ResizeMethodVersion1 as _engine_frontend_methods_ResizeMethodVersion1
+from engine.frontend.platform import flags as _engine_frontend_platform_flags
+from engine.frontend.platform import logging as _engine_frontend_platform_logging
+from engine.frontend.platform.app import run as _engine_frontend_platform_app_run
+from engine.frontend.platform.config import LogicalDevice as _engine_frontend_platform_config_LogicalDevice
+from engine.frontend.platform.config import LogicalDeviceConfiguration as _engine_frontend_platform_config_LogicalDeviceConfiguration
+from engine.frontend.platform.config import PhysicalDevice as _engine_frontend_platform_config_PhysicalDevice
+from engine.frontend.platform.config import enable_op_determinism as _engine_frontend_platform_config_enable_op_determinism
+from engine.frontend.platform.config import enable_tensor_float_32_execution as _engine_frontend_platform_config_enable_tensor_float_32_execution
+from engine.frontend.platform.config import functions_run_eagerly as _engine_frontend_platform_config_functions_run_eagerly
+from engine.frontend.platform.config import get_inter_op_parallelism_threads as _engine_frontend_platform_config_get_inter_op_parallelism_threads
+from engine.frontend.platform.config import get_intra_op_parallelism_threads as _engine_frontend_platform_config_get_intra_op_parallelism_threads
+from engine.frontend.platform.config import get_jit as _engine_frontend_platform_config_get_jit
+from engine.frontend.platform.config import get_memory_growth as _engine_frontend_platform_config_get_memory_growth
+from engine.frontend.platform.config import get_soft_device_placement as _engine_frontend_platform_config_get_soft_device_placement
+from engine.frontend.platform.config import get_visible_devices as _engine_frontend_platform_config_get_visible_devices
+from engine.frontend.platform.config import list_logical_devices as _engine_frontend_platform_config_list_logical_devices
+from engine.frontend.platform.config import list_physical_devices as _engine_frontend_platform_config_list_physical_devices
+from engine.frontend.platform.config import run_functions_eagerly as _engine_frontend_platform_config_run_functions_eagerly
+from engine.frontend.platform.config import set_inter_op_parallelism_threads as _engine_frontend_platform_config_set_inter_op_parallelism_threads
+from engine.frontend.platform.config import set_intra_op_parallelism_threads as _engine_frontend_platform_config_set_intra_op_parallelism_threads
+from engine.frontend.platform.config import set_jit as _engine_frontend_platform_config_set_jit
+from engine.frontend.platform.config import set_logical_device_configuration as _engine_frontend_platform_config_set_logical_device_configuration
+from engine.frontend.platform.config import set_memory_growth as _engine_frontend_platform_config_set_memory_growth
+from engine.frontend.platform.config import set_soft_device_placement as _engine_frontend_platform_config_set_soft_device_placement
+from engine.frontend.platform.config import set_visible_devices as _engine_frontend_platform_config_set_visible_devices
+from engine.frontend.platform.config import tensor_float_32_execution_enabled as _engine_frontend_platform_config_tensor_float_32_execution_enabled
+from engine.frontend.platform.gfile import GFile as _engine_frontend_platform_gfile_GFile
+from engine.frontend.platform.gfile import copy as _engine_frontend_platform_gfile_copy
+from engine.frontend.platform.gfile import exists as _engine_frontend_platform_gfile_exists
+from engine.frontend.platform.gfile import glob as _engine_frontend_platform_gfile_glob
+from engine.frontend.platform.gfile import isdir as _engine_frontend_platform_gfile_isdir
+from engine.frontend.platform.gfile import join as _engine_frontend_platform_gfile_join
+from engine.frontend.platform.gfile import listdir as _engine_frontend_platform_gfile_listdir
+from engine.frontend.platform.gfile import makedirs as _engine_frontend_platform_gfile_makedirs
+from engine.frontend.platform.gfile import mkdir as _engine_frontend_platform_gfile_mkdir
+from engine.frontend.platform.gfile import remove as _engine_frontend_platform_gfile_remove
+from engine.frontend.platform.gfile import rename as _engine_frontend_platform_gfile_rename
+from engine.frontend.platform.gfile import rmtree as _engine_frontend_platform_gfile_rmtree
+from engine.frontend.platform.gfile import stat as _engine_frontend_platform_gfile_stat
+from engine.frontend.platform.gfile import walk as _engine_frontend_platform_gfile_walk
 from engine.gradient_tape import GradientTape as GradientTape
+from engine.io.checkpoints import CheckpointReader as _engine_io_checkpoints_CheckpointReader
+from engine.io.checkpoints import CheckpointState as _engine_io_checkpoints_CheckpointState
+from engine.io.checkpoints import exists as _engine_io_checkpoints_exists
+from engine.io.checkpoints import get_state as _engine_io_checkpoints_get_state
+from engine.io.checkpoints import latest as _engine_io_checkpoints_latest
+from engine.io.checkpoints import list_variables as _engine_io_checkpoints_list_variables
+from engine.io.checkpoints import load_checkpoint as _engine_io_checkpoints_load_checkpoint
+from engine.io.checkpoints import load_variable as _engine_io_checkpoints_load_variable
+from engine.io.checkpoints import remove as _engine_io_checkpoints_remove
+from engine.io.checkpoints import update_state as _engine_io_checkpoints_update_state
+from engine.io.checkpoints import written_at as _engine_io_checkpoints_written_at
+from engine.io.events import summary_iterator as _engine_io_events_summary_iterator
+from engine.io.graph_protos import AttrValue as AttrValue
+from engine.io.graph_protos import GraphDef as GraphDef
+from engine.io.graph_protos import MetaGraphDef as MetaGraphDef
+from engine.io.graph_protos import NodeDef as NodeDef
+from engine.io.graph_protos import SaverDef as _engine_io_graph_protos_SaverDef
+from engine.io.graph_protos import SignatureDef as SignatureDef
+from engine.io.graph_protos import TensorInfo as TensorInfo
+from engine.io.protos import BytesList as _engine_io_protos_BytesList
+from engine.io.protos import Event as Event
+from engine.io.protos import Event as _engine_io_protos_Event
+from engine.io.protos import Example as _engine_io_protos_Example
+from engine.io.protos import Feature as _engine_io_protos_Feature
+from engine.io.protos import FeatureList as _engine_io_protos_FeatureList
+from engine.io.protos import FeatureLists as _engine_io_protos_FeatureLists
+from engine.io.protos import Features as _engine_io_protos_Features
+from engine.io.protos import FloatList as _engine_io_protos_FloatList
+from engine.io.protos import HistogramProto as HistogramProto
+from engine.io.protos import Int64List as _engine_io_protos_Int64List
+from engine.io.protos import SequenceExample as _engine_io_protos_SequenceExample
+from engine.io.protos import SessionLog as _engine_io_protos_SessionLog
+from engine.io.protos import Summary as Summary
+from engine.io.protos import Summary as _engine_io_protos_Summary
+from engine.io.protos import TaggedRunMetadata as _engine_io_protos_TaggedRunMetadata
+from engine.io.records import RecordWriter as _engine_io_records_RecordWriter
 from engine.primitive import primitive as primitive
-from graph_api import loss_functions as _graph_api_loss_functions
-from graph_api import testing as _graph_api_testing
-from graph_api import training as _graph_api_training
+from graph_api import contrib_metrics as _graph_api_contrib_metrics
+from graph_api import data as _graph_api_data
+from graph_api import distributions as _graph_api_distributions
+from graph_api import keras as _graph_api_keras
+from graph_api import layers as _graph_api_layers
+from graph_api import metrics as _graph_api_metrics
+from graph_api import mnist as _graph_api_mnist
+from graph_api import slim as _graph_api_slim
+from graph_api.assertions import assert_integer as _graph_api_assertions_assert_integer
+from graph_api.assertions import assert_integer as assert_integer
+from graph_api.assertions import assert_near as _graph_api_assertions_assert_near
+from graph_api.assertions import assert_near as assert_near
+from graph_api.assertions import assert_negative as _graph_api_assertions_assert_negative
+from graph_api.assertions import assert_negative as assert_negative
+from graph_api.assertions import assert_non_negative as _graph_api_assertions_assert_non_negative
+from graph_api.assertions import assert_non_negative as assert_non_negative
+from graph_api.assertions import assert_non_positive as _graph_api_assertions_assert_non_positive
+from graph_api.assertions import assert_non_positive as assert_non_positive
+from graph_api.assertions import assert_none_equal as _graph_api_assertions_assert_none_equal
+from graph_api.assertions import assert_none_equal as assert_none_equal
+from graph_api.assertions import assert_positive as _graph_api_assertions_assert_positive
+from graph_api.assertions import assert_positive as assert_positive
+from graph_api.assertions import assert_rank as _graph_api_assertions_assert_rank
+from graph_api.assertions import assert_rank as assert_rank
+from graph_api.assertions import assert_rank_at_least as _graph_api_assertions_assert_rank_at_least
+from graph_api.assertions import assert_rank_at_least as assert_rank_at_least
+from graph_api.assertions import assert_scalar as _graph_api_assertions_assert_scalar
+from graph_api.assertions import assert_scalar as assert_scalar
+from graph_api.assertions import assert_type as _graph_api_assertions_assert_type
+from graph_api.assertions import assert_type as assert_type
+from graph_api.assertions import is_numeric_tensor as _graph_api_assertions_is_numeric_tensor
+from graph_api.assertions import is_numeric_tensor as is_numeric_tensor
+from graph_api.assertions import is_tensor as is_tensor
 from graph_api.control import case as case
 from graph_api.control import cond as cond
 from graph_api.control import while_loop as while_loop
@@ -39,7 +152,13 @@ from graph_api.convert import convert_to_tensor as convert_to_tensor
 from graph_api.convert import custom_gradient as custom_gradient
 from graph_api.convert import placeholder as placeholder
 from graph_api.convert import placeholder_with_default as placeholder_with_default
+from graph_api.coordination import Coordinator as _graph_api_coordination_Coordinator
+from graph_api.coordination import LooperThread as _graph_api_coordination_LooperThread
+from graph_api.coordination import QueueRunner as _graph_api_coordination_QueueRunner
+from graph_api.coordination import add_queue_runner as _graph_api_coordination_add_queue_runner
+from graph_api.coordination import start_queue_runners as _graph_api_coordination_start_queue_runners
 from graph_api.defaults import get_default_session as get_default_session
+from graph_api.eager_calls import py_function as py_function
 from graph_api.flow import Assert as Assert
 from graph_api.flow import Print as Print
 from graph_api.flow import group as group
@@ -47,9 +166,8 @@ from graph_api.flow import no_op as no_op
 from graph_api.flow import py_func as py_func
 from graph_api.flow import tuple_ as _graph_api_flow_tuple_
 from graph_api.flow import with_dependencies as with_dependencies
-from graph_api.for_scipy import for_ode as for_ode
-from graph_api.for_scipy import for_scipy as for_scipy
-from graph_api.gradients import AggregationMethod as AggregationMethod
+from graph_api.functions_for_scipy import for_ode as for_ode
+from graph_api.functions_for_scipy import for_scipy as for_scipy
 from graph_api.gradients import gradients as gradients
 from graph_api.graph import Graph as Graph
 from graph_api.graph import GraphKeys as GraphKeys
@@ -61,6 +179,37 @@ from graph_api.graph import get_collection as get_collection
 from graph_api.graph import get_collection_ref as get_collection_ref
 from graph_api.graph import get_default_graph as get_default_graph
 from graph_api.graph import reset_default_graph as reset_default_graph
+from graph_api.graph_files.graph_util import convert_variables_to_constants as _graph_api_graph_files_graph_util_convert_variables_to_constants
+from graph_api.graph_files.graph_util import extract_sub_graph as _graph_api_graph_files_graph_util_extract_sub_graph
+from graph_api.graph_files.graph_util import remove_training_nodes as _graph_api_graph_files_graph_util_remove_training_nodes
+from graph_api.graph_files.importing import import_graph_def as _graph_api_graph_files_importing_import_graph_def
+from graph_api.graph_files.importing import import_graph_def as import_graph_def
+from graph_api.graph_files.meta_graphs import export_meta_graph as _graph_api_graph_files_meta_graphs_export_meta_graph
+from graph_api.graph_files.meta_graphs import import_meta_graph as _graph_api_graph_files_meta_graphs_import_meta_graph
+from graph_api.graph_files.meta_graphs import write_graph as _graph_api_graph_files_meta_graphs_write_graph
+from graph_api.graph_files.saved_models import SavedModelBuilder as _graph_api_graph_files_saved_models_SavedModelBuilder
+from graph_api.graph_files.saved_models import SignatureConstants as _graph_api_graph_files_saved_models_SignatureConstants
+from graph_api.graph_files.saved_models import TagConstants as _graph_api_graph_files_saved_models_TagConstants
+from graph_api.graph_files.saved_models import build_signature_def as _graph_api_graph_files_saved_models_build_signature_def
+from graph_api.graph_files.saved_models import build_tensor_info as _graph_api_graph_files_saved_models_build_tensor_info
+from graph_api.graph_files.saved_models import get_tensor_from_tensor_info as _graph_api_graph_files_saved_models_get_tensor_from_tensor_info
+from graph_api.graph_files.saved_models import load as _graph_api_graph_files_saved_models_load
+from graph_api.graph_files.saved_models import maybe_saved_model_directory as _graph_api_graph_files_saved_models_maybe_saved_model_directory
+from graph_api.graph_files.saved_models import predict_signature_def as _graph_api_graph_files_saved_models_predict_signature_def
+from graph_api.graph_files.saved_models import simple_save as _graph_api_graph_files_saved_models_simple_save
+from graph_api.hooks import CheckpointSaverHook as _graph_api_hooks_CheckpointSaverHook
+from graph_api.hooks import FeedFnHook as _graph_api_hooks_FeedFnHook
+from graph_api.hooks import FinalOpsHook as _graph_api_hooks_FinalOpsHook
+from graph_api.hooks import LoggingTensorHook as _graph_api_hooks_LoggingTensorHook
+from graph_api.hooks import NanLossDuringTrainingError as _graph_api_hooks_NanLossDuringTrainingError
+from graph_api.hooks import NanTensorHook as _graph_api_hooks_NanTensorHook
+from graph_api.hooks import SecondOrStepTimer as _graph_api_hooks_SecondOrStepTimer
+from graph_api.hooks import SessionRunArgs as _graph_api_hooks_SessionRunArgs
+from graph_api.hooks import SessionRunContext as _graph_api_hooks_SessionRunContext
+from graph_api.hooks import SessionRunHook as _graph_api_hooks_SessionRunHook
+from graph_api.hooks import SessionRunValues as _graph_api_hooks_SessionRunValues
+from graph_api.hooks import StepCounterHook as _graph_api_hooks_StepCounterHook
+from graph_api.hooks import StopAtStepHook as _graph_api_hooks_StopAtStepHook
 from graph_api.initial_values import constant_initializer as _graph_api_initial_values_constant_initializer
 from graph_api.initial_values import constant_initializer as constant_initializer
 from graph_api.initial_values import glorot_normal_initializer as _graph_api_initial_values_glorot_normal_initializer
@@ -82,6 +231,19 @@ from graph_api.initial_values import variance_scaling_initializer as _graph_api_
 from graph_api.initial_values import variance_scaling_initializer as variance_scaling_initializer
 from graph_api.initial_values import zeros_initializer as _graph_api_initial_values_zeros_initializer
 from graph_api.initial_values import zeros_initializer as zeros_initializer
+from graph_api.input_producers import FixedLengthRecordReader as FixedLengthRecordReader
+from graph_api.input_producers import ReaderBase as ReaderBase
+from graph_api.input_producers import TFRecordReader as TFRecordReader
+from graph_api.input_producers import TextLineReader as TextLineReader
+from graph_api.input_producers import WholeFileReader as WholeFileReader
+from graph_api.input_producers import batch as _graph_api_input_producers_batch
+from graph_api.input_producers import input_producer as _graph_api_input_producers_input_producer
+from graph_api.input_producers import limit_epochs as _graph_api_input_producers_limit_epochs
+from graph_api.input_producers import range_input_producer as _graph_api_input_producers_range_input_producer
+from graph_api.input_producers import shuffle_batch as _graph_api_input_producers_shuffle_batch
+from graph_api.input_producers import slice_input_producer as _graph_api_input_producers_slice_input_producer
+from graph_api.input_producers import string_input_producer as _graph_api_input_producers_string_input_producer
+from graph_api.iterators import TensorSpec as TensorSpec
 from graph_api.jacobians import batch_jacobian as batch_jacobian
 from graph_api.jacobians import hessian as hessian
 from graph_api.jacobians import hessian_diag as hessian_diag
@@ -91,11 +253,69 @@ from graph_api.jacobians import jacobian as jacobian
 from graph_api.jacobians import jacobian_plan as jacobian_plan
 from graph_api.jacobians import jvp as jvp
 from graph_api.jacobians import vjp as vjp
+from graph_api.loss_functions import Reduction as _graph_api_loss_functions_Reduction
+from graph_api.loss_functions import add_loss as _graph_api_loss_functions_add_loss
+from graph_api.loss_functions import get_losses as _graph_api_loss_functions_get_losses
+from graph_api.loss_functions import get_regularization_loss as _graph_api_loss_functions_get_regularization_loss
+from graph_api.loss_functions import get_regularization_losses as _graph_api_loss_functions_get_regularization_losses
+from graph_api.loss_functions import get_total_loss as _graph_api_loss_functions_get_total_loss
 from graph_api.modes import disable_eager_execution as disable_eager_execution
 from graph_api.modes import disable_v2_behavior as disable_v2_behavior
 from graph_api.modes import enable_eager_execution as enable_eager_execution
 from graph_api.modes import executing_eagerly as executing_eagerly
+from graph_api.monitored import ChiefSessionCreator as _graph_api_monitored_ChiefSessionCreator
+from graph_api.monitored import MonitoredSession as _graph_api_monitored_MonitoredSession
+from graph_api.monitored import MonitoredTrainingSession as _graph_api_monitored_MonitoredTrainingSession
+from graph_api.monitored import Scaffold as _graph_api_monitored_Scaffold
+from graph_api.monitored import SingularMonitoredSession as _graph_api_monitored_SingularMonitoredSession
+from graph_api.numerics import add_check_numerics_ops as add_check_numerics_ops
+from graph_api.numerics import check_numerics as _graph_api_numerics_check_numerics
+from graph_api.numerics import check_numerics as check_numerics
+from graph_api.numerics import verify_tensor_all_finite as _graph_api_numerics_verify_tensor_all_finite
+from graph_api.numerics import verify_tensor_all_finite as verify_tensor_all_finite
 from graph_api.overrides import RegisterGradient as RegisterGradient
+from graph_api.parsing import decode_raw as _graph_api_parsing_decode_raw
+from graph_api.parsing import decode_raw as decode_raw
+from graph_api.parsing import parse_example as _graph_api_parsing_parse_example
+from graph_api.parsing import parse_example as parse_example
+from graph_api.parsing import parse_single_example as _graph_api_parsing_parse_single_example
+from graph_api.parsing import parse_single_example as parse_single_example
+from graph_api.queues import FIFOQueue as FIFOQueue
+from graph_api.queues import FIFOQueue as _graph_api_queues_FIFOQueue
+from graph_api.queues import PaddingFIFOQueue as PaddingFIFOQueue
+from graph_api.queues import PaddingFIFOQueue as _graph_api_queues_PaddingFIFOQueue
+from graph_api.queues import QueueBase as QueueBase
+from graph_api.queues import QueueBase as _graph_api_queues_QueueBase
+from graph_api.queues import RandomShuffleQueue as RandomShuffleQueue
+from graph_api.queues import RandomShuffleQueue as _graph_api_queues_RandomShuffleQueue
+from graph_api.rnn.cells import BasicLSTMCell as _graph_api_rnn_cells_BasicLSTMCell
+from graph_api.rnn.cells import BasicRNNCell as _graph_api_rnn_cells_BasicRNNCell
+from graph_api.rnn.cells import GRUCell as _graph_api_rnn_cells_GRUCell
+from graph_api.rnn.cells import LSTMCell as _graph_api_rnn_cells_LSTMCell
+from graph_api.rnn.cells import LSTMStateTuple as _graph_api_rnn_cells_LSTMStateTuple
+from graph_api.rnn.cells import LayerNormBasicLSTMCell as _graph_api_rnn_cells_LayerNormBasicLSTMCell
+from graph_api.rnn.cells import RNNCell as _graph_api_rnn_cells_RNNCell
+from graph_api.rnn.loops import bidirectional_dynamic_rnn as _graph_api_rnn_loops_bidirectional_dynamic_rnn
+from graph_api.rnn.loops import dynamic_rnn as _graph_api_rnn_loops_dynamic_rnn
+from graph_api.rnn.loops import raw_rnn as _graph_api_rnn_loops_raw_rnn
+from graph_api.rnn.loops import static_bidirectional_rnn as _graph_api_rnn_loops_static_bidirectional_rnn
+from graph_api.rnn.loops import static_rnn as _graph_api_rnn_loops_static_rnn
+from graph_api.rnn.sequences import basic_rnn_seq2seq as _graph_api_rnn_sequences_basic_rnn_seq2seq
+from graph_api.rnn.sequences import rnn_decoder as _graph_api_rnn_sequences_rnn_decoder
+from graph_api.rnn.sequences import sequence_loss as _graph_api_rnn_sequences_sequence_loss
+from graph_api.rnn.sequences import sequence_loss_by_example as _graph_api_rnn_sequences_sequence_loss_by_example
+from graph_api.rnn.sequences import summed_sequence_loss as _graph_api_rnn_sequences_summed_sequence_loss
+from graph_api.rnn.wrappers import DeviceWrapper as _graph_api_rnn_wrappers_DeviceWrapper
+from graph_api.rnn.wrappers import DropoutWrapper as _graph_api_rnn_wrappers_DropoutWrapper
+from graph_api.rnn.wrappers import EmbeddingWrapper as _graph_api_rnn_wrappers_EmbeddingWrapper
+from graph_api.rnn.wrappers import InputProjectionWrapper as _graph_api_rnn_wrappers_InputProjectionWrapper
+from graph_api.rnn.wrappers import MultiRNNCell as _graph_api_rnn_wrappers_MultiRNNCell
+from graph_api.rnn.wrappers import OutputProjectionWrapper as _graph_api_rnn_wrappers_OutputProjectionWrapper
+from graph_api.rnn.wrappers import ResidualWrapper as _graph_api_rnn_wrappers_ResidualWrapper
+from graph_api.run_options import ConfigProto as ConfigProto
+from graph_api.run_options import GPUOptions as GPUOptions
+from graph_api.run_options import RunMetadata as RunMetadata
+from graph_api.run_options import RunOptions as RunOptions
 from graph_api.sampling import categorical as _graph_api_sampling_categorical
 from graph_api.sampling import dropout as _graph_api_sampling_dropout
 from graph_api.sampling import gamma as _graph_api_sampling_gamma
@@ -109,6 +329,7 @@ from graph_api.sampling import shuffle as _graph_api_sampling_shuffle
 from graph_api.sampling import truncated_normal as _graph_api_sampling_truncated_normal
 from graph_api.sampling import truncated_normal as truncated_normal
 from graph_api.sampling import uniform as _graph_api_sampling_uniform
+from graph_api.saving import Saver as _graph_api_saving_Saver
 from graph_api.scans import foldl as foldl
 from graph_api.scans import foldr as foldr
 from graph_api.scans import map_fn as map_fn
@@ -118,14 +339,33 @@ from graph_api.scopes import get_variable as get_variable
 from graph_api.scopes import get_variable_scope as get_variable_scope
 from graph_api.scopes import name_scope as name_scope
 from graph_api.scopes import variable_scope as variable_scope
-from graph_api.session import ConfigProto as ConfigProto
-from graph_api.session import GPUOptions as GPUOptions
 from graph_api.session import InteractiveSession as InteractiveSession
 from graph_api.session import Session as Session
+from graph_api.slim import framework as _graph_api_slim_framework
+from graph_api.slim import layers as _graph_api_slim_layers
+from graph_api.summaries import FileWriter as _graph_api_summaries_FileWriter
+from graph_api.summaries import FileWriterCache as _graph_api_summaries_FileWriterCache
+from graph_api.summaries import audio as _graph_api_summaries_audio
+from graph_api.summaries import histogram as _graph_api_summaries_histogram
+from graph_api.summaries import histogram_summary as histogram_summary
+from graph_api.summaries import image as _graph_api_summaries_image
+from graph_api.summaries import image_summary as image_summary
+from graph_api.summaries import merge as _graph_api_summaries_merge
+from graph_api.summaries import merge_all as _graph_api_summaries_merge_all
+from graph_api.summaries import scalar as _graph_api_summaries_scalar
+from graph_api.summaries import scalar_summary as scalar_summary
+from graph_api.summaries import tensor_summary as _graph_api_summaries_tensor_summary
+from graph_api.summaries import text as _graph_api_summaries_text
 from graph_api.tensor import GraphShape as _graph_api_tensor_GraphShape
 from graph_api.tensor import Operation as Operation
 from graph_api.tensor import Tensor as Tensor
 from graph_api.tensor_array import TensorArray as TensorArray
+from graph_api.testing import TestCase as _graph_api_testing_TestCase
+from graph_api.training import ExponentialMovingAverage as _graph_api_training_ExponentialMovingAverage
+from graph_api.training import create_global_step as _graph_api_training_create_global_step
+from graph_api.training import get_global_step as _graph_api_training_get_global_step
+from graph_api.training import get_or_create_global_step as _graph_api_training_get_or_create_global_step
+from graph_api.training import global_step as _graph_api_training_global_step
 from graph_api.variable import Variable as Variable
 from graph_api.variable import assign as assign
 from graph_api.variable import assign_add as assign_add
@@ -142,6 +382,19 @@ from graph_api.variable import report_uninitialized_variables as report_uninitia
 from graph_api.variable import trainable_variables as trainable_variables
 from graph_api.variable import variables_initializer as _graph_api_variable_variables_initializer
 from graph_api.variable import variables_initializer as variables_initializer
+from optim import contrib as _optim_contrib
+from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimizer
+from optim.adagrad import AdagradOptimizer as _optim_adagrad_AdagradOptimizer
+from optim.adam import AdamOptimizer as _optim_adam_AdamOptimizer
+from optim.dual_averaging import AdagradDAOptimizer as _optim_dual_averaging_AdagradDAOptimizer
+from optim.ftrl import FtrlOptimizer as _optim_ftrl_FtrlOptimizer
+from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_descent_GradientDescentOptimizer
+from optim.momentum import MomentumOptimizer as _optim_momentum_MomentumOptimizer
+from optim.optimizer import Optimizer as _optim_optimizer_Optimizer
+from optim.proximal import ProximalAdagradOptimizer as _optim_proximal_ProximalAdagradOptimizer
+from optim.proximal import ProximalGradientDescentOptimizer as _optim_proximal_ProximalGradientDescentOptimizer
+from optim.rmsprop import RMSPropOptimizer as _optim_rmsprop_RMSPropOptimizer
+from unittest.main import TestProgram as _unittest_main_TestProgram
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
 
@@ -155,6 +408,9 @@ def add(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def add_n(inputs: TensorLike, name: str | None = ...) -> Tensor: ...
 all_variables = _graph_api_variable_global_variables
 def angle(input: TensorLike, name: str | None = ...) -> Tensor: ...
+class app:
+    flags = _engine_frontend_platform_flags
+    run = staticmethod(_engine_frontend_platform_app_run)
 def argmax(input: TensorLike, axis: Any = ..., name: str | None = ..., dimension: Any = ..., output_type: Any = ...) -> Tensor: ...
 def argmin(input: TensorLike, axis: Any = ..., name: str | None = ..., dimension: Any = ..., output_type: Any = ...) -> Tensor: ...
 def argsort(values: TensorLike, axis: Any = ..., direction: Any = ..., stable: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -203,24 +459,110 @@ complex128: _DType
 complex64: _DType
 def complex_abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def concat(values: TensorLike, axis: Any = ..., name: str | None = ..., *, concat_dim: Any = ...) -> Tensor: ...
+class config:
+    LogicalDevice = _engine_frontend_platform_config_LogicalDevice
+    LogicalDeviceConfiguration = _engine_frontend_platform_config_LogicalDeviceConfiguration
+    PhysicalDevice = _engine_frontend_platform_config_PhysicalDevice
+    class experimental:
+        VirtualDeviceConfiguration = _engine_frontend_platform_config_LogicalDeviceConfiguration
+        enable_op_determinism = staticmethod(_engine_frontend_platform_config_enable_op_determinism)
+        enable_tensor_float_32_execution = staticmethod(_engine_frontend_platform_config_enable_tensor_float_32_execution)
+        get_memory_growth = staticmethod(_engine_frontend_platform_config_get_memory_growth)
+        get_visible_devices = staticmethod(_engine_frontend_platform_config_get_visible_devices)
+        list_logical_devices = staticmethod(_engine_frontend_platform_config_list_logical_devices)
+        list_physical_devices = staticmethod(_engine_frontend_platform_config_list_physical_devices)
+        set_memory_growth = staticmethod(_engine_frontend_platform_config_set_memory_growth)
+        set_virtual_device_configuration = staticmethod(_engine_frontend_platform_config_set_logical_device_configuration)
+        set_visible_devices = staticmethod(_engine_frontend_platform_config_set_visible_devices)
+        tensor_float_32_execution_enabled = staticmethod(_engine_frontend_platform_config_tensor_float_32_execution_enabled)
+    experimental_functions_run_eagerly = staticmethod(_engine_frontend_platform_config_functions_run_eagerly)
+    experimental_run_functions_eagerly = staticmethod(_engine_frontend_platform_config_run_functions_eagerly)
+    functions_run_eagerly = staticmethod(_engine_frontend_platform_config_functions_run_eagerly)
+    get_soft_device_placement = staticmethod(_engine_frontend_platform_config_get_soft_device_placement)
+    get_visible_devices = staticmethod(_engine_frontend_platform_config_get_visible_devices)
+    list_logical_devices = staticmethod(_engine_frontend_platform_config_list_logical_devices)
+    list_physical_devices = staticmethod(_engine_frontend_platform_config_list_physical_devices)
+    class optimizer:
+        get_jit = staticmethod(_engine_frontend_platform_config_get_jit)
+        set_jit = staticmethod(_engine_frontend_platform_config_set_jit)
+    run_functions_eagerly = staticmethod(_engine_frontend_platform_config_run_functions_eagerly)
+    set_logical_device_configuration = staticmethod(_engine_frontend_platform_config_set_logical_device_configuration)
+    set_soft_device_placement = staticmethod(_engine_frontend_platform_config_set_soft_device_placement)
+    set_visible_devices = staticmethod(_engine_frontend_platform_config_set_visible_devices)
+    class threading:
+        get_inter_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_get_inter_op_parallelism_threads)
+        get_intra_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_get_intra_op_parallelism_threads)
+        set_inter_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_set_inter_op_parallelism_threads)
+        set_intra_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_set_intra_op_parallelism_threads)
+def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
 def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
+class contrib:
+    distributions = _graph_api_distributions
+    framework = _graph_api_slim_framework
+    layers = _graph_api_slim_layers
+    class learn:
+        class datasets:
+            mnist = _graph_api_mnist
+    class legacy_seq2seq:
+        basic_rnn_seq2seq = staticmethod(_graph_api_rnn_sequences_basic_rnn_seq2seq)
+        rnn_decoder = staticmethod(_graph_api_rnn_sequences_rnn_decoder)
+        sequence_loss = staticmethod(_graph_api_rnn_sequences_summed_sequence_loss)
+        sequence_loss_by_example = staticmethod(_graph_api_rnn_sequences_sequence_loss_by_example)
+    metrics = _graph_api_contrib_metrics
+    opt = _optim_contrib
+    class rnn:
+        BasicLSTMCell = _graph_api_rnn_cells_BasicLSTMCell
+        BasicRNNCell = _graph_api_rnn_cells_BasicRNNCell
+        DeviceWrapper = _graph_api_rnn_wrappers_DeviceWrapper
+        DropoutWrapper = _graph_api_rnn_wrappers_DropoutWrapper
+        EmbeddingWrapper = _graph_api_rnn_wrappers_EmbeddingWrapper
+        GRUCell = _graph_api_rnn_cells_GRUCell
+        InputProjectionWrapper = _graph_api_rnn_wrappers_InputProjectionWrapper
+        LSTMCell = _graph_api_rnn_cells_LSTMCell
+        LSTMStateTuple = _graph_api_rnn_cells_LSTMStateTuple
+        LayerNormBasicLSTMCell = _graph_api_rnn_cells_LayerNormBasicLSTMCell
+        MultiRNNCell = _graph_api_rnn_wrappers_MultiRNNCell
+        OutputProjectionWrapper = _graph_api_rnn_wrappers_OutputProjectionWrapper
+        RNNCell = _graph_api_rnn_cells_RNNCell
+        ResidualWrapper = _graph_api_rnn_wrappers_ResidualWrapper
+        static_bidirectional_rnn = staticmethod(_graph_api_rnn_loops_static_bidirectional_rnn)
+        static_rnn = staticmethod(_graph_api_rnn_loops_static_rnn)
+    class seq2seq:
+        sequence_loss = staticmethod(_graph_api_rnn_sequences_sequence_loss)
+    slim = _graph_api_slim
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def count_nonzero(input: TensorLike = ..., axis: Any = ..., keepdims: Any = ..., dtype: Any = ..., name: str | None = ..., reduction_indices: Any = ..., keep_dims: Any = ..., *, input_tensor: TensorLike = ...) -> Tensor: ...
 def cross(a: TensorLike, b: TensorLike, name: str | None = ...) -> Tensor: ...
 def cumprod(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any = ..., name: str | None = ...) -> Tensor: ...
 def cumsum(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any = ..., name: str | None = ...) -> Tensor: ...
+data = _graph_api_data
 class debugging:
+    assert_all_finite = staticmethod(_graph_api_numerics_verify_tensor_all_finite)
+    assert_integer = staticmethod(_graph_api_assertions_assert_integer)
+    assert_near = staticmethod(_graph_api_assertions_assert_near)
+    assert_negative = staticmethod(_graph_api_assertions_assert_negative)
+    assert_non_negative = staticmethod(_graph_api_assertions_assert_non_negative)
+    assert_non_positive = staticmethod(_graph_api_assertions_assert_non_positive)
+    assert_none_equal = staticmethod(_graph_api_assertions_assert_none_equal)
+    assert_positive = staticmethod(_graph_api_assertions_assert_positive)
+    assert_rank = staticmethod(_graph_api_assertions_assert_rank)
+    assert_rank_at_least = staticmethod(_graph_api_assertions_assert_rank_at_least)
+    assert_scalar = staticmethod(_graph_api_assertions_assert_scalar)
+    assert_type = staticmethod(_graph_api_assertions_assert_type)
+    check_numerics = staticmethod(_graph_api_numerics_check_numerics)
     @staticmethod
     def is_finite(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def is_inf(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
+    is_numeric_tensor = staticmethod(_graph_api_assertions_is_numeric_tensor)
 def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
 def diag(diagonal: TensorLike, name: str | None = ...) -> Tensor: ...
 def diag_part(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def digamma(x: TensorLike, name: str | None = ...) -> Tensor: ...
+distributions = _graph_api_distributions
 def div(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def divide(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -232,10 +574,15 @@ class dtypes:
 def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: Any, name: str | None = ...) -> builtins.list[Tensor]: ...
 def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = ...) -> Tensor: ...
 def einsum(equation: Any, *inputs: TensorLike, name: str | None = ...) -> Tensor: ...
+def ensure_shape(*args: Any, **kwargs: Any) -> Any: ...
 def equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def erf(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def erfc(x: TensorLike, name: str | None = ...) -> Tensor: ...
 errors = _engine_core_errors
+class examples:
+    class tutorials:
+        class mnist:
+            input_data = _graph_api_mnist
 def exp(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def expand_dims(input: TensorLike, axis: Any = ..., name: str | None = ..., dim: Any = ...) -> Tensor: ...
 def expm1(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -244,6 +591,7 @@ def eye(num_rows: Any, num_columns: Any = ..., batch_shape: Any = ..., dtype: An
 def fft(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def fft2d(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def fill(dims: Any, value: TensorLike, name: str | None = ...) -> Tensor: ...
+flags = _engine_frontend_platform_flags
 float16: _DType
 float32: _DType
 float64: _DType
@@ -253,7 +601,28 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ..
 def floormod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def gather(params: TensorLike, indices: TensorLike, validate_indices: Any = ..., name: str | None = ..., axis: Any = ..., batch_dims: Any = ...) -> Tensor: ...
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: Any = ..., name: str | None = ...) -> Tensor: ...
+class gfile:
+    Copy = staticmethod(_engine_frontend_platform_gfile_copy)
+    DeleteRecursively = staticmethod(_engine_frontend_platform_gfile_rmtree)
+    Exists = staticmethod(_engine_frontend_platform_gfile_exists)
+    FastGFile = _engine_frontend_platform_gfile_GFile
+    GFile = _engine_frontend_platform_gfile_GFile
+    Glob = staticmethod(_engine_frontend_platform_gfile_glob)
+    IsDirectory = staticmethod(_engine_frontend_platform_gfile_isdir)
+    ListDirectory = staticmethod(_engine_frontend_platform_gfile_listdir)
+    MakeDirs = staticmethod(_engine_frontend_platform_gfile_makedirs)
+    MkDir = staticmethod(_engine_frontend_platform_gfile_mkdir)
+    Open = _engine_frontend_platform_gfile_GFile
+    Remove = staticmethod(_engine_frontend_platform_gfile_remove)
+    Rename = staticmethod(_engine_frontend_platform_gfile_rename)
+    Stat = staticmethod(_engine_frontend_platform_gfile_stat)
+    Walk = staticmethod(_engine_frontend_platform_gfile_walk)
 def global_norm(t_list: Any, name: str | None = ...) -> Tensor: ...
+class graph_util:
+    convert_variables_to_constants = staticmethod(_graph_api_graph_files_graph_util_convert_variables_to_constants)
+    extract_sub_graph = staticmethod(_graph_api_graph_files_graph_util_extract_sub_graph)
+    import_graph_def = staticmethod(_graph_api_graph_files_importing_import_graph_def)
+    remove_training_nodes = staticmethod(_graph_api_graph_files_graph_util_remove_training_nodes)
 def greater(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def identity(input: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -264,10 +633,101 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def igammac(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def imag(input: TensorLike, name: str | None = ...) -> Tensor: ...
 class image:
+    ResizeMethod = _engine_frontend_methods_ResizeMethodVersion1
+    @staticmethod
+    def adjust_brightness(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def adjust_contrast(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def adjust_gamma(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def adjust_hue(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def adjust_saturation(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def central_crop(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def convert_image_dtype(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def crop_and_resize(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def crop_to_bounding_box(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def extract_image_patches(images: TensorLike, ksizes: Any = ..., strides: Any = ..., rates: Any = ..., padding: Any = ..., name: str | None = ..., sizes: Any = ...) -> Tensor: ...
     @staticmethod
     def extract_patches(images: TensorLike, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def flip_left_right(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def flip_up_down(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def grayscale_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def hsv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def image_gradients(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def pad_to_bounding_box(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def per_image_standardization(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def psnr(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_brightness(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_contrast(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_crop(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_flip_left_right(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_flip_up_down(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_hue(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_saturation(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_area(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_bicubic(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_bilinear(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_image_with_crop_or_pad(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_image_with_pad(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_images(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_nearest_neighbor(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_with_crop_or_pad(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rgb_to_grayscale(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rgb_to_hsv(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rgb_to_yiq(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rgb_to_yuv(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rot90(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def sobel_edges(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def ssim(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def total_variation(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def transpose(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def transpose_image(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def yiq_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def yuv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
 initialize_all_variables = _graph_api_variable_global_variables_initializer
 initialize_variables = _graph_api_variable_variables_initializer
 class initializers:
@@ -290,9 +750,34 @@ int16: _DType
 int32: _DType
 int64: _DType
 int8: _DType
+class io:
+    FixedLenFeature = _engine_frontend_data_parsing_FixedLenFeature
+    FixedLenSequenceFeature = _engine_frontend_data_parsing_FixedLenSequenceFeature
+    TFRecordWriter = _engine_io_records_RecordWriter
+    decode_raw = staticmethod(_graph_api_parsing_decode_raw)
+    class gfile:
+        GFile = _engine_frontend_platform_gfile_GFile
+        copy = staticmethod(_engine_frontend_platform_gfile_copy)
+        exists = staticmethod(_engine_frontend_platform_gfile_exists)
+        glob = staticmethod(_engine_frontend_platform_gfile_glob)
+        isdir = staticmethod(_engine_frontend_platform_gfile_isdir)
+        join = staticmethod(_engine_frontend_platform_gfile_join)
+        listdir = staticmethod(_engine_frontend_platform_gfile_listdir)
+        makedirs = staticmethod(_engine_frontend_platform_gfile_makedirs)
+        mkdir = staticmethod(_engine_frontend_platform_gfile_mkdir)
+        remove = staticmethod(_engine_frontend_platform_gfile_remove)
+        rename = staticmethod(_engine_frontend_platform_gfile_rename)
+        rmtree = staticmethod(_engine_frontend_platform_gfile_rmtree)
+        stat = staticmethod(_engine_frontend_platform_gfile_stat)
+        walk = staticmethod(_engine_frontend_platform_gfile_walk)
+    parse_example = staticmethod(_graph_api_parsing_parse_example)
+    parse_single_example = staticmethod(_graph_api_parsing_parse_single_example)
+    write_graph = staticmethod(_graph_api_graph_files_meta_graphs_write_graph)
 def is_finite(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def is_inf(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
+keras = _graph_api_keras
+layers = _graph_api_layers
 def lbeta(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def less(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -336,11 +821,15 @@ class linalg:
     @staticmethod
     def matmul(a: TensorLike, b: TensorLike, transpose_a: Any = ..., transpose_b: Any = ..., adjoint_a: Any = ..., adjoint_b: Any = ..., a_is_sparse: Any = ..., b_is_sparse: Any = ..., output_type: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def matrix_rank(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def matrix_transpose(a: TensorLike, conjugate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def matvec(a: TensorLike, b: TensorLike, transpose_a: Any = ..., adjoint_a: Any = ..., a_is_sparse: Any = ..., b_is_sparse: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def norm(tensor: TensorLike, ord: Any = ..., axis: Any = ..., keepdims: Any = ..., name: str | None = ..., keep_dims: Any = ...) -> Tensor: ...
+    @staticmethod
+    def normalize(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def pinv(a: TensorLike, rcond: Any = ..., validate_args: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -369,11 +858,38 @@ def linspace(start: TensorLike, stop: TensorLike, num: Any, axis: Any = ..., nam
 def log(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def log1p(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def log_sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
+logging = _engine_frontend_platform_logging
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_not(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
-losses = _graph_api_loss_functions
+class losses:
+    Reduction = _graph_api_loss_functions_Reduction
+    @staticmethod
+    def absolute_difference(*args: Any, **kwargs: Any) -> Any: ...
+    add_loss = staticmethod(_graph_api_loss_functions_add_loss)
+    @staticmethod
+    def compute_weighted_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def cosine_distance(*args: Any, **kwargs: Any) -> Any: ...
+    get_losses = staticmethod(_graph_api_loss_functions_get_losses)
+    get_regularization_loss = staticmethod(_graph_api_loss_functions_get_regularization_loss)
+    get_regularization_losses = staticmethod(_graph_api_loss_functions_get_regularization_losses)
+    get_total_loss = staticmethod(_graph_api_loss_functions_get_total_loss)
+    @staticmethod
+    def hinge_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def huber_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def log_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mean_squared_error(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def sigmoid_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def sparse_softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
 class manip:
     @staticmethod
     def batch_to_space_nd(input: TensorLike, block_shape: Any, crops: Any, name: str | None = ...) -> Tensor: ...
@@ -426,6 +942,8 @@ class math:
     def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def ceil(x: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -527,6 +1045,8 @@ class math:
     @staticmethod
     def polygamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def polyval(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def real(input: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -560,6 +1080,8 @@ class math:
     def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rsqrt(x: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -663,7 +1185,10 @@ def matrix_solve_ls(matrix: TensorLike, rhs: TensorLike, l2_regularizer: Any = .
 def matrix_transpose(a: TensorLike, conjugate: Any = ..., name: str | None = ...) -> Tensor: ...
 def matrix_triangular_solve(matrix: TensorLike, rhs: TensorLike, lower: Any = ..., adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
 def maximum(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+merge_all_summaries = _graph_api_summaries_merge_all
+merge_summary = _graph_api_summaries_merge
 def meshgrid(*args: TensorLike, indexing: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
+metrics = _graph_api_metrics
 def minimum(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def mod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def mul(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -684,9 +1209,10 @@ class nn:
     @staticmethod
     def avg_pool3d(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike, offset: TensorLike, scale: TensorLike, variance_epsilon: Any = ..., name: str | None = ...) -> Tensor: ...
+    def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike, offset: TensorLike = ..., scale: TensorLike = ..., variance_epsilon: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def bias_add(value: TensorLike, bias: TensorLike, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
+    bidirectional_dynamic_rnn = staticmethod(_graph_api_rnn_loops_bidirectional_dynamic_rnn)
     @staticmethod
     def conv1d(value: TensorLike = ..., filters: TensorLike = ..., stride: Any = ..., padding: Any = ..., use_cudnn_on_gpu: Any = ..., data_format: Any = ..., name: str | None = ..., input: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
     @staticmethod
@@ -714,10 +1240,13 @@ class nn:
     @staticmethod
     def depthwise_conv2d_native(input: TensorLike, filter: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     dropout = staticmethod(_graph_api_sampling_dropout)
+    dynamic_rnn = staticmethod(_graph_api_rnn_loops_dynamic_rnn)
     @staticmethod
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, partition_strategy: Any = ..., name: str | None = ..., validate_indices: Any = ..., max_norm: Any = ...) -> Tensor: ...
+    @staticmethod
+    def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def gelu(features: TensorLike, approximate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -729,9 +1258,17 @@ class nn:
     @staticmethod
     def leaky_relu(features: TensorLike, alpha: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def local_response_normalization(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def log_poisson_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def log_sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def log_softmax(logits: TensorLike, axis: Any = ..., name: str | None = ..., dim: Any = ...) -> Tensor: ...
+    @staticmethod
+    def log_uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def lrn(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def max_pool(value: TensorLike = ..., ksize: Any = ..., strides: Any = ..., padding: Any = ..., data_format: Any = ..., name: str | None = ..., input: TensorLike = ...) -> Tensor: ...
     @staticmethod
@@ -745,15 +1282,40 @@ class nn:
     @staticmethod
     def moments(x: TensorLike, axes: Any, shift: Any = ..., name: str | None = ..., keep_dims: Any = ..., keepdims: Any = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
+    def nce_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def normalize_moments(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def pool(input: TensorLike, window_shape: Any, pooling_type: Any, padding: Any = ..., dilation_rate: Any = ..., strides: Any = ..., name: str | None = ..., data_format: Any = ..., dilations: Any = ...) -> Tensor: ...
+    raw_rnn = staticmethod(_graph_api_rnn_loops_raw_rnn)
     @staticmethod
     def relu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def relu6(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def relu_layer(*args: Any, **kwargs: Any) -> Any: ...
+    class rnn_cell:
+        BasicLSTMCell = _graph_api_rnn_cells_BasicLSTMCell
+        BasicRNNCell = _graph_api_rnn_cells_BasicRNNCell
+        DeviceWrapper = _graph_api_rnn_wrappers_DeviceWrapper
+        DropoutWrapper = _graph_api_rnn_wrappers_DropoutWrapper
+        GRUCell = _graph_api_rnn_cells_GRUCell
+        LSTMCell = _graph_api_rnn_cells_LSTMCell
+        LSTMStateTuple = _graph_api_rnn_cells_LSTMStateTuple
+        MultiRNNCell = _graph_api_rnn_wrappers_MultiRNNCell
+        RNNCell = _graph_api_rnn_cells_RNNCell
+        ResidualWrapper = _graph_api_rnn_wrappers_ResidualWrapper
+    @staticmethod
+    def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def selu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike, pointwise_filter: TensorLike, strides: Any, padding: Any, rate: Any = ..., name: str | None = ..., data_format: Any = ..., dilations: Any = ...) -> Tensor: ...
+    class seq2seq:
+        basic_rnn_seq2seq = staticmethod(_graph_api_rnn_sequences_basic_rnn_seq2seq)
+        rnn_decoder = staticmethod(_graph_api_rnn_sequences_rnn_decoder)
+        sequence_loss = staticmethod(_graph_api_rnn_sequences_summed_sequence_loss)
+        sequence_loss_by_example = staticmethod(_graph_api_rnn_sequences_sequence_loss_by_example)
     @staticmethod
     def sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -776,6 +1338,10 @@ class nn:
     def space_to_depth(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
     @staticmethod
     def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = ..., labels: TensorLike = ..., logits: TensorLike = ..., name: str | None = ...) -> Tensor: ...
+    static_bidirectional_rnn = staticmethod(_graph_api_rnn_loops_static_bidirectional_rnn)
+    static_rnn = staticmethod(_graph_api_rnn_loops_static_rnn)
+    @staticmethod
+    def sufficient_statistics(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def swish(features: TensorLike, beta: TensorLike = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -783,7 +1349,13 @@ class nn:
     @staticmethod
     def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
+    def uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def weighted_cross_entropy_with_logits(labels: TensorLike = ..., logits: TensorLike = ..., pos_weight: TensorLike = ..., name: str | None = ..., targets: TensorLike = ...) -> Tensor: ...
+    @staticmethod
+    def weighted_moments(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def xw_plus_b(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def zero_fraction(value: TensorLike, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def norm(tensor: TensorLike, ord: Any = ..., axis: Any = ..., keepdims: Any = ..., name: str | None = ..., keep_dims: Any = ...) -> Tensor: ...
@@ -795,10 +1367,21 @@ def pack(values: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor:
 def pad(tensor: TensorLike, paddings: Any, mode: Any = ..., name: str | None = ..., constant_values: Any = ...) -> Tensor: ...
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+class python_io:
+    TFRecordWriter = _engine_io_records_RecordWriter
 def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
+class queue:
+    FIFOQueue = _graph_api_queues_FIFOQueue
+    PaddingFIFOQueue = _graph_api_queues_PaddingFIFOQueue
+    QueueBase = _graph_api_queues_QueueBase
+    RandomShuffleQueue = _graph_api_queues_RandomShuffleQueue
 class random:
     categorical = staticmethod(_graph_api_sampling_categorical)
+    @staticmethod
+    def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     gamma = staticmethod(_graph_api_sampling_gamma)
+    @staticmethod
+    def log_uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     multinomial = staticmethod(_graph_api_sampling_multinomial)
     normal = staticmethod(_graph_api_sampling_normal)
     poisson = staticmethod(_graph_api_sampling_poisson)
@@ -814,6 +1397,9 @@ class random:
     def stateless_uniform(shape: Any, seed: Any, minval: Any = ..., maxval: Any = ..., dtype: Any = ..., name: str | None = ..., *, alg: Any = ...) -> Tensor: ...
     truncated_normal = staticmethod(_graph_api_sampling_truncated_normal)
     uniform = staticmethod(_graph_api_sampling_uniform)
+    @staticmethod
+    def uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
+def random_crop(*args: Any, **kwargs: Any) -> Any: ...
 random_gamma = _graph_api_sampling_gamma
 random_normal = _graph_api_sampling_normal
 random_poisson = _graph_api_sampling_poisson
@@ -841,6 +1427,27 @@ def rint(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = ...) -> Tensor: ...
 def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def rsqrt(x: TensorLike, name: str | None = ...) -> Tensor: ...
+class saved_model:
+    Builder = _graph_api_graph_files_saved_models_SavedModelBuilder
+    build_signature_def = staticmethod(_graph_api_graph_files_saved_models_build_signature_def)
+    build_tensor_info = staticmethod(_graph_api_graph_files_saved_models_build_tensor_info)
+    class builder:
+        SavedModelBuilder = _graph_api_graph_files_saved_models_SavedModelBuilder
+    load = staticmethod(_graph_api_graph_files_saved_models_load)
+    class loader:
+        load = staticmethod(_graph_api_graph_files_saved_models_load)
+        maybe_saved_model_directory = staticmethod(_graph_api_graph_files_saved_models_maybe_saved_model_directory)
+    predict_signature_def = staticmethod(_graph_api_graph_files_saved_models_predict_signature_def)
+    signature_constants = _graph_api_graph_files_saved_models_SignatureConstants
+    class signature_def_utils:
+        build_signature_def = staticmethod(_graph_api_graph_files_saved_models_build_signature_def)
+        predict_signature_def = staticmethod(_graph_api_graph_files_saved_models_predict_signature_def)
+    simple_save = staticmethod(_graph_api_graph_files_saved_models_simple_save)
+    tag_constants = _graph_api_graph_files_saved_models_TagConstants
+    class utils:
+        build_tensor_info = staticmethod(_graph_api_graph_files_saved_models_build_tensor_info)
+        get_tensor_from_tensor_info = staticmethod(_graph_api_graph_files_saved_models_get_tensor_from_tensor_info)
+def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Any = ..., out_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -913,8 +1520,24 @@ def squeeze(input: TensorLike, axis: Any = ..., name: str | None = ..., squeeze_
 def stack(values: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def stop_gradient(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def strided_slice(input_: TensorLike, begin: Any, end: Any, strides: Any = ..., begin_mask: Any = ..., end_mask: Any = ..., ellipsis_mask: Any = ..., new_axis_mask: Any = ..., shrink_axis_mask: Any = ..., name: str | None = ...) -> Tensor: ...
+string: _DType
 def sub(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def subtract(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+class summary:
+    Event = _engine_io_protos_Event
+    FileWriter = _graph_api_summaries_FileWriter
+    FileWriterCache = _graph_api_summaries_FileWriterCache
+    SessionLog = _engine_io_protos_SessionLog
+    Summary = _engine_io_protos_Summary
+    TaggedRunMetadata = _engine_io_protos_TaggedRunMetadata
+    audio = staticmethod(_graph_api_summaries_audio)
+    histogram = staticmethod(_graph_api_summaries_histogram)
+    image = staticmethod(_graph_api_summaries_image)
+    merge = staticmethod(_graph_api_summaries_merge)
+    merge_all = staticmethod(_graph_api_summaries_merge_all)
+    scalar = staticmethod(_graph_api_summaries_scalar)
+    tensor_summary = staticmethod(_graph_api_summaries_tensor_summary)
+    text = staticmethod(_graph_api_summaries_text)
 def svd(tensor: TensorLike, full_matrices: Any = ..., compute_uv: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor] | Tensor: ...
 def tan(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def tanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -927,7 +1550,9 @@ def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: T
 def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = ...) -> Tensor: ...
 def tensor_scatter_update(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = ...) -> Tensor: ...
 def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = ...) -> Tensor: ...
-test = _graph_api_testing
+class test:
+    TestCase = _graph_api_testing_TestCase
+    main = _unittest_main_TestProgram
 def tile(input: TensorLike, multiples: Any, name: str | None = ...) -> Tensor: ...
 def to_complex128(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def to_complex64(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -936,9 +1561,102 @@ def to_float(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def to_int32(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def to_int64(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def trace(x: TensorLike, name: str | None = ...) -> Tensor: ...
-train = _graph_api_training
+class train:
+    AdadeltaOptimizer = _optim_adadelta_AdadeltaOptimizer
+    AdagradDAOptimizer = _optim_dual_averaging_AdagradDAOptimizer
+    AdagradOptimizer = _optim_adagrad_AdagradOptimizer
+    AdamOptimizer = _optim_adam_AdamOptimizer
+    BytesList = _engine_io_protos_BytesList
+    CheckpointSaverHook = _graph_api_hooks_CheckpointSaverHook
+    CheckpointState = _engine_io_checkpoints_CheckpointState
+    ChiefSessionCreator = _graph_api_monitored_ChiefSessionCreator
+    Coordinator = _graph_api_coordination_Coordinator
+    Example = _engine_io_protos_Example
+    ExponentialMovingAverage = _graph_api_training_ExponentialMovingAverage
+    Feature = _engine_io_protos_Feature
+    FeatureList = _engine_io_protos_FeatureList
+    FeatureLists = _engine_io_protos_FeatureLists
+    Features = _engine_io_protos_Features
+    FeedFnHook = _graph_api_hooks_FeedFnHook
+    FinalOpsHook = _graph_api_hooks_FinalOpsHook
+    FloatList = _engine_io_protos_FloatList
+    FtrlOptimizer = _optim_ftrl_FtrlOptimizer
+    GradientDescentOptimizer = _optim_gradient_descent_GradientDescentOptimizer
+    Int64List = _engine_io_protos_Int64List
+    LoggingTensorHook = _graph_api_hooks_LoggingTensorHook
+    LooperThread = _graph_api_coordination_LooperThread
+    MomentumOptimizer = _optim_momentum_MomentumOptimizer
+    MonitoredSession = _graph_api_monitored_MonitoredSession
+    MonitoredTrainingSession = staticmethod(_graph_api_monitored_MonitoredTrainingSession)
+    NanLossDuringTrainingError = _graph_api_hooks_NanLossDuringTrainingError
+    NanTensorHook = _graph_api_hooks_NanTensorHook
+    NewCheckpointReader = _engine_io_checkpoints_CheckpointReader
+    Optimizer = _optim_optimizer_Optimizer
+    ProximalAdagradOptimizer = _optim_proximal_ProximalAdagradOptimizer
+    ProximalGradientDescentOptimizer = _optim_proximal_ProximalGradientDescentOptimizer
+    QueueRunner = _graph_api_coordination_QueueRunner
+    RMSPropOptimizer = _optim_rmsprop_RMSPropOptimizer
+    Saver = _graph_api_saving_Saver
+    SaverDef = _engine_io_graph_protos_SaverDef
+    Scaffold = _graph_api_monitored_Scaffold
+    SecondOrStepTimer = _graph_api_hooks_SecondOrStepTimer
+    SequenceExample = _engine_io_protos_SequenceExample
+    SessionRunArgs = _graph_api_hooks_SessionRunArgs
+    SessionRunContext = _graph_api_hooks_SessionRunContext
+    SessionRunHook = _graph_api_hooks_SessionRunHook
+    SessionRunValues = _graph_api_hooks_SessionRunValues
+    SingularMonitoredSession = _graph_api_monitored_SingularMonitoredSession
+    StepCounterHook = _graph_api_hooks_StepCounterHook
+    StopAtStepHook = _graph_api_hooks_StopAtStepHook
+    SummaryWriter = _graph_api_summaries_FileWriter
+    add_queue_runner = staticmethod(_graph_api_coordination_add_queue_runner)
+    batch = staticmethod(_graph_api_input_producers_batch)
+    checkpoint_exists = staticmethod(_engine_io_checkpoints_exists)
+    @staticmethod
+    def cosine_decay(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def cosine_decay_restarts(*args: Any, **kwargs: Any) -> Any: ...
+    create_global_step = staticmethod(_graph_api_training_create_global_step)
+    @staticmethod
+    def exponential_decay(*args: Any, **kwargs: Any) -> Any: ...
+    export_meta_graph = staticmethod(_graph_api_graph_files_meta_graphs_export_meta_graph)
+    get_checkpoint_mtimes = staticmethod(_engine_io_checkpoints_written_at)
+    get_checkpoint_state = staticmethod(_engine_io_checkpoints_get_state)
+    get_global_step = staticmethod(_graph_api_training_get_global_step)
+    get_or_create_global_step = staticmethod(_graph_api_training_get_or_create_global_step)
+    global_step = staticmethod(_graph_api_training_global_step)
+    import_meta_graph = staticmethod(_graph_api_graph_files_meta_graphs_import_meta_graph)
+    input_producer = staticmethod(_graph_api_input_producers_input_producer)
+    @staticmethod
+    def inverse_time_decay(*args: Any, **kwargs: Any) -> Any: ...
+    latest_checkpoint = staticmethod(_engine_io_checkpoints_latest)
+    limit_epochs = staticmethod(_graph_api_input_producers_limit_epochs)
+    @staticmethod
+    def linear_cosine_decay(*args: Any, **kwargs: Any) -> Any: ...
+    list_variables = staticmethod(_engine_io_checkpoints_list_variables)
+    load_checkpoint = staticmethod(_engine_io_checkpoints_load_checkpoint)
+    load_variable = staticmethod(_engine_io_checkpoints_load_variable)
+    @staticmethod
+    def natural_exp_decay(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def piecewise_constant(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def piecewise_constant_decay(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def polynomial_decay(*args: Any, **kwargs: Any) -> Any: ...
+    range_input_producer = staticmethod(_graph_api_input_producers_range_input_producer)
+    remove_checkpoint = staticmethod(_engine_io_checkpoints_remove)
+    shuffle_batch = staticmethod(_graph_api_input_producers_shuffle_batch)
+    slice_input_producer = staticmethod(_graph_api_input_producers_slice_input_producer)
+    start_queue_runners = staticmethod(_graph_api_coordination_start_queue_runners)
+    string_input_producer = staticmethod(_graph_api_input_producers_string_input_producer)
+    summary_iterator = staticmethod(_engine_io_events_summary_iterator)
+    update_checkpoint_state = staticmethod(_engine_io_checkpoints_update_state)
+    write_graph = staticmethod(_graph_api_graph_files_meta_graphs_write_graph)
 def transpose(a: TensorLike, perm: Any = ..., name: str | None = ..., conjugate: Any = ...) -> Tensor: ...
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 tuple = _graph_api_flow_tuple_
 uint16: _DType
 uint32: _DType

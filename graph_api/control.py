@@ -126,7 +126,7 @@ def case(
     exclusive: bool = False,
     strict: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """The results of the function that stands beside the first condition that holds.
 
     Parameters
@@ -349,11 +349,16 @@ def _allocated(closure: Closure, arguments: Sequence[Any], start: Sequence[Any])
             if value is None:
                 raise InvalidArgumentError("while_loop: a TensorArray that is not written to needs an `element_shape`")
             region = Region(closure.nodes, bound, [value], [], lambda node: node.control_inputs)  # type: ignore[attr-defined]
-            if region.handles:
-                raise UnimplementedError("while_loop: a TensorArray of random elements needs an `element_shape`")
-            captured = list(region.captured.values())
+            if region.assigned:
+                raise UnimplementedError(
+                    "while_loop: a TensorArray needs an `element_shape` if its elements are random, or if variables "
+                    "are assigned before it is written"
+                )
+            captured, handles = list(region.captured.values()), list(region.handles.values())
             counters = [convert_to_tensor(0, b.dtype) for b in bound[:ahead]]
-            first = region.closed(captured, [], [], where).inline(graph, [*counters, *guess, *captured])
+            first = region.closed(captured, handles, [], where).inline(
+                graph, [*counters, *guess, *captured, *closure.values(handles)]
+            )
             x = argument.zeros_for(first[0])
         initial.append(x)
     return initial

@@ -11,14 +11,17 @@ from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
 from engine.core.batching import elementwise_rule
 from engine.core.dtypes import as_dtype
-from engine.core.errors import DTypeError, ShapeError
+from engine.core.eager import EagerTensor
+from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import linear
 from engine.core.trace import Symbol
-from engine.core.value import Value
+from engine.core.value import Value, scalar
 from engine.core.variable import Variable
 from engine.custom import custom_gradient as with_custom_gradient
 from engine.frontend.api import as_operand, own_array
+from engine.ops.late import late
 from engine.ops.shape import broadcast_to, reshape
+from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Operation, Tensor
 
@@ -40,13 +43,28 @@ def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: 
 
     This is what `engine.frontend.api.lift` does with a call in graph mode.
     """
+    if stacks.eager:
+        return _eagerly(call(*args, **kwargs))
     graph = get_default_graph()
     if name is None:
-        return in_graph(call(*args, **kwargs), graph)
+        return in_graph(_called(call, args, kwargs), graph)
     before = len(graph.nodes)
     with graph.name_scope(name) as scope:
-        result = in_graph(call(*args, **kwargs), graph, scope)
+        result = in_graph(_called(call, args, kwargs), graph, scope)
     return named(result, scope[:-1], graph, before)
+
+
+def _called(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The results of a call, which is put off until the graph runs if it needs what only a run knows."""
+    try:
+        return call(*args, **kwargs)
+    except NotKnownYet as error:
+        return late(call, args, kwargs, error)
+
+
+def _eagerly(result: Any) -> Any:
+    """Results as eager tensors: what functions give inside of a `py_function`."""
+    return nest.map_structure(lambda r: EagerTensor(r) if isinstance(r, (np.ndarray, np.generic)) else r, result)
 
 
 def in_graph(result: Any, graph: Graph, name: str | None = None) -> Any:
@@ -55,6 +73,9 @@ def in_graph(result: Any, graph: Graph, name: str | None = None) -> Any:
         return graph.constant(result, name=name)
     if isinstance(result, (list, tuple)):
         return nest.map_structure(lambda r: in_graph(r, graph), result)
+    if isinstance(result, Variable):
+        # a function that has nothing to do gives back its argument, and means what it holds now
+        return result.read_value()
     return result if isinstance(result, (Symbol, Operation)) or not isinstance(result, Value) else graph.operand(result)
 
 
@@ -86,7 +107,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     >>> import graph_api as tf
     >>> with tf.Graph().as_default():
     ...     tf.placeholder(tf.float32, [None, 3], name="x")
-    <tf.Tensor 'x:0' shape=(None, 3) dtype=float32>
+    <tf.Tensor 'x:0' shape=(?, 3) dtype=float32>
     """
     return get_default_graph().placeholder(Aval(normalize_shape(shape), as_dtype(dtype)), name=name)
 
@@ -114,6 +135,8 @@ def constant(
         If the value does not fit shape or dtype.
     """
     array = own_array(value, dtype, "constant")
+    if stacks.eager and shape is None:
+        return EagerTensor(array)  # type: ignore[return-value]
     if shape is not None:
         dims = normalize_shape(shape)
         if verify_shape and array.shape != dims:
@@ -121,7 +144,7 @@ def constant(
                 f"constant: expected a value of shape {format_shape(dims)}, got {format_shape(array.shape)}"
             )
         array = np.array(broadcast_to(array, dims) if array.size == 1 else reshape(array, dims))
-    return get_default_graph().constant(array[()] if array.ndim == 0 else array, name=name)
+    return get_default_graph().constant(scalar(array), name=name)
 
 
 def convert_to_tensor(
@@ -144,6 +167,8 @@ def convert_to_tensor(
         If `value` is a tensor of another dtype, or None.
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    if stacks.eager:
+        return _eagerly(as_operand(value, wanted))
     if isinstance(value, Variable):
         value = value.read_value()
     if isinstance(value, Value):

@@ -13,6 +13,8 @@ class Stacks(threading.local):
     ----------
     graphs, sessions : list
         Innermost last.
+    eager : int
+        How many functions are running inside of which everything is eager (`py_function`).
     root : Graph or None
         The thread's own default graph, below all of `graphs`.
     """
@@ -21,6 +23,7 @@ class Stacks(threading.local):
         self.root: Any = None
         self.graphs: list[Any] = []
         self.sessions: list[Any] = []
+        self.eager = 0
 
 
 stacks = Stacks()

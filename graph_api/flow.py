@@ -14,6 +14,7 @@ from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.core.kinds import linear, nondifferentiable
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.trace import constant_value
 from engine.core.value import as_declared
 from engine.ops import compare, reduce
@@ -50,7 +51,9 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
         return shapes.identity(convert_to_tensor(output_tensor))
 
 
-def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+def one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+    """The batch rule of ops that call Python functions: there is none."""
+    """The batching rule of what cannot be vectorised."""
     raise UnimplementedError(
         f"{op.name}: a Python function cannot be vectorised; write it with this package's functions"
     )
@@ -59,7 +62,7 @@ def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, An
 # ---- Print -----------------------------------------------------------------------------------------------------------
 
 
-def _print_kernel(x: Any, *data: Any, message: str, summarize: int) -> Any:
+def _print_kernel(x: Any, *data: Any, message: str, summarize: int) -> Operand:
     shown = "".join("[" + " ".join(str(v) for v in np.ravel(d)[:summarize]) + "]" for d in data)
     sys.stderr.write(message + shown + "\n")
     return x
@@ -70,7 +73,7 @@ print_op = linear(
     _print_kernel,
     lambda ct, x, *data, message, summarize: ct,
     lambda x, *data, message, summarize: Aval(x.shape, x.dtype),
-    _one_by_one,
+    one_by_one,
     type="Print",
     args=("input", "*data"),
     stateful=True,
@@ -110,7 +113,7 @@ assert_op = nondifferentiable(
     "assert_op",
     _assert_kernel,
     abstract=lambda *_, message: (),
-    batch=_one_by_one,
+    batch=one_by_one,
     type="Assert",
     args=("condition", "*data"),
     multi=True,
@@ -167,9 +170,9 @@ assert_greater_equal = _compared(compare.greater_equal, ">=", "assert_greater_eq
 # ---- Python functions ------------------------------------------------------------------------------------------------
 
 
-def _call_python(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType], single: bool) -> Any:
+def _call_python(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType], single: bool) -> list[np.ndarray]:
     result = func(*[np.array(a) for a in arrays])
-    results = (result,) if single else nest.flatten(result)
+    results = (result,) if single else () if result is None and not dtypes else nest.flatten(result)
     if len(results) != len(dtypes):
         raise InvalidArgumentError(f"py_func: the function must return {len(dtypes)} arrays, got {len(results)}")
     # copies: the function may keep its arrays, and change them
@@ -180,7 +183,7 @@ python_call = nondifferentiable(
     "python_call",
     _call_python,
     abstract=lambda *_, func, dtypes, single: [Aval(None, dtype) for dtype in dtypes],
-    batch=_one_by_one,
+    batch=one_by_one,
     type="PyFunc",
     args=("*inputs",),
     multi=True,
@@ -199,7 +202,7 @@ def py_func(
     func : callable
         Takes arrays, returns an array or a list of arrays.
     inp : list of tensors
-    Tout : DType or list of DType
+    Tout : DType, list of DType, or None
         Dtypes of the results.
     stateful : bool
         Accepted for compatibility: the function is called on every run.
@@ -210,8 +213,8 @@ def py_func(
     tensor or list of tensors
         Of unknown shapes (see `set_shape`). The gradient is None: nothing is known of the function.
     """
-    single = not isinstance(Tout, (list, tuple))
-    dtypes = tuple([as_dtype(t) for t in ([Tout] if single else Tout)])
+    single = Tout is not None and not isinstance(Tout, (list, tuple))
+    dtypes = tuple([as_dtype(t) for t in ([Tout] if single else Tout or ())])
     graph = get_default_graph()
     params = {"func": func, "dtypes": dtypes, "single": single}
     outputs = graph.apply(python_call, [convert_to_tensor(x) for x in inp], params, name=name or "PyFunc")

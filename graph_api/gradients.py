@@ -13,15 +13,6 @@ from engine.symbolic import gradients as symbolic_gradients
 from graph_api.graph import Graph
 
 
-class AggregationMethod:
-    """How summands of a gradient are added. Here always in the order of the walk; the names are kept for programs."""
-
-    ADD_N = 0
-    DEFAULT = ADD_N
-    EXPERIMENTAL_TREE = 1
-    EXPERIMENTAL_ACCUMULATE_N = 2
-
-
 def gradients(
     ys: Any,
     xs: Any,
@@ -47,10 +38,13 @@ def gradients(
         Weights of the elements of `ys`, in place of ones.
     name : str
         Scope of the new operations.
-    colocate_gradients_with_ops, gate_gradients : bool
-        Accepted for compatibility: there is one device, and results do not depend on the order of execution.
+    colocate_gradients_with_ops : bool
+        Has nothing to do: there is one device. `Operation.colocation_groups` says so of each operation.
+    gate_gradients : bool
+        Has nothing to do: a run computes all results of a gradient rule before any of them is used, and nothing that it
+        reads changes meanwhile.
     aggregation_method : int, optional
-        One of `AggregationMethod`; the sum is the same.
+        An `AggregationMethod`: in which order the contributions of several uses of a value are added up.
     stop_gradients : tensor or list of tensors, optional
         Tensors to treat as constants: partial instead of total derivatives.
     unconnected_gradients : UnconnectedGradients or str
@@ -61,7 +55,8 @@ def gradients(
     Returns
     -------
     list
-        A tensor per x, of its shape and dtype, or None.
+        A tensor per x, of its shape and dtype, or None where no derivative leads from any y to it; ``tf.explain(y, x)``
+        says why.
 
     Raises
     ------
@@ -80,15 +75,11 @@ def gradients(
     ...     print(sess.run(g, {x: 2.0}))
     16.0
     """
-    if aggregation_method not in (None, 0, 1, 2):
-        raise ValueError(
-            f"gradients: argument `aggregation_method` must be an AggregationMethod, got {aggregation_method!r}"
-        )
     check_one_graph([*as_list(ys), *as_list(xs)])
     if strict and grad_ys is None:
         require_one_number("gradients", as_list(ys), "tf.jacobian")
     with graph_of(ys, "ys").name_scope(name):
-        return symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients)
+        return symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method)
 
 
 def graph_of(x: Any, argument: str) -> Graph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -15,7 +16,7 @@ from engine.core.kinds import nondifferentiable
 from engine.core.op import Node, Op
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import Value
-from graph_api.defaults import stacks
+from graph_api.defaults import session_for, stacks
 from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor
 
@@ -68,6 +69,7 @@ class Graph(Trace):
         # moved on by control flow that may have assigned to variables: reads made before are out of date then
         self.flow_assignments = 0
         self.variable_store: dict[str, Any] = {}
+        self.scope_counts: dict[str, int] = {}  # how often each variable scope has been opened; see `graph_api.scopes`
         self._overrides: dict[str, str] = {}
         self._relied: list[tuple[list[Any], list[Any]]] = []
 
@@ -152,6 +154,21 @@ class Graph(Trace):
         operation = self.nodes[-1]
         assert isinstance(operation, Operation)
         return operation
+
+    @contextmanager
+    def unchanged_by_errors(self) -> Iterator[None]:
+        """Forget all that is made inside if that ends with an error."""
+        count, names, used = len(self.nodes), dict(self._by_name), dict(self._names_in_use)
+        kept = {name: list(items) for name, items in self._collections.items()}
+        captured, store = dict(self._captured), dict(self.variable_store)
+        try:
+            yield
+        except BaseException:
+            del self.nodes[count:]
+            self._by_name, self._names_in_use, self._captured, self.variable_store = names, used, captured, store
+            for name in [*self._collections]:
+                self._collections[name][:] = kept.get(name, [])
+            raise
 
     def finalize(self) -> None:
         """Forbid further changes."""
@@ -246,6 +263,46 @@ class Graph(Trace):
             return element
         raise TypeError(f"{obj!r} of type {type(obj).__name__} is not a tensor, operation or name of this graph")
 
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """The graph as a message, as TensorFlow writes it: for `import_graph_def`, here or there, and for TensorBoard.
+
+        Operations that TensorFlow has not (some that gradients are made of, Python functions) have types of ours,
+        ``Dualgrad>...``, which only dualgrad reads.
+
+        Parameters
+        ----------
+        from_version : int, optional
+            Only what was made after the graph's `version` was this.
+        add_shapes : bool
+            Whether to add the shapes of all outputs.
+        """
+        # files know graphs, not the other way round
+        export = importlib.import_module("graph_api.graph_files.export")
+        return export.graph_def(self, from_version or 0, add_shapes)
+
+    def dot(self) -> str:
+        """A picture in Graphviz's language: scopes are clusters, gradients are blue."""
+        from engine.explain.picture import dot, picture_of
+
+        return dot(picture_of(self.nodes))
+
+    def svg(self) -> str:
+        """A picture of a small graph; of a large one give `dot` to Graphviz.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are too many operations to be drawn.
+        """
+        from engine.explain.picture import picture_of, svg
+
+        return svg(picture_of(self.nodes))
+
+    @property
+    def version(self) -> int:
+        """The number of operations made so far."""
+        return len(self.nodes)
+
     # ---- context -----------------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -335,6 +392,18 @@ class Graph(Trace):
     def trainable_variables(self) -> list[Any]:
         """The variables that optimizers train by default."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+    def global_variables(self) -> list[Any]:
+        """The variables that a `Saver` saves by default."""
+        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+    def saver(self, variables: Any, **options: Any) -> Any:
+        """A `train.Saver` of some variables."""
+        return importlib.import_module("graph_api.saving").Saver(variables, **options)
+
+    def session_for(self, session: Any, purpose: str) -> Any:
+        """The session given, or the default one, which must run this graph."""
+        return session_for(self, session, purpose)
 
 
 class GraphKeys:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from engine.core import nest
-from engine.core.aval import compatible
 from engine.core.errors import InvalidArgumentError
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.operands import Operand
 from engine.core.unconnected import UnconnectedGradients, as_policy
-from engine.core.value import Value, as_array, aval_of, dtype_of, known_shape, shape_of
+from engine.core.value import dtype_of, known_shape
 from engine.core.variable import tracked_value
 from engine.forward import forward
 from engine.jacobian.callable_plan import bound
@@ -27,11 +27,11 @@ from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.views.operator import symbolic_operator
 from engine.jacobian.views.results import (
     SparseJacobian,
-    block_size,
     options_for,
-    pattern_given,
+    pattern_for,
     require_differentiable,
     sparse_block,
+    vectors_like,
     vectors_of,
 )
 from engine.ops.creation import ones_like, zeros_like
@@ -119,7 +119,7 @@ def jacobian(
             found = [[_operator(_path([y], [x], stop_gradients), y, x, policy) for x in sources] for y in targets]
         else:
             path = _path(targets, sources, stop_gradients)
-            pattern = _pattern("jacobian", sparsity, targets, sources)
+            pattern = pattern_for("jacobian", sparsity, targets, sources)
             found = _finished(path, options, pattern, targets, sources, format, policy, executor)
     return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, row) for row in found])
 
@@ -145,10 +145,10 @@ def jacobian_plan(
     targets, sources = _ends(ys, xs, "jacobian_plan")
     require_differentiable("jacobian_plan", [*targets, *sources])
     path = _path(targets, sources, None)
-    return bound(plan_for(path, options, _pattern("jacobian_plan", sparsity, targets, sources)), path, format)
+    return bound(plan_for(path, options, pattern_for("jacobian_plan", sparsity, targets, sources)), path, format)
 
 
-def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = "auto") -> Any:
+def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = "auto") -> Operand:
     """The Jacobian of each row of `y` with respect to the same row of `x`, as a new tensor.
 
     Parameters
@@ -290,7 +290,7 @@ def jvp(ys: Any, xs: Any, tangents: Any, name: str = "jvp") -> Any:
     """
     with graph_of(nest.flatten(ys), "ys").name_scope(name):
         targets, sources = _ends(ys, xs, "jvp")
-        seeds = zip(sources, _vectors("jvp", "tangents", tangents, sources), strict=True)
+        seeds = zip(sources, vectors_like("jvp", "tangents", tangents, sources), strict=True)
         nodes = _path(targets, sources, None).nodes
         found = forward(nodes, [(x, t) for x, t in seeds if t is not None], targets)
         results = [_in_graph(zeros_like(y) if t is None else t, y) for y, t in zip(targets, found, strict=True)]
@@ -320,7 +320,7 @@ def hvp(y: Any, xs: Any, vectors: Any, name: str = "hvp") -> Any:
         _, sources = _ends([y], xs, "hvp")
         first = symbolic_gradients([y], nest.flatten(xs), [ones_like(y)], unconnected_gradients="zero")
         first = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
-        found = jvp(first, sources, _vectors("hvp", "vectors", vectors, sources))
+        found = jvp(first, sources, vectors_like("hvp", "vectors", vectors, sources))
     return nest.pack_sequence_as(xs, found)
 
 
@@ -351,17 +351,6 @@ def _hessian_path(ys: Sequence[Any], sources: Sequence[Any]) -> Path:
     return Path(ancestors(dense), sources, dense)
 
 
-def _pattern(name: str, sparsity: Any, targets: Sequence[Any], sources: Sequence[Any]) -> Any:
-    if sparsity is None or isinstance(sparsity, str):
-        return pattern_given(name, sparsity, None)
-    if len(targets) != 1 or len(sources) != 1:
-        raise InvalidArgumentError(
-            f"{name}: a `sparsity` pattern needs one y and one x; got {len(targets)} and {len(sources)}"
-        )
-    rows, columns = aval_of(targets[0]).size, aval_of(sources[0]).size
-    return pattern_given(name, sparsity, None if rows is None or columns is None else (rows, columns))
-
-
 def _finished(
     path: Path,
     options: Options,
@@ -383,7 +372,7 @@ def _finished(
         plan = plan_for(path, options, pattern)
         found = evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
         found = [
-            [v if block_size(path.values[y], path.values[x]) else None for v, x in zip(row, path.sources, strict=True)]
+            [v if path.size(y) and path.size(x) else None for v, x in zip(row, path.sources, strict=True)]
             for y, row in zip(path.targets, found, strict=True)
         ]
         blocks = [
@@ -433,19 +422,5 @@ def _block(values: Any, block: Any, y: Any, x: Any, format: str, policy: Unconne
     return found
 
 
-def _in_graph(x: Any, y: Any) -> Any:
+def _in_graph(x: Any, y: Any) -> Operand:
     return y.trace.operand(x)
-
-
-def _vectors(name: str, argument: str, given: Any, sources: Sequence[Any]) -> list[Any]:
-    vectors = vectors_of(given, sources)
-    if len(vectors) != len(sources):
-        raise InvalidArgumentError(f"{name}: expected {len(sources)} {argument}, one per x; got {len(vectors)}")
-    found = []
-    for k, (v, x) in enumerate(zip(vectors, sources, strict=True)):
-        if v is not None and not isinstance(v, Value):
-            v = as_array(v, dtype_of(x), f"{name}: {argument}")
-        if v is not None and (dtype_of(v) is not dtype_of(x) or not compatible(shape_of(v), shape_of(x))):
-            raise InvalidArgumentError(f"{name}: {argument}[{k}] must be {aval_of(x)} like its x; got {aval_of(v)}")
-        found.append(v)
-    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.core import row_assignment
 from engine.frontend.legacy import lift_row
-from engine.frontend.namespace import build, place
+from engine.frontend.namespace import LIFT, build, defined, place
 from graph_api import (
     control,
     initial_values,
@@ -17,7 +17,6 @@ from graph_api import (
     sampling,
     scans,
     tensor_array,
-    testing,
     training,
     variable,
 )
@@ -78,10 +77,9 @@ NATIVE: tuple[tuple[Any, str], ...] = (
     (scans.foldl, "foldl"),
     (scans.foldr, "foldr"),
     (tensor_array.TensorArray, "TensorArray"),
-    # ---- parts of the API that are modules here
-    (training, "train"),
-    (loss_functions, "losses"),
-    (testing, "test"),
+    # ---- parts of the API that are modules here: all that these offer
+    (training, "train.*"),
+    (loss_functions, "losses.*"),
 )
 
 
@@ -90,12 +88,19 @@ def public(row: Any, name: str) -> Callable[..., Any]:
     return lift_row(row, finish, name)
 
 
+LIFT["graph_api"] = public
+
+
 def tree() -> Any:
     """Everything, in a tree of namespaces; ``compat.v1`` is the whole again."""
     root = build("graph_api", TABLE, public)
     for value, names in NATIVE:
         for path in names.split():
-            place(root, path, value)
+            if path.endswith(".*"):
+                for name, inner in defined(value).items():
+                    place(root, path[:-1] + name, inner)
+            else:
+                place(root, path, value)
     sys.modules["graph_api.compat.v1"] = sys.modules["graph_api"]
     place(root, "compat.v1", sys.modules["graph_api"])
     return root

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.operands import Operand
 from engine.frontend.api import lift
 from engine.ops import losses
 from engine.ops.reduce import add_n
@@ -48,7 +49,9 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
     return finish(lambda: add_n(found) if found else np.float32(0), name)
 
 
-def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None) -> Any:
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Operand:
     """The sum of the losses noted so far, and of the regularization losses.
 
     Raises
@@ -70,7 +73,7 @@ def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
     order = [*names[:-1], "scope", "loss_collection", "reduction"] if names[-1] == "reduction" else names
 
     @functools.wraps(lifted)
-    def loss(*args: Any, **kwargs: Any) -> Any:
+    def loss(*args: Any, **kwargs: Any) -> Operand:
         given = dict(zip(order, args, strict=False)) | kwargs
         collection = given.pop("loss_collection", GraphKeys.LOSSES)
         result = lifted(name=given.pop("scope", None) or function.__name__, **given)
@@ -90,3 +93,9 @@ mean_squared_error = _noting(losses.mean_squared_error)
 sigmoid_cross_entropy = _noting(losses.sigmoid_cross_entropy)
 softmax_cross_entropy = _noting(losses.softmax_cross_entropy)
 sparse_softmax_cross_entropy = _noting(losses.sparse_softmax_cross_entropy)
+
+__all__ = [
+    "Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
+    "get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss", "log_loss",
+    "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
+]  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.custom import custom_gradient
 
 Gradient = Callable[..., Any]
@@ -73,7 +74,7 @@ def checked_map(op_type_map: Any) -> dict[str, str]:
     return op_type_map
 
 
-def apply_overridden(apply: Callable[..., Any], op: Op, operands: tuple[Any, ...], name: str) -> Any:
+def apply_overridden(apply: Callable[..., Any], op: Op, operands: tuple[Any, ...], name: str) -> Operand:
     """``apply(*operands)``, an application of `op`, with the gradient registered under `name`."""
 
     def applied(*values: Any) -> tuple[Any, Gradient]:

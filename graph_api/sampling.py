@@ -2,7 +2,8 @@
 
 Each random operation has a stream of its own, named by a seed, and a counter that moves on by one each time it runs.
 The counter is a hidden variable of the session, so a new session starts the streams anew, as in TensorFlow 1. Without
-any seed the stream's name is drawn from the system's entropy once per session.
+any seed the stream's name is drawn from the system's entropy once per session. Counters start at 1, as those of
+`tape_api.random` do: with the same two seeds, operation and call draw the same numbers.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.dtypes import float32, int64
+from engine.core.operands import Operand
 from engine.core.variable import assign_variable, read_variable, variable_handle
+from engine.ops import dropout as dropouts
 from engine.ops import random
 from graph_api.convert import convert_to_tensor, finish
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Tensor
 
-_DEFAULT_GRAPH_SEED = 87654321
+DEFAULT_GRAPH_SEED = 87654321
 """Stands for the graph's seed where only the operation has one (TensorFlow's choice)."""
 
 
@@ -39,23 +42,23 @@ def _hidden(graph: Graph, aval: Aval, default: Callable[[], Any], name: str) -> 
     return graph.apply(variable_handle, (), {"aval": aval, "default": default}, name=name)
 
 
-def _seed_of(graph: Graph, seed: int | None) -> Any:
+def _seed_of(graph: Graph, seed: int | None) -> Operand:
     """The name of the operation's stream: fixed by the seeds, or drawn once per session."""
     if graph.seed is None and seed is None:
         handle = _hidden(graph, Aval((2,), int64), _entropy, "seed")
         return graph.apply(read_variable, (handle,), {}, name="seed/read")
     own = len(graph.nodes) if seed is None else int(seed)
-    return np.array([_DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed, own], np.int64)
+    return np.array([DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed, own], np.int64)
 
 
-def _drawn(function: Callable[..., Any], seed: int | None, name: str) -> Any:
+def drawn(function: Callable[..., Any], seed: int | None, name: str) -> Any:
     """Call ``function(draw=...)`` with a draw that is another one each time the graph runs."""
     graph = get_default_graph()
 
     def call() -> Any:
         with graph.control_dependencies(None):
             key = _seed_of(graph, seed)
-            handle = _hidden(graph, Aval((), int64), lambda: np.int64(0), "counter")
+            handle = _hidden(graph, Aval((), int64), lambda: np.int64(1), "counter")
             counter = graph.apply(read_variable, (handle,), {}, name="counter/read")
             moved = graph.apply(assign_variable, (handle, counter + 1), {}, name="counter/assign")
         with graph.control_dependencies([moved]):
@@ -73,7 +76,7 @@ def uniform(
     name: str | None = None,
 ) -> Tensor:
     """Uniform random numbers in [minval, maxval); a new draw on every run. See `engine.ops.random.uniform`."""
-    return _drawn(lambda draw: random.uniform(shape, minval, maxval, dtype, draw=draw), seed, name or "random_uniform")
+    return drawn(lambda draw: random.uniform(shape, minval, maxval, dtype, draw=draw), seed, name or "random_uniform")
 
 
 def normal(
@@ -85,7 +88,7 @@ def normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed random numbers; a new draw on every run. See `engine.ops.random.normal`."""
-    return _drawn(lambda draw: random.normal(shape, mean, stddev, dtype, draw=draw), seed, name or "random_normal")
+    return drawn(lambda draw: random.normal(shape, mean, stddev, dtype, draw=draw), seed, name or "random_normal")
 
 
 def truncated_normal(
@@ -97,7 +100,7 @@ def truncated_normal(
     name: str | None = None,
 ) -> Tensor:
     """Normal numbers no further than two standard deviations from the mean; a new draw on every run."""
-    return _drawn(
+    return drawn(
         lambda draw: random.truncated_normal(shape, mean, stddev, dtype, draw=draw), seed, name or "truncated_normal"
     )
 
@@ -106,12 +109,12 @@ def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
     """Gamma-distributed numbers, ``shape`` for each pair of parameters; differentiable in them."""
-    return _drawn(lambda draw: random.gamma(shape, alpha, beta, dtype, draw=draw), seed, name or "random_gamma")
+    return drawn(lambda draw: random.gamma(shape, alpha, beta, dtype, draw=draw), seed, name or "random_gamma")
 
 
 def poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Tensor:
     """Counts of the Poisson distribution, ``shape`` for each rate."""
-    return _drawn(lambda draw: random.poisson(shape, lam, dtype, draw=draw), seed, name or "random_poisson")
+    return drawn(lambda draw: random.poisson(shape, lam, dtype, draw=draw), seed, name or "random_poisson")
 
 
 def multinomial(
@@ -119,7 +122,7 @@ def multinomial(
 ) -> Tensor:
     """Classes drawn with the probabilities that each row of `logits` gives: shape (rows, num_samples)."""
     rows = convert_to_tensor(logits)
-    return _drawn(
+    return drawn(
         lambda draw: random.categorical(rows, num_samples, output_dtype, draw=draw), seed, name or "multinomial"
     )
 
@@ -134,7 +137,7 @@ def categorical(
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """The rows of `value` in random order, another one on every run."""
     rows = convert_to_tensor(value)
-    return _drawn(lambda draw: random.shuffle(rows, draw=draw), seed, name or "RandomShuffle")
+    return drawn(lambda draw: random.shuffle(rows, draw=draw), seed, name or "RandomShuffle")
 
 
 def dropout(
@@ -156,7 +159,7 @@ def dropout(
         raise ValueError("dropout: give either `rate` or `keep_prob`, not both")
     tensor = convert_to_tensor(x)
     dropped = rate if rate is not None else 1 - keep_prob
-    return _drawn(lambda draw: random.dropout(tensor, dropped, noise_shape, draw=draw), seed, name or "dropout")
+    return drawn(lambda draw: dropouts.dropout(tensor, dropped, noise_shape, draw=draw), seed, name or "dropout")
 
 
 __all__ = [

@@ -75,6 +75,13 @@ def _require_carried(label: str, initial: Any, new: Any, before: Sequence[Any], 
             )
 
 
+def scanned(
+    name: str, function: Callable[[Any, Any], tuple[Any, Any]], initial: Any, elems: Any, backwards: bool = False
+) -> tuple[Any, Any]:
+    """``state, result = function(state, row)`` for each row of some tensors: the last state, the results stacked."""
+    return _scanned(name, function, initial, elems, _rows(name, elems), backwards)
+
+
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,

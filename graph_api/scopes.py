@@ -165,12 +165,27 @@ def variable_scope(
         scope, names = _opened(graph, name_or_scope, default_name, auxiliary_name_scope, reuse, defaults)
         stack = _stack()
         stack.append(scope)
+        counts = graph.scope_counts
+        counts[scope.name] = counts.get(scope.name, 0) + 1
+        before = dict(counts) if isinstance(name_or_scope, VariableScope) else None
         try:
             with names as opened:
-                scope.original_name_scope = opened or scope.original_name_scope
+                again = isinstance(name_or_scope, VariableScope)
+                scope.original_name_scope = name_or_scope.original_name_scope if again else opened
                 yield scope
         finally:
             stack.remove(scope)
+            _close(graph, scope.name, before)
+
+
+def _close(graph: Graph, name: str, before: dict[str, int] | None) -> None:
+    """Forget which default names a scope has given away, so that whoever opens it again gets the same ones.
+
+    After a scope that was opened as an object, all counts are what they were before.
+    """
+    if before is None:
+        before = {k: 0 if k.startswith(f"{name}/") else n for k, n in graph.scope_counts.items()}
+    graph.scope_counts = before
 
 
 def _opened(
@@ -191,10 +206,10 @@ def _opened(
 
 def _unique(graph: Graph, parent: VariableScope, default_name: str) -> str:
     """`default_name` with a number if this scope has opened it before."""
-    prefix = f"{parent.name}/" if parent.name else ""
-    counts = graph.get_collection_ref("default names of variable scopes")
-    number = counts.count(prefix + default_name)
-    counts.append(prefix + default_name)
+    full = f"{parent.name}/{default_name}" if parent.name else default_name
+    number = 0
+    while graph.scope_counts.get(f"{full}_{number}" if number else full):
+        number += 1
     return f"{default_name}_{number}" if number else default_name
 
 
@@ -257,6 +272,8 @@ def get_variable(
     wanted = as_dtype(dtype) if dtype is not None else as_dtype(scope.dtype)
     chosen = initializer if initializer is not None else scope.initializer
     initial = _initial(chosen, shape, wanted, full)
+    # a value brings its own dtype along, whatever is asked for (TensorFlow's choice)
+    from_value = isinstance(initial, Value) or (chosen is not None and not callable(chosen))
     with graph.name_scope(None):
         variable = Variable(
             initial,
@@ -264,7 +281,7 @@ def get_variable(
             collections=collections,
             validate_shape=validate_shape,
             name=full,
-            dtype=None if isinstance(initial, Value) else wanted,
+            dtype=None if from_value else wanted,
             constraint=constraint or scope.constraint,
         )
     graph.variable_store[full] = variable

@@ -12,6 +12,7 @@ as it is until it has finished.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ import numpy as np
 from engine.core import nest
 from engine.core.aval import Aval, aval_of_array, compatible, format_shape
 from engine.core.composite import Composite
-from engine.core.dtypes import bool_
+from engine.core.dtypes import bool_, string
 from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.core.op import Node
 from engine.core.trace import placeholder
@@ -32,10 +33,12 @@ from engine.core.variable import Variable, read_variable, variable_handle, varia
 from engine.program import Program, lower
 from engine.program.lowering import needed_nodes
 from engine.program.state import Assignment
-from engine.runtime.ownership import Shared
-from engine.runtime.state import exclusively, in_order, remember
+from engine.runtime.cache import Cache
+from engine.runtime.ownership import UNSHARED, Shared
+from engine.runtime.state import exclusively, in_order
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
+from graph_api.resources import Number
 from graph_api.state import State
 from graph_api.tensor import Operation, Tensor
 
@@ -60,6 +63,8 @@ class Executable:
         Number of fetched tensors.
     shapes : list of tuple
         Of the values read, when it was compiled.
+    owners : set of int
+        Who owns the memory of the program's constants.
     """
 
     program: Program
@@ -69,26 +74,11 @@ class Executable:
     locks: tuple[Any, ...]
     fetched: int
     shapes: list[Any]
+    owners: set[int]
 
 
 _CACHE_SIZE = 512
 """Executables kept per session; the oldest gives way (a program that feeds ever new shapes compiles ever anew)."""
-
-
-class ConfigProto:
-    """Options of a session, kept for programs that set them. Nothing here changes results or placement."""
-
-    def __init__(self, **options: Any) -> None:
-        self.gpu_options = GPUOptions()
-        self.__dict__.update(options)
-
-
-class GPUOptions:
-    """Options for GPUs, of which there are none here; kept for programs that set them."""
-
-    def __init__(self, **options: Any) -> None:
-        self.allow_growth = False
-        self.__dict__.update(options)
 
 
 class Session:
@@ -117,7 +107,7 @@ class Session:
             raise ValueError(f"Session: argument `target` must be empty (there are no remote sessions), got {target!r}")
         self.graph = graph or get_default_graph()
         self._state = State()
-        self._executables: dict[Any, Executable] = {}
+        self._executables: Cache[Any, Executable] = Cache("programs of sessions", _CACHE_SIZE)
         self._contexts: list[Any] = []
         self._closed = False
 
@@ -131,6 +121,9 @@ class Session:
         fetches : tensor, operation, variable, name, or nested lists, tuples and dicts of these
         feed_dict : dict, optional
             Values for tensors (or their names): placeholders, or any other tensor, which is then not computed.
+        options : RunOptions, optional
+        run_metadata : RunMetadata, optional
+            Stays empty: runs are not traced.
 
         Returns
         -------
@@ -149,20 +142,20 @@ class Session:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if options is not None or run_metadata is not None:
-            raise ValueError("Session.run: `options` and `run_metadata` are not supported; leave them out")
+            importlib.import_module("graph_api.run_options").check(options, run_metadata)
         elements, pack = self._resolve(fetches)
-        feeds, values = self._feeds(feed_dict) if feed_dict else ((), ())
-        key = (tuple(map(id, elements)), tuple([(id(t), v.shape) for t, v in zip(feeds, values, strict=True)]))
+        feeds, values, forms = self._feeds(feed_dict) if feed_dict else ((), (), ())
+        key = (*map(id, elements), None, *forms)
         executable = self._executables.get(key)
         while True:
             if executable is None:
-                executable = remember(self._executables, key, self._compile(elements, feeds, values), _CACHE_SIZE)
+                executable = self._executables.put(key, self._compile(elements, feeds, values))
             if executable.locks:
                 results = exclusively(executable.locks, self._execute, executable, elements, values)
             else:
                 results = self._execute(executable, elements, values)
             if results is not None:
-                return pack(results)
+                return results[0] if pack is None else pack(results)
             # it was compiled for variables of other shapes
             executable = None
 
@@ -175,11 +168,21 @@ class Session:
                 return None
             arguments += state
             del state
-        results = executable.program(*arguments)
-        shared = Shared(arguments, executable.program.owners)
-        fetched = [shared.owned(value) for value in results[: executable.fetched]]
-        if executable.assigned:
-            self._state.assign(executable.assigned, results[executable.fetched :], shared, arguments)
+        program = executable.program
+        results = program(*arguments)
+        writes = bool(executable.assigned or program.updates)
+        if type(results) is list:
+            # all of them are nobody else's
+            if not writes and executable.fetched == len(elements):
+                return results
+            shared: Shared = UNSHARED
+            fetched = results[: executable.fetched]
+        else:
+            shared = Shared(arguments, executable.owners)
+            fetched = [shared.owned(value) for value in results[: executable.fetched]]
+        if writes:
+            results = results[executable.fetched :]
+            self._state.assign(executable.assigned, results, shared, arguments, program.updates)
         if executable.fetched == len(elements):
             return fetched
         tensors = iter(fetched)
@@ -207,15 +210,25 @@ class Session:
             describe=_describe,
         )
         fetched = sum(isinstance(w, Tensor) for w in wanted)
+        late = [h for update in program.updates for handles in update.variables for h in handles]
+        self._readable_ids(late)
         return Executable(
             program,
-            [id(h) for h in reads],
+            self._readable_ids(reads),
             {i: id(h.node.inputs[0]) for i, h in enumerate(reads) if h.node.op is variable_is_initialized},
             assigned,
-            in_order(self._state.lock(id(a.handle)) for a in assigned),
+            in_order(self._state.lock(id(h)) for h in (*[a.handle for a in assigned], *late)),
             fetched,
             [state_aval(h).shape for h in reads],
+            program.owners,
         )
+
+    def _readable_ids(self, reads: Sequence[Any]) -> list[int]:
+        """The identities of the handles of variables to be read, which must have values."""
+        for handle in reads:
+            if handle.node.op is not variable_is_initialized and not self._state.has(id(handle)):
+                raise _uninitialized(handle)
+        return [id(h) for h in reads]
 
     def _state_aval(self, handle: Any) -> Aval:
         """The aval of a variable's value; a hidden variable with a default gets it now."""
@@ -225,22 +238,44 @@ class Session:
         if not self._state.has(key):
             default = handle.node.params["default"]
             if default is None:
-                raise FailedPreconditionError(
-                    f"Attempting to use uninitialized value {handle.op.name}: run its initializer "
-                    f"(tf.global_variables_initializer) in this session first",
-                    handle.op,
-                )
+                # known well enough for what needs no more than its shape
+                if handle._aval.is_static:
+                    return handle._aval
+                raise _uninitialized(handle)
             self._state.values.setdefault(key, default())
         return aval_of_array(self._state.value(key))
 
+    def load_variables(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
+        """Set several variables to arrays in one step, without running anything.
+
+        Parameters
+        ----------
+        variables : sequence of Variable
+            Of the session's graph.
+        values : sequence of array
+            Of the variables' dtypes; nobody else changes them.
+
+        Raises
+        ------
+        ValueError
+            If a variable is of another graph, or a shape does not fit; then none is changed.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        for variable in variables:
+            self.graph.as_graph_element(variable)
+        self._state.load([v.handle for v in variables], values)
+
     # ---- feeds and fetches -------------------------------------------------------------------------------------------
 
-    def _resolve(self, fetches: Any) -> tuple[Sequence[Any], Callable[[list[Any]], Any]]:
-        """The graph elements to compute, and how to put their values into the structure of `fetches`."""
-        if (type(fetches) is Tensor or type(fetches) is Operation) and fetches.graph is self.graph:
-            return (fetches,), _only
+    def _resolve(self, fetches: Any) -> tuple[Sequence[Any], Callable[[list[Any]], Any] | None]:
+        """The graph elements to compute, and how to put their values into the structure of `fetches`, if it has one."""
+        if type(fetches) is Tensor and fetches.trace is self.graph:
+            return (fetches,), None
+        if type(fetches) is Operation and fetches.graph is self.graph:
+            return (fetches,), None
         if type(fetches) is list and all(type(f) is Tensor and f.trace is self.graph for f in fetches):
-            return fetches, _as_they_are
+            return fetches, list
         leaves = nest.flatten(fetches)
         if any(isinstance(leaf, Composite) for leaf in leaves):
             return self._resolve_composites(fetches, leaves)
@@ -282,17 +317,26 @@ class Session:
         except (ValueError, KeyError) as error:
             raise ValueError(f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
 
-    def _feeds(self, feed_dict: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-        tensors, values = [], []
+    def _feeds(self, feed_dict: Any) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+        """The tensors fed, their values, and what a program is compiled for: identities and shapes in turn."""
+        tensors: list[Tensor] = []
+        values: list[Any] = []
+        forms: list[Any] = []
+        graph = self.graph
         for key, value in feed_dict.items():
-            pairs = [(key, value)]
-            if isinstance(key, tuple):
-                pairs = list(zip(nest.flatten(key), nest.flatten(value), strict=True))
-            for one, given in pairs:
-                tensor = one if type(one) is Tensor and one.trace is self.graph else self._fed_tensor(one)
+            if type(key) is Tensor and key.trace is graph:
+                pairs: Any = ((key, value),)
+            elif isinstance(key, tuple):
+                given = zip(nest.flatten(key), nest.flatten(value), strict=True)
+                pairs = [(self._fed_tensor(one), part) for one, part in given]
+            else:
+                pairs = ((self._fed_tensor(key), value),)
+            for tensor, part in pairs:
+                array = _fed_array(tensor, part)
                 tensors.append(tensor)
-                values.append(_fed_array(tensor, given))
-        return tensors, values
+                values.append(array)
+                forms += (id(tensor), array.shape)
+        return tensors, values, forms
 
     def _fed_tensor(self, key: Any) -> Tensor:
         """What a key of a feed stands for; for a variable its handle, so that every read gives the value fed."""
@@ -332,6 +376,9 @@ class Session:
 
     def close(self) -> None:
         """Free the variables' values and forget the compiled programs."""
+        for value in list(self._state.values.values()):
+            if type(value) is Number:
+                value.resource.release(int(value))
         self._state.clear()
         self._executables.clear()
         self._closed = True
@@ -371,14 +418,6 @@ class InteractiveSession(Session):
         super().close()
 
 
-def _only(values: list[Any]) -> Any:
-    return values[0]
-
-
-def _as_they_are(values: list[Any]) -> Any:
-    return values
-
-
 def _readable(element: Any) -> Any:
     """What to compute for a fetch: for a variable's handle, the variable's value."""
     if isinstance(element, Tensor) and element.node.op is variable_handle:
@@ -386,9 +425,12 @@ def _readable(element: Any) -> Any:
     return element
 
 
-def _fed_array(tensor: Tensor, value: Any) -> Any:
+def _fed_array(tensor: Tensor, value: Any) -> np.ndarray:
     """The value fed for a tensor as a contiguous array of its dtype; shapes must be compatible."""
-    dtype = tensor.dtype.numpy
+    aval = tensor._aval
+    dtype = aval.dtype.numpy
+    if type(value) is np.ndarray and value.dtype is dtype and value.shape == aval.shape and value.flags.c_contiguous:
+        return value
     if isinstance(value, Value):
         if hasattr(value, "numpy"):
             value = value.numpy()
@@ -401,7 +443,7 @@ def _fed_array(tensor: Tensor, value: Any) -> Any:
         array = value if value.flags.c_contiguous else np.ascontiguousarray(value)
     else:
         array = _converted_feed(tensor, value)
-    shape = tensor._aval.shape
+    shape = aval.shape
     if array.shape != shape and not compatible(array.shape, shape):
         raise ShapeError(
             f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has shape {format_shape(shape)}"
@@ -409,10 +451,12 @@ def _fed_array(tensor: Tensor, value: Any) -> Any:
     return array
 
 
-def _converted_feed(tensor: Tensor, value: Any) -> Any:
+def _converted_feed(tensor: Tensor, value: Any) -> np.ndarray:
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "OSUV" and array.dtype != tensor.dtype.numpy:
+        if not array.size and not isinstance(value, np.ndarray):
+            return np.zeros(array.shape, tensor.dtype.numpy)
+        if array.dtype.kind not in "OSUV" and tensor.dtype is not string and array.dtype != tensor.dtype.numpy:
             lossy = array.dtype.kind == "c" and not tensor.dtype.is_complex
             fractional = array.dtype.kind == "f" and (tensor.dtype.is_integer or tensor.dtype.is_bool)
             if lossy or (fractional and not isinstance(value, np.ndarray)):
@@ -423,6 +467,14 @@ def _converted_feed(tensor: Tensor, value: Any) -> Any:
         raise DTypeError(
             f"Cannot feed {value!r} for Tensor {tensor.name}, which has dtype {tensor.dtype.name}: {error}"
         ) from None
+
+
+def _uninitialized(handle: Tensor) -> Exception:
+    return FailedPreconditionError(
+        f"Attempting to use uninitialized value {handle.op.name}: run its initializer "
+        f"(tf.global_variables_initializer) in this session first",
+        handle.op,
+    )
 
 
 def _unfed(node: Node) -> Exception:

@@ -5,6 +5,7 @@ Threads share it, and interrupts do not split it: see `engine.runtime.state` for
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from operator import setitem
 from typing import Any
@@ -13,10 +14,16 @@ import numpy as np
 
 from engine.core.aval import compatible, format_shape
 from engine.core.errors import ShapeError
+from engine.core.operands import Operand
+from engine.core.value import boxed, scalar
 from engine.ops.scatter import check_entries, entries_at
+from engine.program.late_updates import Update
+from engine.program.native.staged import raises
 from engine.program.state import Assignment
+from engine.runtime.buffer_pool import empty, is_whole
 from engine.runtime.ownership import Shared
-from engine.runtime.state import ALONE, Lock, commit, exclusively, holders
+from engine.runtime.packs import Pack, joined, taken_apart
+from engine.runtime.state import ALONE, Lock, commit, exclusively, holders, in_order
 from graph_api.tensor import Tensor
 
 
@@ -32,12 +39,14 @@ class State:
     def __init__(self) -> None:
         self.values: dict[int, Any] = {}
         self._aside: dict[int, Any] = {}
+        self._packs: dict[tuple[int, ...], Pack] = {}
         self._locks: dict[int, Any] = {}
 
     def clear(self) -> None:
         """Forget all values."""
         self.values.clear()
         self._aside.clear()
+        self._packs.clear()
 
     def read(self, keys: Sequence[int], flags: Mapping[int, int]) -> list[Any]:
         """The values of several variables, all of them as they are at one moment.
@@ -62,7 +71,7 @@ class State:
         found = self.values.get(key)
         return exclusively((self.lock(key),), self._found, key) if found is None else found
 
-    def _found(self, key: int) -> Any:
+    def _found(self, key: int) -> np.ndarray:
         """A value, put back if whoever put it aside was interrupted."""
         if key not in self.values and key in self._aside:
             self.values[key] = self._aside[key]
@@ -80,8 +89,23 @@ class State:
         """What a run holds that assigns to a variable."""
         return self._locks.get(key) or self._locks.setdefault(key, Lock())
 
+    def load(self, handles: Sequence[Tensor], values: Sequence[Any]) -> None:
+        """Set several variables in one step: all of them, or none if one does not fit."""
+        new = {
+            id(handle): scalar(np.array(_fitting(handle, value), order="C"))
+            for handle, value in zip(handles, values, strict=True)
+        }
+        replaced = [self.values.get(key) for key in new]
+        exclusively(in_order(self.lock(key) for key in new), self.values.update, new)
+        del replaced
+
     def assign(
-        self, assigned: Sequence[Assignment], results: Sequence[Any], shared: Shared, arguments: list[Any]
+        self,
+        assigned: Sequence[Assignment],
+        results: Sequence[Any],
+        shared: Shared,
+        arguments: list[Any],
+        updates: Sequence[Update] = (),
     ) -> None:
         """Store new values: all of them, or none if one does not fit. What was lent to the program is let go of."""
         left = iter(results)
@@ -94,14 +118,18 @@ class State:
                 parts.append((key, part))
             else:
                 whole.append((key, _fitting(assignment.handle, next(left))))
-        new = {key: shared.owned(value) for key, value in whole}
+        new = {key: boxed(shared.owned(value)) for key, value in whole}
         # finalizers of what is replaced must not run between the writes
         replaced = [self.values.get(key) for key in new]
-        if not parts:
+        if not parts and not updates:
             self.values.update(new)
             return
         arguments.clear()
-        writes: list[tuple[Any, ...]] = [(setitem, self.values, key, value) for key, value in new.items()]
+        writes: list[tuple[Any, ...]] = []
+        hidden: list[int] = []
+        for update in updates:
+            writes += self._made(update, results, hidden)
+        writes.append((self.values.update, new))
         for key, (indices, updates) in parts:
             # nobody finds the value from here on; who looks for it waits for the lock
             self._aside[key] = self.values[key]
@@ -112,11 +140,60 @@ class State:
             writes.append((setitem, self.values, key, self._aside[key]))
         commit(writes)
         del replaced
-        for key, _ in parts:
+        for key in (*hidden, *[key for key, _ in parts]):
             del self._aside[key]
 
+    # ---- late updates ------------------------------------------------------------------------------------------------
 
-def _fitting(handle: Tensor, value: Any) -> Any:
+    def _made(self, update: Update, results: Sequence[Any], hidden: list[int]) -> list[tuple[Any, ...]]:
+        """The writes that make an update; the keys that are put aside until then go to `hidden`."""
+        numbers = [np.asarray(results[i]) for i in update.numbers]
+        operands = [joined([results[i] for i in positions]) for positions in update.operands]
+        if raises():
+            # that may fail, so it is done before anything is written
+            old = [joined([self.value(key) for key in keys]) for keys in update.keys]
+            new = [np.empty_like(array) for array in old]
+            commit(update.loop.calls([*old, *operands], numbers, new))
+            pieces = [taken_apart(array, update.shapes) for array in new]
+            return [
+                (self.values.update, dict(zip(k, p, strict=True))) for k, p in zip(update.keys, pieces, strict=True)
+            ]
+        before, after, writes = [], [], []
+        for keys in update.keys:
+            old, new, values = self._renewed(keys, update.shapes)
+            before.append(old)
+            after.append(new)
+            writes.append((self.values.update, dict(zip(keys, values, strict=True))))
+            hidden += keys
+        return [*update.loop.calls([*before, *operands], numbers, after), *writes]
+
+    def _renewed(self, keys: tuple[int, ...], shapes: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
+        """The old values as one array; an array for the new ones; and that, taken apart.
+
+        The array is the same if nobody else holds the values. Meanwhile nobody finds them.
+        """
+        found = self.read(keys, {})
+        self._aside.update(zip(keys, found, strict=True))
+        deque(map(self.values.__delitem__, keys), 0)
+        if len(keys) > 1:
+            pack = self._packs.get(keys)
+            same = pack is not None and pack.holds(found)
+            found.clear()
+            if pack is None or not same or not pack.is_alone():
+                pack = self._packs[keys] = Pack([self._aside[key] for key in keys], shapes)
+            return pack.whole, pack.whole, pack.values
+        found.clear()
+        (key,) = keys
+        old = self._aside[key]
+        own = is_whole(old) and old.flags.writeable
+        del old
+        alone = own and holders(self._aside, key) == ALONE
+        old = self._aside[key]
+        new = old if alone else empty(old.shape, old.dtype)
+        return old, new, [new]
+
+
+def _fitting(handle: Tensor, value: Any) -> Operand:
     """The new value of a variable, if it is of a shape that the variable may have."""
     if not compatible(value.shape, handle._aval.shape):
         raise ShapeError(

@@ -9,7 +9,8 @@ from typing import Any
 from engine.core.aval import Aval, compatible, format_shape, merge_shapes, normalize_shape
 from engine.core.errors import ShapeError
 from engine.core.op import Node, Op
-from engine.core.tensor_shape import TensorShape
+from engine.core.operands import Operand
+from engine.core.tensor_shape import Dimension, TensorShape
 from engine.core.trace import Symbol
 from graph_api.defaults import session_for
 
@@ -57,11 +58,29 @@ class UnknownDimension:
     __index__ = __int__
 
 
+class GraphDimension(Dimension):
+    """A known dimension that prints as TensorFlow 1's does."""
+
+    def __repr__(self) -> str:
+        return f"Dimension({int(self)})"
+
+    __str__ = int.__repr__
+
+
 class GraphShape(TensorShape):
-    """TensorFlow 1's shape: an unknown dimension is an object with ``.value``, not None."""
+    """TensorFlow 1's shape: dimensions are objects with ``.value``, the unknown one too."""
 
     __slots__ = ()
     unknown_dimension = UnknownDimension()
+
+    def _dimension(self, d: int | None) -> Any:
+        return self.unknown_dimension if d is None else GraphDimension(d)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({self.dims})"
+
+    def __str__(self) -> str:
+        return super().__str__().replace("None", "?")
 
 
 class Operation(Node):
@@ -105,6 +124,10 @@ class Operation(Node):
         """The operation itself; there are no protocol buffers."""
         return self
 
+    def colocation_groups(self) -> list[bytes]:
+        """Which operations share its device by request: only itself, for there is one device."""
+        return [f"loc:@{self.name}".encode()]
+
     def values(self) -> tuple[Any, ...]:
         """The outputs."""
         return self.outputs
@@ -138,7 +161,7 @@ class Operation(Node):
 class Tensor(Symbol):
     """The output of an operation of a graph."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
     node: Operation
 
     @property
@@ -200,7 +223,7 @@ class Tensor(Symbol):
         """The operations that take it as an input."""
         return [n for n in self.graph.nodes if any(x is self for x in n.inputs)]
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Operand:
         """The value, computed in `session` or in the default session."""
         return session_for(self.graph, session, f"evaluate {self.name!r}").run(self, feed_dict)
 

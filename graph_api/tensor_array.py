@@ -13,7 +13,7 @@ from engine.core.aval import normalize_shape
 from engine.core.dtypes import as_dtype, int32
 from engine.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from engine.core.trace import constant_value
-from engine.ops import compare, filling, gather, joining, scatter, shape
+from engine.ops import arithmetic, compare, filling, gather, joining, scatter, shape
 from graph_api.convert import convert_to_tensor
 from graph_api.tensor import Tensor
 
@@ -27,7 +27,7 @@ class TensorArray:
     size : int or int tensor
         Number of elements. Those never written are zeros.
     dynamic_size : bool
-        Whether it may grow; only where indices are known while the graph is built.
+        Whether it grows where an index lies behind its end.
     element_shape : shape, optional
         By default that of the first element written.
     clear_after_read, tensor_array_name, handle, flow, infer_shape, colocate_with_first_write_call, name
@@ -131,15 +131,13 @@ class TensorArray:
             return buffer
         at, length = constant_value(index), None if buffer.aval.shape is None else buffer.aval.shape[0]
         if at is None or length is None:
-            raise UnimplementedError(
-                "TensorArray: one of dynamic_size can only be written to at indices known while the graph is built; "
-                "give its `size`, and leave out `dynamic_size`"
-            )
-        if at < length:
+            dims = shape.shape(buffer)
+            missing = arithmetic.maximum(compare.cast(index, int32) + 1 - dims[0], 0)
+        elif at < length:
             return buffer
-        self._size = int(at) + 1
-        missing = shape.shape(buffer)[1:]
-        more = filling.zeros(joining.concat([convert_to_tensor([int(at) + 1 - length]), missing], 0), self.dtype)
+        else:
+            dims, missing = shape.shape(buffer), convert_to_tensor(int(at) + 1 - length)
+        more = filling.zeros(joining.concat([shape.reshape(missing, [1]), dims[1:]], 0), self.dtype)
         return joining.concat([buffer, more], 0)
 
     def read(self, index: Any, name: str | None = None) -> Tensor:

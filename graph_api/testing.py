@@ -57,3 +57,5 @@ class TestCase(unittest.TestCase):
 
 main = unittest.main
 """Run the tests of the calling module."""
+
+__all__ = ["TestCase", "main"]

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from engine.core.dtypes import int64
+from engine.core.operands import Operand
+from engine.core.value import Value, known_shape
+from graph_api.convert import convert_to_tensor
 from graph_api.graph import Graph, GraphKeys, get_default_graph
 from graph_api.initial_values import zeros_initializer
 from graph_api.scopes import get_variable
-from graph_api.variable import Variable
+from graph_api.variable import Variable, global_variables
 from optim import (
     AdadeltaOptimizer,
+    AdagradDAOptimizer,
     AdagradOptimizer,
     AdamOptimizer,
-    ExponentialMovingAverage,
     FtrlOptimizer,
     GradientDescentOptimizer,
     MomentumOptimizer,
@@ -21,13 +29,9 @@ from optim import (
     ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer,
     RMSPropOptimizer,
-    cosine_decay,
-    exponential_decay,
-    inverse_time_decay,
-    natural_exp_decay,
-    piecewise_constant,
-    polynomial_decay,
+    schedules,
 )  # fmt: skip
+from optim import ExponentialMovingAverage as VariableAverages
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:
@@ -65,12 +69,100 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
     return int(sess.run(global_step_tensor))
 
 
+class ExponentialMovingAverage(VariableAverages):
+    """`optim.ExponentialMovingAverage`, of tensors of the graph too: their averages start from zeros."""
+
+    _averages_of = Value
+
+    def __init__(
+        self,
+        decay: Any,
+        num_updates: Any = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
+    ) -> None:
+        super().__init__(decay, num_updates, zero_debias, name)
+        self._of_tensors: dict[int, tuple[Any, Variable]] = {}
+
+    def _average_of(self, x: Any) -> Any:
+        """That of a tensor starts from zeros."""
+        if isinstance(x, Variable):
+            get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, x)
+            return super()._average_of(x)
+        if id(x) not in self._of_tensors:
+            shape = known_shape(x, "ExponentialMovingAverage.apply")
+            with x.graph.as_default(), x.graph.name_scope(f"{x.op.name}/"):
+                average = Variable(np.zeros(shape, x.dtype.numpy), trainable=False, name=self.name)
+            self._of_tensors[id(x)] = (x, average)
+        return self._of_tensors[id(x)][1]
+
+    def average(self, var: Any) -> Any:
+        """The variable that holds the average of a variable or tensor, None if there is none."""
+        return super().average(var) if isinstance(var, Variable) else self._of_tensors.get(id(var), (None, None))[1]
+
+    def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Variable]:
+        """What a Saver restores to have averages in place of the variables themselves, by name in the checkpoint."""
+        graph = get_default_graph()
+        if moving_avg_variables is None:
+            moving_avg_variables = {
+                *graph.get_collection(GraphKeys.TRAINABLE_VARIABLES),
+                *graph.get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES),
+            }
+        averaged = {v.op.name for v in moving_avg_variables}
+        found = {self.average_name(v): v for v in moving_avg_variables}
+        return found | {v.op.name: v for v in global_variables() if v.op.name not in averaged}
+
+
+def _of_numbers(schedule: Callable[..., Any]) -> Callable[..., Any]:
+    """A schedule that gives a tensor also for a step that is a number."""
+    signature = inspect.signature(schedule)
+
+    @functools.wraps(schedule)
+    def at(*args: Any, **kwargs: Any) -> Operand:
+        given = signature.bind(*args, **kwargs)
+        for name in ("global_step", "x"):
+            step = given.arguments.get(name)
+            if step is not None and not isinstance(step, Value):
+                given.arguments[name] = convert_to_tensor(step)
+        return schedule(*given.args, **given.kwargs)
+
+    return at
+
+
+cosine_decay = _of_numbers(schedules.cosine_decay)
+cosine_decay_restarts = _of_numbers(schedules.cosine_decay_restarts)
+exponential_decay = _of_numbers(schedules.exponential_decay)
+inverse_time_decay = _of_numbers(schedules.inverse_time_decay)
+linear_cosine_decay = _of_numbers(schedules.linear_cosine_decay)
+natural_exp_decay = _of_numbers(schedules.natural_exp_decay)
+piecewise_constant = _of_numbers(schedules.piecewise_constant)
+polynomial_decay = _of_numbers(schedules.polynomial_decay)
 piecewise_constant_decay = piecewise_constant
 
 __all__ = [
-    "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "ExponentialMovingAverage", "FtrlOptimizer",
-    "GradientDescentOptimizer", "MomentumOptimizer", "Optimizer", "ProximalAdagradOptimizer",
-    "ProximalGradientDescentOptimizer", "RMSPropOptimizer", "cosine_decay", "create_global_step", "exponential_decay",
-    "get_global_step", "get_or_create_global_step", "global_step", "inverse_time_decay", "natural_exp_decay",
-    "piecewise_constant", "piecewise_constant_decay", "polynomial_decay",
+    "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
+    "AdagradOptimizer",
+    "AdamOptimizer",
+    "ExponentialMovingAverage",
+    "FtrlOptimizer",
+    "GradientDescentOptimizer",
+    "MomentumOptimizer",
+    "Optimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
+    "RMSPropOptimizer",
+    "cosine_decay",
+    "cosine_decay_restarts",
+    "create_global_step",
+    "exponential_decay",
+    "get_global_step",
+    "get_or_create_global_step",
+    "global_step",
+    "inverse_time_decay",
+    "linear_cosine_decay",
+    "natural_exp_decay",
+    "piecewise_constant",
+    "piecewise_constant_decay",
+    "polynomial_decay",
 ]  # fmt: skip

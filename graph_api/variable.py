@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from engine.core.composite import Composite
 from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import DTypeError, SymbolicArrayError
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.operands import Operand
 from engine.core.row_assignment import AssignsRows, replaced
 from engine.core.tape import record_read
-from engine.core.value import Value, as_array, not_an_array
+from engine.core.value import Value, as_array, not_an_array, scalar
 from engine.core.variable import Variable as EngineVariable
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from graph_api.graph import Graph, GraphKeys, get_default_graph
@@ -29,7 +31,7 @@ def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name:
     if isinstance(initial_value, Variable):
         initial_value = initial_value.initialized_value()
     if not isinstance(initial_value, Value):
-        initial_value = np.array(as_array(initial_value, dtype, f"Variable {name!r}"))[()]
+        initial_value = scalar(np.array(as_array(initial_value, dtype, f"Variable {name!r}")))
     tensor = graph.operand(initial_value)
     if dtype is not None and tensor.dtype is not dtype:
         raise DTypeError(f"Variable {name!r}: argument `initial_value` has dtype {tensor.dtype.name}, not {dtype.name}")
@@ -68,8 +70,8 @@ class Variable(AssignsRows):
     """
 
     __slots__ = (
-        "__weakref__", "_assignments", "_handle", "_initial", "_initializer", "_snapshot", "_snapshot_at", "constraint",
-        "name", "trainable",
+        "__weakref__", "_assignments", "_element", "_handle", "_initial", "_initializer", "_snapshot", "_snapshot_at",
+        "constraint", "name", "trainable",
     )  # fmt: skip
 
     def __init__(
@@ -90,10 +92,13 @@ class Variable(AssignsRows):
         aggregation: Any = None,
         shape: Any = None,
     ) -> None:
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            self._from_proto(variable_def, import_scope)
+            return
         if initial_value is None:
             raise ValueError("Variable: argument `initial_value` must be given")
-        if variable_def is not None:
-            raise ValueError("Variable: argument `variable_def` is not supported; give `initial_value`")
         graph = get_default_graph()
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = constraint
@@ -110,7 +115,7 @@ class Variable(AssignsRows):
             self._initial = initial
             self._initializer = graph.apply(assign_variable, (self._handle, initial), {}, name="Assign").op
             self._assignments = 0
-            self._snapshot = graph.apply(read_variable, (self._handle,), {}, name="read")
+            self._element = self._snapshot = graph.apply(read_variable, (self._handle,), {}, name="read")
             self._snapshot_at = graph.flow_assignments
         if collections is None:
             collections = [GraphKeys.GLOBAL_VARIABLES]
@@ -118,6 +123,41 @@ class Variable(AssignsRows):
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in wanted:
             wanted.append(GraphKeys.TRAINABLE_VARIABLES)
         graph.add_to_collections(wanted, self)
+
+    # ---- files of graphs ---------------------------------------------------------------------------------------------
+
+    def _from_proto(self, variable_def: Any, import_scope: str | None) -> None:
+        """Take over a variable whose operations are in the default graph, as those of a file are."""
+        graph = get_default_graph()
+        prefix = f"{import_scope}/" if import_scope else ""
+        handle = graph.get_tensor_by_name(_output(prefix + variable_def.variable_name))
+        if handle.op.op is not variable_handle:
+            raise ValueError(f"Variable: {handle.name!r} is no variable")
+        self._handle, self.name = handle, handle.name
+        self.trainable, self.constraint = bool(variable_def.trainable), None
+        self._initializer = graph.get_operation_by_name(prefix + variable_def.initializer_name)
+        initial = variable_def.initial_value_name
+        self._initial = graph.get_tensor_by_name(_output(prefix + initial)) if initial else self._initializer.inputs[1]
+        self._element = self._snapshot = graph.get_tensor_by_name(_output(prefix + variable_def.snapshot_name))
+        self._assignments, self._snapshot_at = 0, graph.flow_assignments
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """The variable that a message describes; its operations must be in the default graph."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The variable as a message: the names of its operations, below `export_scope`; None if it is elsewhere."""
+        from engine.io.graph_protos import VariableDef
+
+        prefix = f"{export_scope}/" if export_scope else ""
+        if not self.name.startswith(prefix):
+            return None
+        names = [x.name.removeprefix(prefix) for x in (self._handle, self._initializer, self._element, self._initial)]
+        return VariableDef(
+            variable_name=names[0], initializer_name=names[1], snapshot_name=names[2], initial_value_name=names[3],
+            is_resource=True, trainable=self.trainable,
+        )  # fmt: skip
 
     # ---- what the engine asks ----------------------------------------------------------------------------------------
 
@@ -144,9 +184,10 @@ class Variable(AssignsRows):
         record_read(self, read_variable, (self._handle,), out)
         return out
 
-    def new_slot(self, name: str, initial_value: Any) -> Variable:
-        """A non-trainable variable beside this one, for an optimizer's state."""
-        with self.graph.as_default(), self.graph.name_scope(f"{self.op.name}/"):
+    def new_slot(self, name: str, initial_value: Any, below: bool = True) -> Variable:
+        """A non-trainable variable beside this one, for an optimizer's state; its name stands below this one's."""
+        scope = self.graph.name_scope(f"{self.op.name}/") if below else nullcontext()
+        with self.graph.as_default(), scope:
             return Variable(initial_value, trainable=False, name=name)
 
     # ---- what users ask ----------------------------------------------------------------------------------------------
@@ -194,7 +235,7 @@ class Variable(AssignsRows):
         return self._initial
 
     def _as_graph_element(self) -> Tensor:
-        return self.graph.get_tensor_by_name(f"{self.op.name}/read:0")
+        return self._element
 
     def _assigned(self, value: Any, name: str) -> Tensor:
         """Add an assignment of `value` and a read that follows it."""
@@ -209,7 +250,7 @@ class Variable(AssignsRows):
             with graph.control_dependencies([written.op]):
                 return graph.apply(read_variable, (self._handle,), {}, name=f"{name}Value")
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Tensor:
         """An operation that sets the value; as a tensor, the new value.
 
         Raises
@@ -221,17 +262,17 @@ class Variable(AssignsRows):
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Tensor:
         """An operation that adds to the value; as a tensor, the new value."""
         return self._assigned(self._fresh() + delta, name or "AssignAdd")
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Tensor:
         """An operation that subtracts from the value; as a tensor, the new value."""
         return self._assigned(self._fresh() - delta, name or "AssignSub")
 
-    def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Any:
+    def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Tensor:
         """An operation that replaces rows; as a tensor, the new value.
 
         The session writes the rows where they belong, if nothing in the same run needs the new value as a whole.
@@ -243,7 +284,7 @@ class Variable(AssignsRows):
         with self.graph.name_scope(f"{self.op.name}/"):
             return self.graph.apply(read_variable, (self._handle,), {}, name="read")
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: Any = None) -> Operand:
         """The value in `session` or in the default session."""
         return self._as_graph_element().eval(session=session)
 
@@ -278,6 +319,11 @@ class Variable(AssignsRows):
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def _output(name: str) -> str:
+    """The name of a tensor; without an index, of the first output."""
+    return name if ":" in name else f"{name}:0"
 
 
 # ---- sets of variables -----------------------------------------------------------------------------------------------
@@ -357,16 +403,16 @@ def report_uninitialized_variables(
 
 def assign(
     ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
-) -> Any:
+) -> Tensor:
     """Set a variable; see `Variable.assign`."""
     return ref.assign(value, name=name)
 
 
-def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
+def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
     """Add to a variable; see `Variable.assign_add`."""
     return ref.assign_add(value, name=name)
 
 
-def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
+def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
     """Subtract from a variable; see `Variable.assign_sub`."""
     return ref.assign_sub(value, name=name)

@@ -1,0 +1,287 @@
+"""``tf.data`` in graphs: data sets, and iterators that a session runs. What data sets do is in `engine.frontend.data`.
+
+A user's function is called once, while the graph is built, and becomes a closed sub-trace (`graph_api.closures`). What
+it takes from the graph around it, and the tensors that a data set is made of, are operands of the operation that starts
+an iterator: they have the values that they have when it runs, variables too.
+
+The state of an iterator belongs to a session: a hidden variable of the graph holds a number, another one in each
+session, under which it is found (`graph_api.resources`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Iterator as PythonIterator
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval, as_int
+from engine.core.kinds import nondifferentiable
+from engine.core.trace import Symbol
+from engine.core.value import Value, boxed
+from engine.frontend.data import experimental, reading
+from engine.frontend.data.dataset import (
+    AUTOTUNE,
+    BaseDataset,
+    Mode,
+    Options,
+)
+from engine.frontend.data.sources import Rows
+from engine.frontend.data.stage import Environment, Stage
+from engine.frontend.data.structure import DatasetLeaf, avals, batched, flat, mapped, packed, width
+from graph_api.closures import Closure
+from graph_api.convert import convert_to_tensor
+from graph_api.flow import one_by_one
+from graph_api.graph import get_default_graph
+from graph_api.iterators import Iterator, TensorSpec, require_constant
+from graph_api.resources import Resource
+from graph_api.sampling import DEFAULT_GRAPH_SEED
+from graph_api.tensor import Tensor
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+
+class _Function:
+    """A user's function of elements, called once and closed."""
+
+    def __init__(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> None:
+        if not callable(fn):
+            raise TypeError(f"`map_func` must be callable, got {fn!r}")
+        graph = get_default_graph()
+        spec, kind = dataset._stage.spec, type(dataset)
+        first = len(graph.nodes)
+        with graph.control_dependencies(None), graph.name_scope("dataset_function"):
+            given = ([] if before is None else avals(before)) + avals(spec)
+            bound = [graph.placeholder(a, name="arg") for a in given]
+            arguments = _arguments(kind, bound, spec, before)
+            result = fn(*arguments)
+            if result is None:
+                raise TypeError("a data set's function must return tensors, got None")
+            self._inner: Stage | None = result._stage if isinstance(result, BaseDataset) else None
+            made = () if self._inner is not None else mapped(convert_to_tensor, result)
+            tensors = self._inner.captures() if self._inner is not None else flat(made)
+        self._spec = packed(made, [x._aval for x in tensors]) if self._inner is None else self._inner.spec
+        closure = Closure(graph, first, bound, [(tensors, ())])
+        self._given = tensors
+        self._states = len(closure.assigned)
+        self._trace = closure.closed(closure.regions[0], closure.assigned)
+        held = closure.values([*closure.assigned, *closure.read])
+        self._captures = closure.captured, held
+        self.captured = (*closure.captured, *held)
+
+    def result_spec(self, source: Stage) -> Any:
+        """What is known of the results."""
+        return self._spec
+
+    def bound(self, env: Environment) -> Callable[[Any], Any]:
+        """The function of flat elements."""
+        taken, held = [[env.values[id(x)] for x in group] for group in self._captures]
+        state = env.keep(self, lambda: held[: self._states])
+        read, count = held[self._states :], len(self._given)
+
+        def call(element: Any) -> tuple[Any, ...]:
+            results = self._trace.run(*element, *state, *taken, *read)
+            state[:] = results[count:]
+            return tuple([boxed(r) for r in results[:count]])
+
+        return call
+
+    def streams(self, env: Environment) -> Callable[[Any], PythonIterator[Any]]:
+        """The elements of the data sets that the function makes."""
+        if self._inner is None:
+            raise TypeError("`map_func` must return a `Dataset` object")
+        inner, call = self._inner, self.bound(env)
+
+        def start(element: Any) -> PythonIterator[Any]:
+            values = {id(x): np.array(a) for x, a in zip(self._given, call(element), strict=True)}
+            return inner.stream(Environment({**env.values, **values})).elements()
+
+        return start
+
+
+def _arguments(kind: Any, bound: Sequence[Any], spec: Any, before: Any) -> tuple[Any, ...]:
+    """What a function is called with: a tuple's items apart, and the state of a scan in front."""
+    left = iter(bound)
+
+    def taken(leaf: Any) -> Any:
+        if isinstance(leaf, DatasetLeaf):
+            return kind._of(Rows([next(left) for _ in range(width(leaf))], batched(leaf.spec, None)))
+        return next(left)
+
+    def all_of(structure: Any) -> Any:
+        return packed(structure, [taken(leaf) for leaf in flat(structure)])
+
+    if before is not None:
+        return all_of(before), all_of(spec)
+    element = all_of(spec)
+    return element if type(element) is tuple else (element,)
+
+
+class _InGraph(Mode):
+    """Tensors have values when an iterator is started."""
+
+    def leaf(self, value: Any) -> Tensor:
+        """A tensor of the graph."""
+        if not isinstance(value, Value) and hasattr(value, "iloc"):
+            value = value.to_numpy()  # a table of pandas
+        return convert_to_tensor(value)
+
+    def count(self, name: str, value: Any) -> Any:
+        """An int, or a tensor of the graph."""
+        return value if isinstance(value, Symbol) else as_int(name, "count", value)
+
+    def function(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> Any:
+        """The function, closed."""
+        return _Function(fn, dataset, before)
+
+    def spec(self, aval: Aval) -> TensorSpec:
+        """A TensorSpec."""
+        return TensorSpec(aval.shape, aval.dtype)
+
+    def seeds(self, seed: int | None) -> tuple[int | None, int | None]:
+        """By TensorFlow 1's rules; without a seed of its own an op takes its number in the graph."""
+        graph = get_default_graph()
+        if graph.seed is None:
+            return (None, None) if seed is None else (DEFAULT_GRAPH_SEED, int(seed))
+        return graph.seed, len(graph.nodes) if seed is None else int(seed)
+
+
+# ---- data sets -------------------------------------------------------------------------------------------------------
+
+
+class Dataset(BaseDataset):
+    """A pipeline of elements.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     data = tf.data.Dataset.from_tensor_slices([1, 2, 3]).map(lambda x: x * 10).batch(2)
+    ...     batch = data.make_one_shot_iterator().get_next()
+    ...     print(sess.run(batch), sess.run(batch))
+    [10 20] [30]
+    """
+
+    _mode = _InGraph()
+
+    def make_one_shot_iterator(self) -> Iterator:
+        """An iterator that starts by itself, once in each session.
+
+        Raises
+        ------
+        ValueError
+            If the data set depends on placeholders or variables.
+        """
+        for tensor in self._stage.captures():
+            require_constant(tensor)
+        return Iterator(self._stage.spec, Resource("OneShotIterator"), self._stage, kind=type(self)._plain())
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
+        """An iterator that running its `initializer` starts; placeholders are fed then."""
+        made = Iterator(self._stage.spec, Resource("Iterator"), kind=type(self)._plain())
+        made._initializer = made._start(self._stage, "MakeIterator")
+        return made
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("dataset.__iter__() is only supported when eager execution is enabled; use an iterator's")
+
+    @property
+    def output_types(self) -> Any:
+        """The dtypes of the elements."""
+        return Iterator(self._stage.spec).output_types
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the elements."""
+        return Iterator(self._stage.spec).output_shapes
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes of the elements."""
+        return Iterator(self._stage.spec).output_classes
+
+    def cardinality(self) -> Tensor:
+        """The number of elements as an int64 tensor; -1 if there is no end, -2 if it is not known."""
+        return convert_to_tensor(np.int64(self._size()))
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Tensor:
+        """What a function makes of a state and all elements, one after the other: a structure of tensors."""
+        leaves, spec = self._components(initial_state)
+        function = self._mode.function(reduce_func, self, before=spec)
+        every = [*self._stage.captures(), *function.captured, *leaves]
+        captured = tuple({id(x): x for x in every}.values())
+        params = {
+            "stage": self._stage, "function": function, "initial": tuple(leaves), "captured": captured,
+            "spec": tuple(avals(function.result_spec(self._stage))),
+        }  # fmt: skip
+        outputs = get_default_graph().apply(reduce_dataset, captured, params, name=name or "ReduceDataset")
+        return packed(spec, outputs)
+
+    filter_with_legacy_function = BaseDataset.filter
+    map_with_legacy_function = BaseDataset.map
+
+
+def _reduced(*values: Any, stage: Stage, function: Any, initial: Any, captured: Any, spec: Any) -> tuple[Any, ...]:
+    env = Environment({id(x): np.array(a) for x, a in zip(captured, values, strict=True)})
+    step, state = function.bound(env), tuple([env.array(x) for x in initial])
+    for element in stage.stream(env).elements():
+        state = step((*state, *element))
+    return tuple([np.array(a) for a in state])
+
+
+reduce_dataset = nondifferentiable(
+    "reduce_dataset",
+    _reduced,
+    abstract=lambda *_, stage, function, initial, captured, spec: tuple(spec),
+    batch=one_by_one,
+    type="ReduceDataset",
+    args=("*captured",),
+    multi=True,
+    stateful=True,
+    doc="What a function makes of all elements of a data set.",
+)
+
+
+class TextLineDataset(Dataset, reading.Lines):
+    """The lines of text files; `engine.frontend.data.reading.Lines` has the parameters."""
+
+
+class TFRecordDataset(Dataset, reading.TFRecords):
+    """The records of TFRecord files; `engine.frontend.data.reading.Lines` has the parameters."""
+
+
+class FixedLengthRecordDataset(Dataset, reading.Pieces):
+    """Records of `record_bytes` bytes; `engine.frontend.data.reading.Pieces` has the parameters."""
+
+
+def make_one_shot_iterator(dataset: Dataset) -> Iterator:
+    """An iterator that starts by itself; see `Dataset.make_one_shot_iterator`."""
+    return dataset.make_one_shot_iterator()
+
+
+def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
+    """An iterator with an initializer; see `Dataset.make_initializable_iterator`."""
+    return dataset.make_initializable_iterator(shared_name)
+
+
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    """The dtypes of the elements."""
+    return dataset_or_iterator.output_types
+
+
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    """The shapes of the elements."""
+    return dataset_or_iterator.output_shapes
+
+
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    """The classes of the elements."""
+    return dataset_or_iterator.output_classes
+
+
+__all__ = [
+    "AUTOTUNE", "Dataset", "FixedLengthRecordDataset", "Iterator", "Options", "TFRecordDataset", "TextLineDataset",
+    "experimental", "get_output_classes", "get_output_shapes", "get_output_types", "make_initializable_iterator",
+    "make_one_shot_iterator",
+]  # fmt: skip

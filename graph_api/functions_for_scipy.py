@@ -1,0 +1,129 @@
+"""`for_scipy` and `for_ode`: tensors of a graph as functions for SciPy's solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core import nest
+from engine.core.errors import InvalidArgumentError
+from engine.core.value import dtype_of
+from engine.jacobian.views.fetched import Fetched
+from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE
+from graph_api.convert import placeholder
+from graph_api.gradients import graph_of
+from graph_api.variable import Variable
+
+
+def for_scipy(
+    y: Any,
+    x: Any,
+    x0: Any = None,
+    *,
+    args: Sequence[Any] = (),
+    session: Any = None,
+    format: str = "dense",
+    mode: str = "auto",
+    sparsity: Any = None,
+    max_bytes: int | None = None,
+    executor: Any = None,
+) -> SciPyFunction:
+    """`y` as a function of `x` as `scipy.optimize` wants it: NumPy in, NumPy out, with all derivatives.
+
+    Parameters
+    ----------
+    y : tensor, or structure of tensors
+        A scalar (to minimize), or residuals or constraints.
+    x : tensor, variable, or structure of these
+        SciPy's flat vectors are unpacked and fed for them; variables keep their values.
+    x0 : structure like `x`, optional
+        The initial point. By default the variables' values in the session.
+    args : sequence of tensor
+        Placeholders to feed the further arguments of SciPy's solvers to.
+    session : Session, optional
+        By default the default session of the time of each evaluation.
+    format : "dense", "csr", "csc", "coo" or "operator"
+        Of Jacobians and Hessians. SciPy takes sparse ones in `least_squares`, in `solve_ivp` by BDF and Radau, and in
+        `minimize` by Newton-CG and trust-constr (with trust-ncg and trust-krylov use `hessp` or ``"dense"``); operators
+        in `least_squares` and in `minimize` by trust-constr; in `root` dense ones only.
+    mode, sparsity, max_bytes, executor
+        As in `jacobian`.
+
+    Returns
+    -------
+    SciPyFunction
+        With the methods ``fun``, ``jac`` (the gradient of a scalar), ``fun_and_jac``, ``grad``, ``hess``, ``hessp``,
+        ``weighted_hess`` (of constraints), ``jac_sparsity`` and ``unpacked``, and the flat vector ``x0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graph_api as tf
+    >>> from scipy.optimize import root
+    >>> with tf.Graph().as_default(), tf.Session():
+    ...     x = tf.placeholder(tf.float64, [2])
+    ...     y = tf.stack([x[0] ** 2 + x[1] ** 2 - 4.0, x[0] - x[1]])
+    ...     p = tf.for_scipy(y, x, [1.0, 2.0])
+    ...     root(p.fun, p.x0, jac=p.jac).x.round(6)
+    array([1.414214, 1.414214])
+    """
+    targets = [t.read_value() if isinstance(t, Variable) else t for t in nest.flatten(y)]
+    sources = nest.flatten(x)
+    graph_of(sources, "x")
+    graph = graph_of(targets, "y")
+
+    def run(fetches: Any, feed: dict[Any, Any]) -> Any:
+        return graph.session_for(session, "evaluate a function for SciPy").run(fetches, feed)
+
+    evaluations = Fetched(targets, sources, run, args)
+    if x0 is None:
+        if not all(isinstance(s, Variable) for s in sources):
+            raise InvalidArgumentError("for_scipy: argument `x0` is needed: not all of `x` are variables")
+        x0 = graph.session_for(session, "read the initial point").run(x)
+    try:
+        arrays = [np.asarray(a, dtype_of(s).numpy) for a, s in zip(_parts(x, x0), sources, strict=True)]
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidArgumentError(f"for_scipy: `x0` must have the structure of `x`; got {x0!r}: {error}") from error
+    options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
+    pack: Callable[[list[Any]], Any] = lambda parts: nest.pack_sequence_as(x, parts)  # noqa: E731
+    return SciPyFunction(evaluations, arrays, pack, sparsity=sparsity, **options)
+
+
+def for_ode(dydt: Any, y: Any, y0: Any = None, *, t: Any = None, args: Sequence[Any] = (), **options: Any) -> SciPyODE:
+    """The right-hand side of an ordinary differential equation for `scipy.integrate.solve_ivp`, with its Jacobian.
+
+    Parameters
+    ----------
+    dydt : tensor, or structure of tensors
+        Of the shapes of `y`.
+    y : tensor, variable, or structure of these
+    y0 : structure like `y`, optional
+        The initial point.
+    t : tensor, optional
+        What the time is fed to.
+    args : sequence of tensor
+        Placeholders to feed further arguments to.
+    **options
+        As in `for_scipy`. BDF, Radau and LSODA take Jacobians, the former two sparse ones as well.
+
+    Returns
+    -------
+    SciPyODE
+        With the methods ``fun(t, y)``, ``jac(t, y)``, ``jac_sparsity()`` and ``unpacked``, and the flat vector ``y0``.
+    """
+    if t is None:
+        source = nest.flatten(y)[0]
+        with graph_of([source], "y").as_default():
+            t = placeholder(dtype_of(source), [])
+    return SciPyODE(for_scipy(dydt, y, y0, args=[t, *args], **options))
+
+
+def _parts(x: Any, x0: Any) -> list[Any]:
+    """What `x0` gives for each leaf of the structure `x`."""
+    if isinstance(x, Mapping):
+        return [part for key in sorted(x) for part in _parts(x[key], x0[key])]
+    if isinstance(x, (list, tuple)):
+        return [part for one, given in zip(x, x0, strict=True) for part in _parts(one, given)]
+    return [x0]

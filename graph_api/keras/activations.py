@@ -1,0 +1,13 @@
+"""Activation functions: ``tf.keras.activations``, which `engine.frontend.keras.activations` defines."""
+
+from typing import TYPE_CHECKING, Any
+
+from engine.frontend.keras import activations as _shared
+from graph_api.keras.host import host as _host
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+else:
+    _host.fill(globals(), _shared)

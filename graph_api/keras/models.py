@@ -1,0 +1,11 @@
+"""Models: ``tf.keras.models``, which `engine.frontend.keras.models` defines."""
+
+from typing import TYPE_CHECKING
+
+from engine.frontend.keras import models as _shared
+from graph_api.keras.host import host as _host
+
+if TYPE_CHECKING:
+    from engine.frontend.keras.models import *  # noqa: F403
+else:
+    _host.fill(globals(), _shared)

@@ -1,0 +1,15 @@
+"""Odds and ends: ``tf.keras.utils``, which `engine.frontend.keras.utils` defines."""
+
+from typing import TYPE_CHECKING, Any
+
+from engine.frontend.keras import files as _files
+from engine.frontend.keras import utils as _shared
+from graph_api.keras.host import host as _host
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+else:
+    _host.fill(globals(), _shared)
+    _host.fill(globals(), _files, names=("get_file",))

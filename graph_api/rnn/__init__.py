@@ -1,0 +1,1 @@
+"""Recurrent networks of TensorFlow 1: cells (``tf.nn.rnn_cell``), wrappers, and the loops that run them."""

@@ -1,0 +1,89 @@
+"""What a session is told when it is made, and `Session.run` besides fetches and feeds."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+from engine.core.errors import UnimplementedError
+
+
+class ConfigProto:
+    """Options of a session, kept for programs that set them. Nothing here changes results or placement."""
+
+    def __init__(self, **options: Any) -> None:
+        self.gpu_options = GPUOptions()
+        self.__dict__.update(options)
+
+
+class GPUOptions:
+    """Options for GPUs, of which there are none here; kept for programs that set them."""
+
+    def __init__(self, **options: Any) -> None:
+        self.allow_growth = False
+        self.__dict__.update(options)
+
+
+class RunOptions:
+    """Options of one run.
+
+    Parameters
+    ----------
+    trace_level : int
+        Runs are not traced: with another level than NO_TRACE the run says so in a warning.
+    timeout_in_ms : int
+        Must be 0: a run is not interrupted.
+    **others
+        Kept. Nothing here depends on them: there is one process, with one device.
+    """
+
+    NO_TRACE: ClassVar[int] = 0
+    SOFTWARE_TRACE: ClassVar[int] = 1
+    HARDWARE_TRACE: ClassVar[int] = 2
+    FULL_TRACE: ClassVar[int] = 3
+
+    def __init__(self, trace_level: int = 0, timeout_in_ms: int = 0, **others: Any) -> None:
+        self.trace_level = trace_level
+        self.timeout_in_ms = timeout_in_ms
+        self.__dict__.update(others)
+
+
+class RunMetadata:
+    """What a run says of itself. Runs are not traced here, so that its parts stay empty."""
+
+    def __init__(self) -> None:
+        self.step_stats = StepStats()
+        self.partition_graphs: list[Any] = []
+
+
+class StepStats:
+    """The times of the parts of a run: none."""
+
+    def __init__(self) -> None:
+        self.dev_stats: list[Any] = []
+
+
+def check(options: Any, metadata: Any) -> None:
+    """Raise, or warn, if a run is asked for something that it does not do.
+
+    Raises
+    ------
+    TypeError
+        If these are no options and metadata.
+    UnimplementedError
+        If a timeout is asked for.
+    """
+    if not isinstance(options, (RunOptions, type(None))) or not isinstance(metadata, (RunMetadata, type(None))):
+        raise TypeError(
+            f"Session.run: `options` must be RunOptions and `run_metadata` RunMetadata, got {options!r}, {metadata!r}"
+        )
+    if options is None:
+        return
+    if options.timeout_in_ms:
+        raise UnimplementedError("Session.run: `timeout_in_ms` is not supported; leave it out")
+    if options.trace_level:
+        warnings.warn(
+            "Session.run: runs are not traced, so that `run_metadata` stays empty; use Python's profilers, or "
+            "python -m bench",
+            stacklevel=4,
+        )
