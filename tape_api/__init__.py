@@ -7,11 +7,11 @@ needs. The functions come from one table (`tape_api.names`); everything else is 
 import runpy as _runpy
 import sys as _sys
 from pathlib import Path as _Path
-from typing import Any as _Any
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
 import engine.frontend.operators as _operators  # importing it gives values their operators
+from engine.aggregation import AggregationMethod
 from engine.core import errors, nest
 from engine.core.dtypes import ALL as _ALL_DTYPES
 from engine.core.dtypes import (
@@ -26,6 +26,7 @@ from engine.core.dtypes import (
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
@@ -38,10 +39,10 @@ from engine.core.eager import EagerTensor as Tensor
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.tensor_shape import TensorShape
 from engine.core.unconnected import UnconnectedGradients
+from engine.frontend.module import Module
 from engine.frontend.namespace import defined as _defined
-from engine.frontend.namespace import listing as _listing
-from engine.frontend.namespace import missing as _missing
 from engine.frontend.namespace import namespace as _namespace
+from engine.frontend.namespace import place_later as _place_later
 from engine.gradient_tape import GradientTape
 from engine.primitive import primitive
 from tape_api import debugging, keras, random, test, train, version1
@@ -67,10 +68,10 @@ from tape_api.flow import (
     py_function,
     switch_case,
 )
-from tape_api.for_scipy import for_ode, for_scipy
+from tape_api.functions_for_scipy import for_ode, for_scipy
 from tape_api.keras import initializers, metrics, optimizers
+from tape_api.later import LATER as _LATER
 from tape_api.loops import foldl, foldr, map_fn, scan, vectorized_map, while_loop
-from tape_api.module import Module
 from tape_api.printing import print_ as print
 from tape_api.tensor import TensorSpec, constant, convert_to_tensor, is_tensor
 from tape_api.tensor_array import TensorArray
@@ -107,14 +108,8 @@ vars(_v1).update({name: getattr(version1, name) for name in version1.__all__}, t
 losses = _namespace("tape_api.losses")
 """Keras's losses, and those of TensorFlow 1 under names of their own."""
 vars(losses).update({**_defined(_v1.losses), **_defined(keras.losses)})
-version1.complete(_v1, globals())
 _root.compat.v2 = _sys.modules["tape_api"]
 vars(_root.dtypes).update(DType=DType, as_dtype=as_dtype, half=half, double=double, **{d.name: d for d in _ALL_DTYPES})
 
-
-def __getattr__(name: str) -> _Any:
-    raise _missing("tape_api", name)
-
-
-def __dir__() -> list[str]:
-    return _listing(_sys.modules[__name__], ("debugging", "keras", "random", "test", "train"))
+_place_later(_sys.modules[__name__], _LATER)
+version1.complete(_v1, _sys.modules[__name__])

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from engine.aggregation import AggregationMethod as AggregationMethod
 from engine.core import errors as _engine_core_errors
 from engine.core import nest as _engine_core_nest
 from engine.core.dtypes import DType as DType
@@ -18,11 +19,57 @@ from engine.core.tensor_shape import TensorShape as TensorShape
 from engine.core.tensor_shape import TensorShape as _TensorShape
 from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
 from engine.core.value import Value as _Value
+from engine.explain import explain as explain
+from engine.frontend.data.parsing import FixedLenFeature as _engine_frontend_data_parsing_FixedLenFeature
+from engine.frontend.data.parsing import FixedLenSequenceFeature as _engine_frontend_data_parsing_FixedLenSequenceFeature
+from engine.frontend.keras.losses import Reduction as _engine_frontend_keras_losses_Reduction
+from engine.frontend.methods import ResizeMethod as _engine_frontend_methods_ResizeMethod
+from engine.frontend.module import Module as Module
+from engine.frontend.platform.config import LogicalDevice as _engine_frontend_platform_config_LogicalDevice
+from engine.frontend.platform.config import LogicalDeviceConfiguration as _engine_frontend_platform_config_LogicalDeviceConfiguration
+from engine.frontend.platform.config import PhysicalDevice as _engine_frontend_platform_config_PhysicalDevice
+from engine.frontend.platform.config import enable_op_determinism as _engine_frontend_platform_config_enable_op_determinism
+from engine.frontend.platform.config import enable_tensor_float_32_execution as _engine_frontend_platform_config_enable_tensor_float_32_execution
+from engine.frontend.platform.config import functions_run_eagerly as _engine_frontend_platform_config_functions_run_eagerly
+from engine.frontend.platform.config import get_inter_op_parallelism_threads as _engine_frontend_platform_config_get_inter_op_parallelism_threads
+from engine.frontend.platform.config import get_intra_op_parallelism_threads as _engine_frontend_platform_config_get_intra_op_parallelism_threads
+from engine.frontend.platform.config import get_jit as _engine_frontend_platform_config_get_jit
+from engine.frontend.platform.config import get_memory_growth as _engine_frontend_platform_config_get_memory_growth
+from engine.frontend.platform.config import get_soft_device_placement as _engine_frontend_platform_config_get_soft_device_placement
+from engine.frontend.platform.config import get_visible_devices as _engine_frontend_platform_config_get_visible_devices
+from engine.frontend.platform.config import list_logical_devices as _engine_frontend_platform_config_list_logical_devices
+from engine.frontend.platform.config import list_physical_devices as _engine_frontend_platform_config_list_physical_devices
+from engine.frontend.platform.config import run_functions_eagerly as _engine_frontend_platform_config_run_functions_eagerly
+from engine.frontend.platform.config import set_inter_op_parallelism_threads as _engine_frontend_platform_config_set_inter_op_parallelism_threads
+from engine.frontend.platform.config import set_intra_op_parallelism_threads as _engine_frontend_platform_config_set_intra_op_parallelism_threads
+from engine.frontend.platform.config import set_jit as _engine_frontend_platform_config_set_jit
+from engine.frontend.platform.config import set_logical_device_configuration as _engine_frontend_platform_config_set_logical_device_configuration
+from engine.frontend.platform.config import set_memory_growth as _engine_frontend_platform_config_set_memory_growth
+from engine.frontend.platform.config import set_soft_device_placement as _engine_frontend_platform_config_set_soft_device_placement
+from engine.frontend.platform.config import set_visible_devices as _engine_frontend_platform_config_set_visible_devices
+from engine.frontend.platform.config import tensor_float_32_execution_enabled as _engine_frontend_platform_config_tensor_float_32_execution_enabled
+from engine.frontend.platform.gfile import GFile as _engine_frontend_platform_gfile_GFile
+from engine.frontend.platform.gfile import copy as _engine_frontend_platform_gfile_copy
+from engine.frontend.platform.gfile import exists as _engine_frontend_platform_gfile_exists
+from engine.frontend.platform.gfile import glob as _engine_frontend_platform_gfile_glob
+from engine.frontend.platform.gfile import isdir as _engine_frontend_platform_gfile_isdir
+from engine.frontend.platform.gfile import join as _engine_frontend_platform_gfile_join
+from engine.frontend.platform.gfile import listdir as _engine_frontend_platform_gfile_listdir
+from engine.frontend.platform.gfile import makedirs as _engine_frontend_platform_gfile_makedirs
+from engine.frontend.platform.gfile import mkdir as _engine_frontend_platform_gfile_mkdir
+from engine.frontend.platform.gfile import remove as _engine_frontend_platform_gfile_remove
+from engine.frontend.platform.gfile import rename as _engine_frontend_platform_gfile_rename
+from engine.frontend.platform.gfile import rmtree as _engine_frontend_platform_gfile_rmtree
+from engine.frontend.platform.gfile import stat as _engine_frontend_platform_gfile_stat
+from engine.frontend.platform.gfile import walk as _engine_frontend_platform_gfile_walk
 from engine.gradient_tape import GradientTape as GradientTape
+from engine.io.records import RecordWriter as _engine_io_records_RecordWriter
 from engine.primitive import primitive as primitive
+from tape_api import data as _tape_api_data
 from tape_api import debugging as _tape_api_debugging
 from tape_api import keras as _tape_api_keras
 from tape_api import random as _tape_api_random
+from tape_api import summary as _tape_api_summary
 from tape_api import test as _tape_api_test
 from tape_api import train as _tape_api_train
 from tape_api.debugging import ensure_shape as ensure_shape
@@ -45,8 +92,8 @@ from tape_api.flow import numpy_function as _tape_api_flow_numpy_function
 from tape_api.flow import numpy_function as numpy_function
 from tape_api.flow import py_function as py_function
 from tape_api.flow import switch_case as switch_case
-from tape_api.for_scipy import for_ode as for_ode
-from tape_api.for_scipy import for_scipy as for_scipy
+from tape_api.functions_for_scipy import for_ode as for_ode
+from tape_api.functions_for_scipy import for_scipy as for_scipy
 from tape_api.keras import initializers as _tape_api_keras_initializers
 from tape_api.keras import metrics as _tape_api_keras_metrics
 from tape_api.keras import optimizers as _tape_api_keras_optimizers
@@ -69,31 +116,17 @@ from tape_api.keras.losses import MeanAbsolutePercentageError as _tape_api_keras
 from tape_api.keras.losses import MeanSquaredError as _tape_api_keras_losses_MeanSquaredError
 from tape_api.keras.losses import MeanSquaredLogarithmicError as _tape_api_keras_losses_MeanSquaredLogarithmicError
 from tape_api.keras.losses import Poisson as _tape_api_keras_losses_Poisson
-from tape_api.keras.losses import Reduction as _tape_api_keras_losses_Reduction
 from tape_api.keras.losses import SparseCategoricalCrossentropy as _tape_api_keras_losses_SparseCategoricalCrossentropy
 from tape_api.keras.losses import SquaredHinge as _tape_api_keras_losses_SquaredHinge
-from tape_api.keras.losses import binary_crossentropy as _tape_api_keras_losses_binary_crossentropy
-from tape_api.keras.losses import categorical_crossentropy as _tape_api_keras_losses_categorical_crossentropy
-from tape_api.keras.losses import cosine_similarity as _tape_api_keras_losses_cosine_similarity
-from tape_api.keras.losses import get as _tape_api_keras_losses_get
-from tape_api.keras.losses import hinge as _tape_api_keras_losses_hinge
-from tape_api.keras.losses import huber as _tape_api_keras_losses_huber
-from tape_api.keras.losses import kl_divergence as _tape_api_keras_losses_kl_divergence
-from tape_api.keras.losses import log_cosh as _tape_api_keras_losses_log_cosh
-from tape_api.keras.losses import mean_absolute_error as _tape_api_keras_losses_mean_absolute_error
-from tape_api.keras.losses import mean_absolute_percentage_error as _tape_api_keras_losses_mean_absolute_percentage_error
-from tape_api.keras.losses import mean_squared_error as _tape_api_keras_losses_mean_squared_error
-from tape_api.keras.losses import mean_squared_logarithmic_error as _tape_api_keras_losses_mean_squared_logarithmic_error
-from tape_api.keras.losses import poisson as _tape_api_keras_losses_poisson
-from tape_api.keras.losses import sparse_categorical_crossentropy as _tape_api_keras_losses_sparse_categorical_crossentropy
-from tape_api.keras.losses import squared_hinge as _tape_api_keras_losses_squared_hinge
 from tape_api.loops import foldl as foldl
 from tape_api.loops import foldr as foldr
 from tape_api.loops import map_fn as map_fn
 from tape_api.loops import scan as scan
 from tape_api.loops import vectorized_map as vectorized_map
 from tape_api.loops import while_loop as while_loop
-from tape_api.module import Module as Module
+from tape_api.parsing import decode_raw as _tape_api_parsing_decode_raw
+from tape_api.parsing import parse_example as _tape_api_parsing_parse_example
+from tape_api.parsing import parse_single_example as _tape_api_parsing_parse_single_example
 from tape_api.random import dropout as _tape_api_random_dropout
 from tape_api.random import normal as _tape_api_random_normal
 from tape_api.random import set_seed as _tape_api_random_set_seed
@@ -149,10 +182,46 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = ...) -> Tenso
 complex128: _DType
 complex64: _DType
 def concat(values: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
+class config:
+    LogicalDevice = _engine_frontend_platform_config_LogicalDevice
+    LogicalDeviceConfiguration = _engine_frontend_platform_config_LogicalDeviceConfiguration
+    PhysicalDevice = _engine_frontend_platform_config_PhysicalDevice
+    class experimental:
+        VirtualDeviceConfiguration = _engine_frontend_platform_config_LogicalDeviceConfiguration
+        enable_op_determinism = staticmethod(_engine_frontend_platform_config_enable_op_determinism)
+        enable_tensor_float_32_execution = staticmethod(_engine_frontend_platform_config_enable_tensor_float_32_execution)
+        get_memory_growth = staticmethod(_engine_frontend_platform_config_get_memory_growth)
+        get_visible_devices = staticmethod(_engine_frontend_platform_config_get_visible_devices)
+        list_logical_devices = staticmethod(_engine_frontend_platform_config_list_logical_devices)
+        list_physical_devices = staticmethod(_engine_frontend_platform_config_list_physical_devices)
+        set_memory_growth = staticmethod(_engine_frontend_platform_config_set_memory_growth)
+        set_virtual_device_configuration = staticmethod(_engine_frontend_platform_config_set_logical_device_configuration)
+        set_visible_devices = staticmethod(_engine_frontend_platform_config_set_visible_devices)
+        tensor_float_32_execution_enabled = staticmethod(_engine_frontend_platform_config_tensor_float_32_execution_enabled)
+    experimental_functions_run_eagerly = staticmethod(_engine_frontend_platform_config_functions_run_eagerly)
+    experimental_run_functions_eagerly = staticmethod(_engine_frontend_platform_config_run_functions_eagerly)
+    functions_run_eagerly = staticmethod(_engine_frontend_platform_config_functions_run_eagerly)
+    get_soft_device_placement = staticmethod(_engine_frontend_platform_config_get_soft_device_placement)
+    get_visible_devices = staticmethod(_engine_frontend_platform_config_get_visible_devices)
+    list_logical_devices = staticmethod(_engine_frontend_platform_config_list_logical_devices)
+    list_physical_devices = staticmethod(_engine_frontend_platform_config_list_physical_devices)
+    class optimizer:
+        get_jit = staticmethod(_engine_frontend_platform_config_get_jit)
+        set_jit = staticmethod(_engine_frontend_platform_config_set_jit)
+    run_functions_eagerly = staticmethod(_engine_frontend_platform_config_run_functions_eagerly)
+    set_logical_device_configuration = staticmethod(_engine_frontend_platform_config_set_logical_device_configuration)
+    set_soft_device_placement = staticmethod(_engine_frontend_platform_config_set_soft_device_placement)
+    set_visible_devices = staticmethod(_engine_frontend_platform_config_set_visible_devices)
+    class threading:
+        get_inter_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_get_inter_op_parallelism_threads)
+        get_intra_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_get_intra_op_parallelism_threads)
+        set_inter_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_set_inter_op_parallelism_threads)
+        set_intra_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_set_intra_op_parallelism_threads)
 constant_initializer = _tape_api_keras_initializers_Constant
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cumsum(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any = ..., name: str | None = ...) -> Tensor: ...
+data = _tape_api_data
 debugging = _tape_api_debugging
 def divide(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 double: _DType
@@ -200,13 +269,112 @@ half: _DType
 def identity(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def identity_n(input: TensorLike, name: str | None = ...) -> builtins.list[Tensor]: ...
 class image:
+    ResizeMethod = _engine_frontend_methods_ResizeMethod
+    @staticmethod
+    def adjust_brightness(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def adjust_contrast(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def adjust_gamma(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def adjust_hue(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def adjust_saturation(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def central_crop(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def convert_image_dtype(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def crop_and_resize(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def crop_to_bounding_box(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def extract_patches(images: TensorLike, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def flip_left_right(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def flip_up_down(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def grayscale_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def hsv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def image_gradients(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def pad_to_bounding_box(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def per_image_standardization(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def psnr(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_brightness(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_contrast(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_crop(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_flip_left_right(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_flip_up_down(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_hue(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def random_saturation(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_with_crop_or_pad(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def resize_with_pad(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rgb_to_grayscale(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rgb_to_hsv(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rgb_to_yiq(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rgb_to_yuv(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def rot90(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def sobel_edges(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def ssim(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def total_variation(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def transpose(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def yiq_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def yuv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
 initializers = _tape_api_keras_initializers
 int16: _DType
 int32: _DType
 int64: _DType
 int8: _DType
+class io:
+    FixedLenFeature = _engine_frontend_data_parsing_FixedLenFeature
+    FixedLenSequenceFeature = _engine_frontend_data_parsing_FixedLenSequenceFeature
+    TFRecordWriter = _engine_io_records_RecordWriter
+    decode_raw = staticmethod(_tape_api_parsing_decode_raw)
+    class gfile:
+        GFile = _engine_frontend_platform_gfile_GFile
+        copy = staticmethod(_engine_frontend_platform_gfile_copy)
+        exists = staticmethod(_engine_frontend_platform_gfile_exists)
+        glob = staticmethod(_engine_frontend_platform_gfile_glob)
+        isdir = staticmethod(_engine_frontend_platform_gfile_isdir)
+        join = staticmethod(_engine_frontend_platform_gfile_join)
+        listdir = staticmethod(_engine_frontend_platform_gfile_listdir)
+        makedirs = staticmethod(_engine_frontend_platform_gfile_makedirs)
+        mkdir = staticmethod(_engine_frontend_platform_gfile_mkdir)
+        remove = staticmethod(_engine_frontend_platform_gfile_remove)
+        rename = staticmethod(_engine_frontend_platform_gfile_rename)
+        rmtree = staticmethod(_engine_frontend_platform_gfile_rmtree)
+        stat = staticmethod(_engine_frontend_platform_gfile_stat)
+        walk = staticmethod(_engine_frontend_platform_gfile_walk)
+    parse_example = staticmethod(_tape_api_parsing_parse_example)
+    parse_single_example = staticmethod(_tape_api_parsing_parse_single_example)
 keras = _tape_api_keras
 def less(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -250,11 +418,15 @@ class linalg:
     @staticmethod
     def matmul(a: TensorLike, b: TensorLike, transpose_a: Any = ..., transpose_b: Any = ..., adjoint_a: Any = ..., adjoint_b: Any = ..., a_is_sparse: Any = ..., b_is_sparse: Any = ..., output_type: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def matrix_rank(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def matrix_transpose(a: TensorLike, conjugate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def matvec(a: TensorLike, b: TensorLike, transpose_a: Any = ..., adjoint_a: Any = ..., a_is_sparse: Any = ..., b_is_sparse: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def norm(tensor: TensorLike, ord: Any = ..., axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def normalize(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def pinv(a: TensorLike, rcond: Any = ..., validate_args: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -284,63 +456,92 @@ def logical_not(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class losses:
     BinaryCrossentropy = _tape_api_keras_losses_BinaryCrossentropy
+    CLASSES: dict
     CategoricalCrossentropy = _tape_api_keras_losses_CategoricalCrossentropy
     CosineSimilarity = _tape_api_keras_losses_CosineSimilarity
+    FUNCTIONS: dict
     Hinge = _tape_api_keras_losses_Hinge
     Huber = _tape_api_keras_losses_Huber
-    KLD = staticmethod(_tape_api_keras_losses_kl_divergence)
+    @staticmethod
+    def KLD(*args: Any, **kwargs: Any) -> Any: ...
     KLDivergence = _tape_api_keras_losses_KLDivergence
     LogCosh = _tape_api_keras_losses_LogCosh
     Loss = _tape_api_keras_losses_Loss
     LossFunctionWrapper = _tape_api_keras_losses_LossFunctionWrapper
-    MAE = staticmethod(_tape_api_keras_losses_mean_absolute_error)
-    MAPE = staticmethod(_tape_api_keras_losses_mean_absolute_percentage_error)
-    MSE = staticmethod(_tape_api_keras_losses_mean_squared_error)
-    MSLE = staticmethod(_tape_api_keras_losses_mean_squared_logarithmic_error)
+    @staticmethod
+    def MAE(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def MAPE(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def MSE(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def MSLE(*args: Any, **kwargs: Any) -> Any: ...
     MeanAbsoluteError = _tape_api_keras_losses_MeanAbsoluteError
     MeanAbsolutePercentageError = _tape_api_keras_losses_MeanAbsolutePercentageError
     MeanSquaredError = _tape_api_keras_losses_MeanSquaredError
     MeanSquaredLogarithmicError = _tape_api_keras_losses_MeanSquaredLogarithmicError
     Poisson = _tape_api_keras_losses_Poisson
-    Reduction = _tape_api_keras_losses_Reduction
+    Reduction = _engine_frontend_keras_losses_Reduction
     SparseCategoricalCrossentropy = _tape_api_keras_losses_SparseCategoricalCrossentropy
     SquaredHinge = _tape_api_keras_losses_SquaredHinge
     @staticmethod
     def absolute_difference(*args: Any, **kwargs: Any) -> Any: ...
-    binary_crossentropy = staticmethod(_tape_api_keras_losses_binary_crossentropy)
-    categorical_crossentropy = staticmethod(_tape_api_keras_losses_categorical_crossentropy)
-    cosine_similarity = staticmethod(_tape_api_keras_losses_cosine_similarity)
-    get = staticmethod(_tape_api_keras_losses_get)
-    hinge = staticmethod(_tape_api_keras_losses_hinge)
+    @staticmethod
+    def binary_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def cosine_similarity(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def get(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def hinge(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def hinge_loss(*args: Any, **kwargs: Any) -> Any: ...
-    huber = staticmethod(_tape_api_keras_losses_huber)
+    @staticmethod
+    def huber(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def huber_loss(*args: Any, **kwargs: Any) -> Any: ...
-    kl_divergence = staticmethod(_tape_api_keras_losses_kl_divergence)
-    kld = staticmethod(_tape_api_keras_losses_kl_divergence)
-    kullback_leibler_divergence = staticmethod(_tape_api_keras_losses_kl_divergence)
-    log_cosh = staticmethod(_tape_api_keras_losses_log_cosh)
+    @staticmethod
+    def kl_divergence(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def kld(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def kullback_leibler_divergence(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def log_cosh(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def log_loss(*args: Any, **kwargs: Any) -> Any: ...
-    logcosh = staticmethod(_tape_api_keras_losses_log_cosh)
-    mae = staticmethod(_tape_api_keras_losses_mean_absolute_error)
-    mape = staticmethod(_tape_api_keras_losses_mean_absolute_percentage_error)
-    mean_absolute_error = staticmethod(_tape_api_keras_losses_mean_absolute_error)
-    mean_absolute_percentage_error = staticmethod(_tape_api_keras_losses_mean_absolute_percentage_error)
-    mean_squared_error = staticmethod(_tape_api_keras_losses_mean_squared_error)
-    mean_squared_logarithmic_error = staticmethod(_tape_api_keras_losses_mean_squared_logarithmic_error)
-    mse = staticmethod(_tape_api_keras_losses_mean_squared_error)
-    msle = staticmethod(_tape_api_keras_losses_mean_squared_logarithmic_error)
-    poisson = staticmethod(_tape_api_keras_losses_poisson)
+    @staticmethod
+    def logcosh(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mae(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mape(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mean_absolute_error(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mean_absolute_percentage_error(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mean_squared_error(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mean_squared_logarithmic_error(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mse(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def msle(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def poisson(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def sigmoid_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
-    sparse_categorical_crossentropy = staticmethod(_tape_api_keras_losses_sparse_categorical_crossentropy)
+    @staticmethod
+    def sparse_categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def sparse_softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
-    squared_hinge = staticmethod(_tape_api_keras_losses_squared_hinge)
+    @staticmethod
+    def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
 class math:
     @staticmethod
     def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -380,6 +581,8 @@ class math:
     def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def ceil(x: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -481,6 +684,8 @@ class math:
     @staticmethod
     def polygamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def polyval(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def real(input: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -514,6 +719,8 @@ class math:
     def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rsqrt(x: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -626,9 +833,11 @@ class nn:
     @staticmethod
     def avg_pool3d(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike, offset: TensorLike, scale: TensorLike, variance_epsilon: Any = ..., name: str | None = ...) -> Tensor: ...
+    def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike, offset: TensorLike = ..., scale: TensorLike = ..., variance_epsilon: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def bias_add(value: TensorLike, bias: TensorLike, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def compute_average_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def conv1d(input: TensorLike, filters: TensorLike, stride: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -653,7 +862,7 @@ class nn:
     @staticmethod
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: Any = ..., name: str | None = ...) -> Tensor: ...
+    def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: Any = ..., partition_strategy: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def gelu(features: TensorLike, approximate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -665,7 +874,13 @@ class nn:
     @staticmethod
     def leaky_relu(features: TensorLike, alpha: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def local_response_normalization(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def log_poisson_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def log_softmax(logits: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def lrn(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def max_pool(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -679,11 +894,19 @@ class nn:
     @staticmethod
     def moments(x: TensorLike, axes: Any, shift: Any = ..., keepdims: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
+    def nce_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def normalize_moments(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def pool(input: TensorLike, window_shape: Any, pooling_type: Any, strides: Any = ..., padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def relu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def relu6(features: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def scale_regularization_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def selu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -709,6 +932,8 @@ class nn:
     @staticmethod
     def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def sufficient_statistics(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def swish(features: TensorLike, beta: TensorLike = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def tanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -716,6 +941,8 @@ class nn:
     def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
     def weighted_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def weighted_moments(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def zero_fraction(value: TensorLike, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def norm(tensor: TensorLike, ord: Any = ..., axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -749,6 +976,7 @@ def reverse(tensor: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ..
 def reverse_sequence(input: TensorLike, seq_lengths: TensorLike, seq_axis: Any = ..., batch_axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = ...) -> Tensor: ...
 def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
+def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Any = ..., out_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def sequence_mask(lengths: TensorLike, maxlen: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -796,7 +1024,9 @@ def squeeze(input: TensorLike, axis: Any = ..., name: str | None = ...) -> Tenso
 def stack(values: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def stop_gradient(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def strided_slice(input_: TensorLike, begin: Any, end: Any, strides: Any = ..., begin_mask: Any = ..., end_mask: Any = ..., ellipsis_mask: Any = ..., new_axis_mask: Any = ..., shrink_axis_mask: Any = ..., name: str | None = ...) -> Tensor: ...
+string: _DType
 def subtract(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+summary = _tape_api_summary
 def tan(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def tanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -810,6 +1040,8 @@ def tile(input: TensorLike, multiples: Any, name: str | None = ...) -> Tensor: .
 train = _tape_api_train
 def transpose(a: TensorLike, perm: Any = ..., conjugate: Any = ..., name: str | None = ...) -> Tensor: ...
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 uint16: _DType
 uint32: _DType
 uint64: _DType

@@ -9,7 +9,9 @@ import numpy as np
 
 from engine.core.dtypes import NUMERIC
 from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.operands import Operand
 from engine.core.value import Value
+from engine.ops import checked
 from tape_api.library import root as tf
 from tape_api.printing import tensor_text
 from tape_api.tensor import convert_to_tensor
@@ -72,23 +74,20 @@ def assert_rank(x: Any, rank: int, message: str | None = None, name: str | None 
         raise ShapeError(f"{message or ''}: tensor must have rank {rank}. Received rank {have}")
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
-    """`tensor`, if all its elements are finite.
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Operand:
+    """`tensor`, if all its elements are finite; the same is asked of its gradient, when it passes here.
 
     Raises
     ------
     InvalidArgumentError
-        If there are infinities or NaNs.
+        If there are infinities or NaNs. See `enable_check_numerics` for all ops at once.
     """
-    x = convert_to_tensor(tensor)
-    array = x.numpy()
-    found = [word for word, test in (("Inf", np.isinf), ("NaN", np.isnan)) if np.any(test(array))]
-    if found:
-        raise InvalidArgumentError(f"{message} : Tensor had {' and '.join(found)} values")
-    return tf.identity(x)
+    return checked.check_numerics(convert_to_tensor(tensor), message)
 
 
-assert_all_finite = check_numerics
+def assert_all_finite(x: Any, message: str, name: str | None = None) -> Operand:
+    """`x`, if all its elements are finite, as `check_numerics`."""
+    return check_numerics(x, message)
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
@@ -96,7 +95,7 @@ def is_numeric_tensor(tensor: Any) -> bool:
     return isinstance(tensor, Value) and tensor.dtype in NUMERIC
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Operand:
     """`x`, if its shape fits.
 
     Raises

@@ -11,8 +11,10 @@ import numpy as np
 
 from engine import custom
 from engine.core import nest
+from engine.core.detach import detached
 from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import DTypeError, InvalidArgumentError
+from engine.core.tape import active
 from engine.core.value import as_declared
 from tape_api.tensor import convert_to_tensor
 
@@ -132,7 +134,7 @@ def case(
 
 def switch_case(
     branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str | None = None
-) -> Any:
+) -> str:
     """The result of the function with the given index; of `default` (or else the last) if there is none."""
     dtype = getattr(branch_index, "dtype", None) or np.asarray(branch_index).dtype
     if not as_dtype(dtype).is_integer:
@@ -194,11 +196,17 @@ def numpy_function(
 
     The results must be of the dtypes in `Tout`; Python numbers take them.
     """
-    results = func(*[convert_to_tensor(x).numpy() for x in inp])
+    tensors = [convert_to_tensor(x) for x in inp]
+    if active.tapes:
+        for x in tensors:
+            detached(x, "function")
+    results = func(*[x.numpy() for x in tensors])
     return _as_declared(results, Tout, lambda r, dtype: convert_to_tensor(as_declared(r, dtype, "numpy_function")))
 
 
 def _as_declared(results: Any, dtypes: Any, convert: Callable[[Any, DType], Any]) -> Any:
+    if dtypes is None or (isinstance(dtypes, (list, tuple)) and not dtypes and results is None):
+        return dtypes
     if not isinstance(dtypes, (list, tuple)):
         return convert(results, as_dtype(dtypes))
     if not isinstance(results, (list, tuple)) or len(results) != len(dtypes):
@@ -234,6 +242,6 @@ def no_op(name: str | None = None) -> None:
     """Nothing."""
 
 
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
+def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray:
     """The tensor's value as an array."""
     return np.asarray(convert_to_tensor(tensor))

@@ -16,7 +16,7 @@ from engine.core.op import Op
 from engine.core.value import Value, as_array
 from engine.frontend import version1 as engine_version1
 from engine.frontend.legacy import lift_row
-from engine.frontend.namespace import build
+from engine.frontend.namespace import LIFT, build
 from optim.names import CLIPPING_VERSION1
 from tape_api.names import TABLE
 from tape_api.tensor import finish
@@ -51,6 +51,9 @@ def public(row: Any, name: str) -> Callable[..., Any]:
     """The public function for a row of the table."""
     lifted = lift_row(row, finish, name, wrap=EagerTensor)
     return quick(row, lifted) if isinstance(row, Op) and not row.multi else lifted
+
+
+LIFT["tape_api"] = public
 
 
 root: Any = build("tape_api", TABLE, public)

@@ -14,6 +14,7 @@ from engine.core.dtypes import require_declared
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.tape import Tape, active, paused
+from engine.core.trace import Symbol
 from engine.core.variable import Variable
 from engine.ops.shape import identity, stop_gradient
 from tape_api.library import root as tf
@@ -166,6 +167,36 @@ def _stacked(results: Sequence[Any]) -> Any:
             nest.require_like("map_fn: argument `fn`", first, other)
     columns = zip(*[nest.flatten(r) for r in results], strict=True)
     return nest.pack_sequence_as(first, [tf.stack(column) for column in columns])
+
+
+def scanned(
+    step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, backwards: bool = False
+) -> tuple[Any, Any]:
+    """``state, result = step(state, row)`` for each row of some tensors: the last state, and the results stacked."""
+    columns = _columns("scan", sequences)
+    if isinstance(columns[0], Symbol):
+        return _looked_at(step, state, sequences, columns)
+    results = []
+    state = _apart(state)
+    for row in _rows(columns, sequences, backwards):
+        marks = _marks()
+        state, result = step(state, row)
+        state, result = _apart((state, result), marks)
+        results.append(result)
+    return state, _stacked(results[::-1] if backwards else results)
+
+
+def _looked_at(step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, columns: Any) -> Any:
+    """How the results of `scanned` look: of symbols only that is asked, by a model that is being built."""
+    length = tf.shape(columns[0])[0]
+    after, result = step(state, nest.pack_sequence_as(sequences, [c[0] for c in columns]))
+    known = columns[0].shape[0]
+
+    def repeated(x: Any) -> Symbol:
+        count = length if known is None else known
+        return tf.tile(tf.expand_dims(x, 0), [count, *[1] * len(x.shape)])
+
+    return after, nest.map_structure(repeated, result)
 
 
 def map_fn(

@@ -45,7 +45,7 @@ def _number(x: Any) -> str:
 
 def _text(x: Any, summarize: int, nested: bool = False) -> str:
     if isinstance(x, (EagerTensor, Variable)):
-        return tensor_text(x, summarize)
+        return tensor_text(x.numpy(), summarize)  # type: ignore[union-attr]
     if isinstance(x, dict):
         return "{" + ", ".join(f"{k!r}: {_text(v, summarize, True)}" for k, v in x.items()) + "}"
     if isinstance(x, list):

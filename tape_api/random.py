@@ -11,12 +11,14 @@ rules:
 from __future__ import annotations
 
 import secrets
+from random import Random
 from typing import Any
 
 import numpy as np
 
 from engine.core.dtypes import float32, int64
 from engine.core.eager import EagerTensor
+from engine.ops import dropout as dropouts
 from engine.ops import random as sampling
 from engine.ops.random import Draw
 from engine.runtime.state import Lock, exclusively
@@ -45,6 +47,7 @@ class Draws:
         """Start again with the given seed."""
         own = None if seed is None else int(seed)
         counters: dict[Any, int] = {}
+        self.plain = Random(own)
         # all at once, for an interrupt may come at any time
         self._state = own, secrets.randbits(62), counters
 
@@ -66,7 +69,15 @@ class Draws:
         return EagerTensor(seeds), EagerTensor(np.int64(count))
 
 
-_global = Draws()
+draws = Draws()
+
+
+def op_seeds(seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds of a data set that is shuffled, by TensorFlow's rules; None if there are none."""
+    own = draws._state[0]
+    if own is None:
+        return (None, None) if seed is None else (_DEFAULT_SEED, int(seed))
+    return own, draws.plain.randint(0, 2**31 - 1) if seed is None else int(seed)
 
 
 def set_seed(seed: int) -> None:
@@ -80,12 +91,12 @@ def set_seed(seed: int) -> None:
     >>> bool((uniform([2]) == a).numpy().all()), bool((uniform([2]) == a).numpy().all())
     (True, False)
     """
-    _global.reset(seed)
+    draws.reset(seed)
 
 
 def uniform(
     shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, seed: Any = None, name: str | None = None
-) -> Any:
+) -> EagerTensor:
     """Uniform random numbers in [minval, maxval), by default [0, 1).
 
     Parameters
@@ -98,48 +109,50 @@ def uniform(
     seed : int, optional
         Of a sequence of this call's own.
     """
-    return wrapped(sampling.uniform(shape, minval, maxval, dtype, draw=_global.next("uniform", seed)))
+    return wrapped(sampling.uniform(shape, minval, maxval, dtype, draw=draws.next("uniform", seed)))
 
 
 def normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: Any = None, name: str | None = None
-) -> Any:
+) -> EagerTensor:
     """Normally distributed random numbers; `mean` and `stddev` are broadcast against `shape`."""
-    return wrapped(sampling.normal(shape, mean, stddev, dtype, draw=_global.next("normal", seed)))
+    return wrapped(sampling.normal(shape, mean, stddev, dtype, draw=draws.next("normal", seed)))
 
 
 def truncated_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: Any = None, name: str | None = None
-) -> Any:
+) -> EagerTensor:
     """Normally distributed random numbers no further than two standard deviations from the mean."""
-    return wrapped(sampling.truncated_normal(shape, mean, stddev, dtype, draw=_global.next("truncated_normal", seed)))
+    return wrapped(sampling.truncated_normal(shape, mean, stddev, dtype, draw=draws.next("truncated_normal", seed)))
 
 
 def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: Any = None, name: str | None = None
-) -> Any:
+) -> EagerTensor:
     """Gamma-distributed random numbers (`shape` of them per pair of parameters), differentiable in the parameters."""
-    return wrapped(sampling.gamma(shape, alpha, beta, dtype, draw=_global.next("gamma", seed)))
+    return wrapped(sampling.gamma(shape, alpha, beta, dtype, draw=draws.next("gamma", seed)))
 
 
-def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None) -> Any:
+def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None) -> EagerTensor:
     """Counts of the Poisson distribution, `shape` of them for each rate in `lam`."""
-    return wrapped(sampling.poisson(shape, lam, dtype, draw=_global.next("poisson", seed)))
+    return wrapped(sampling.poisson(shape, lam, dtype, draw=draws.next("poisson", seed)))
 
 
-def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None) -> Any:
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
+) -> EagerTensor:
     """Classes drawn with the given log-probabilities: int64 of shape (rows, num_samples)."""
-    return wrapped(sampling.categorical(logits, num_samples, dtype, draw=_global.next("categorical", seed)))
+    return wrapped(sampling.categorical(logits, num_samples, dtype, draw=draws.next("categorical", seed)))
 
 
-def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Any:
+def shuffle(value: Any, seed: Any = None, name: str | None = None) -> EagerTensor:
     """The rows of `value` in random order; differentiable."""
-    return wrapped(sampling.shuffle(value, draw=_global.next("shuffle", seed)))
+    return wrapped(sampling.shuffle(value, draw=draws.next("shuffle", seed)))
 
 
-def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Any:
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> EagerTensor:
     """Each element of `x` set to 0 with probability `rate`, the others divided by ``1 - rate`` (``tf.nn.dropout``)."""
-    return wrapped(sampling.dropout(x, rate, noise_shape, draw=_global.next("dropout", seed)))
+    return wrapped(dropouts.dropout(x, rate, noise_shape, draw=draws.next("dropout", seed)))
 
 
 stateless_uniform = public(sampling.stateless_uniform, "stateless_uniform")
@@ -179,19 +192,19 @@ class Generator:
 
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
-    ) -> Any:
+    ) -> EagerTensor:
         """Uniform random numbers in [minval, maxval)."""
         return wrapped(sampling.uniform(shape, minval, maxval, dtype, draw=self._draws.next("uniform")))
 
     def normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
-    ) -> Any:
+    ) -> EagerTensor:
         """Normally distributed random numbers."""
         return wrapped(sampling.normal(shape, mean, stddev, dtype, draw=self._draws.next("normal")))
 
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
-    ) -> Any:
+    ) -> EagerTensor:
         """Normally distributed random numbers no further than two standard deviations from the mean."""
         return wrapped(sampling.truncated_normal(shape, mean, stddev, dtype, draw=self._draws.next("truncated_normal")))
 

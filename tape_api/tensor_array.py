@@ -73,7 +73,7 @@ class TensorArray:
         self._items[i] = tensor
         return self
 
-    def read(self, index: Any, name: str | None = None) -> Any:
+    def read(self, index: Any, name: str | None = None) -> EagerTensor:
         """The tensor at a place, which is empty afterwards (unless ``clear_after_read=False``)."""
         i = int(index)
         self._require_place(i, "read")
@@ -86,25 +86,25 @@ class TensorArray:
         if not 0 <= i < len(self._items):
             raise OutOfRangeError(f"TensorArray.{what}: index {i} is not in [0, {len(self._items)})")
 
-    def _filled(self, i: int) -> Any:
+    def _filled(self, i: int) -> EagerTensor:
         if self._items[i] is not None:
             return self._items[i]
         if not self.element_shape.is_fully_defined():
             raise InvalidArgumentError(f"TensorArray: nothing was written to index {i}, or it has been read already")
         return EagerTensor(np.zeros(self.element_shape.as_tuple(), self.dtype.numpy))
 
-    def stack(self, name: str | None = None) -> Any:
+    def stack(self, name: str | None = None) -> EagerTensor:
         """All tensors as one, along a new first axis."""
         return self.gather(range(len(self._items)))
 
-    def gather(self, indices: Any, name: str | None = None) -> Any:
+    def gather(self, indices: Any, name: str | None = None) -> EagerTensor:
         """The tensors at some places, as one."""
         chosen = [self._filled(int(i)) for i in np.asarray(indices)]
         if not chosen:
             return EagerTensor(np.zeros((0, *(self.element_shape.as_tuple() or ())), self.dtype.numpy))
         return tf.stack(chosen)
 
-    def concat(self, name: str | None = None) -> Any:
+    def concat(self, name: str | None = None) -> EagerTensor:
         """All tensors joined along their first axis."""
         return tf.concat([self._filled(i) for i in range(len(self._items))], axis=0)
 
@@ -119,7 +119,7 @@ class TensorArray:
             self.write(int(i), row)
         return self
 
-    def size(self, name: str | None = None) -> Any:
+    def size(self, name: str | None = None) -> EagerTensor:
         """The number of places."""
         return EagerTensor(np.int32(len(self._items)))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from optim import (
     AdadeltaOptimizer,
+    AdagradDAOptimizer,
     AdagradOptimizer,
     AdamOptimizer,
     ExponentialMovingAverage,
@@ -20,8 +21,10 @@ from optim import (
     ProximalGradientDescentOptimizer,
     RMSPropOptimizer,
     cosine_decay,
+    cosine_decay_restarts,
     exponential_decay,
     inverse_time_decay,
+    linear_cosine_decay,
     natural_exp_decay,
     piecewise_constant,
     polynomial_decay,
@@ -61,6 +64,7 @@ def get_or_create_global_step() -> Variable:
 
 __all__ = [
     "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "ExponentialMovingAverage",
@@ -72,11 +76,13 @@ __all__ = [
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "cosine_decay",
+    "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
     "get_global_step",
     "get_or_create_global_step",
     "inverse_time_decay",
+    "linear_cosine_decay",
     "natural_exp_decay",
     "piecewise_constant",
     "polynomial_decay",

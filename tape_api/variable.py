@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
-from operator import setitem
+from collections import deque
+from collections.abc import Iterator, Sequence
+from operator import attrgetter, setitem
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,14 @@ from engine.core.eager import EagerTensor, Reference, array_text
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.row_assignment import AssignsRows
 from engine.core.tape import active, record_read, unrecorded
 from engine.core.value import not_an_array
 from engine.core.variable import read_variable
 from engine.ops.arithmetic import add, subtract
 from engine.ops.scatter import check_entries
-from engine.runtime.buffer_pool import is_whole
+from engine.runtime.buffer_pool import empty, is_whole
 from engine.runtime.state import Lock, commit, exclusively
 from tape_api.tensor import convert_to_tensor
 
@@ -31,7 +33,7 @@ _serials = itertools.count()
 """The order in which variables are made; of two that threads make at once either may be first."""
 
 
-def _in_order(array: Any) -> Any:
+def _in_order(array: Any) -> Operand:
     """The array in C order: what a variable holds is, in every mode, so that sums of it are rounded alike."""
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
@@ -128,7 +130,7 @@ class Variable(AssignsRows):
             record_read(self, read_variable, (self,), tensor)
         return tensor
 
-    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
         return op(*[_operand(x) for x in inputs], **params)
 
     def read_value(self) -> EagerTensor:
@@ -138,9 +140,9 @@ class Variable(AssignsRows):
             record_read(self, read_variable, (self,), tensor)
         return tensor
 
-    def new_slot(self, name: str, initial_value: Any) -> Variable:
-        """A non-trainable variable beside this one, for an optimizer's state."""
-        return Variable(initial_value, trainable=False, name=f"{self._name}/{name}")
+    def new_slot(self, name: str, initial_value: Any, below: bool = True) -> Variable:
+        """A non-trainable variable beside this one, for an optimizer's state; its name stands below this one's."""
+        return Variable(initial_value, trainable=False, name=f"{self._name}/{name}" if below else name)
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
@@ -191,7 +193,9 @@ class Variable(AssignsRows):
 
     # ---- assigning ---------------------------------------------------------------------------------------------------
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Variable | None:
         """Set the value.
 
         Parameters
@@ -215,13 +219,13 @@ class Variable(AssignsRows):
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Variable:
         """Add `delta`, of the variable's shape and dtype."""
         return self._update(add, delta, "assign_add", read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+    ) -> Variable:
         """Subtract `delta`, of the variable's shape and dtype."""
         return self._update(subtract, delta, "assign_sub", read_value)
 
@@ -239,7 +243,7 @@ class Variable(AssignsRows):
             )
         self._tensor = unrecorded(op, self._tensor, change)
 
-    def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Any:
+    def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Variable:
         """Replace rows: where they are, if nobody else holds the value, so that the cost is that of the rows.
 
         Raises
@@ -270,6 +274,31 @@ class Variable(AssignsRows):
             rows = [(setattr, self, "_tensor", EagerTensor(whole))]
         return [*rows, (setattr, self, "_aside", None)]
 
+    def renewal(self) -> tuple[np.ndarray, np.ndarray, list[tuple[Any, ...]]]:
+        """The value; memory for a new one; and the writes that make it the value, with the lock held until then.
+
+        The memory is that of the old value if nobody else holds it. Meanwhile nobody finds the value.
+        """
+        self._aside = self._tensor
+        del self._tensor
+        if _is_only_holder(self):
+            old, tensor = self._aside._array, self._aside
+        else:
+            old = self._aside._array
+            tensor = EagerTensor(empty(old.shape, old.dtype))
+        return old, tensor._array, [(setattr, self, "_tensor", tensor), (setattr, self, "_aside", None)]
+
+    @staticmethod
+    def arrays(variables: Sequence[Any]) -> list[Any]:
+        """The arrays that variables hold."""
+        return list(map(_ARRAY, variables))
+
+    @staticmethod
+    def replacement(variables: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The write that sets variables to arrays of their shapes and dtypes, which nobody else holds."""
+        tensors = list(map(EagerTensor, arrays))
+        return deque, map(setattr, variables, itertools.repeat("_tensor"), tensors), 0
+
     def __getattr__(self, name: str) -> Any:
         if name == "_tensor":
             return exclusively(self.locks, self._found)
@@ -285,6 +314,8 @@ class Variable(AssignsRows):
 
     def _fitting(self, value: Any) -> EagerTensor:
         """A tensor of the variable's own, if the value is of a dtype and shape that it may have."""
+        if type(value) is EagerTensor and value._array.dtype is self._dtype.numpy and value._shape == self._fits:
+            return EagerTensor(_in_order(value._array))
         tensor = self._converted(value, "assign")
         if not compatible(self._fits, tensor._shape):
             raise ShapeError(
@@ -370,6 +401,7 @@ class Variable(AssignsRows):
         )
 
 
+_ARRAY = attrgetter("_tensor._array")
 _TENSOR: Any = Variable.__dict__["_tensor"]
 
 
@@ -398,7 +430,7 @@ def _is_only_holder(variable: Variable) -> bool:
     return owned and _holders(variable) == _ALONE
 
 
-def _operand(x: Any) -> Any:
+def _operand(x: Any) -> Operand:
     if isinstance(x, Variable):
         return x._snapshot()
     return EagerTensor(x) if isinstance(x, (np.ndarray, np.generic)) else x

@@ -6,10 +6,10 @@ TensorFlow 2's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from engine.core.operands import Operand
 from engine.core.row_assignment import (
     scatter_add,
     scatter_div,
@@ -22,7 +22,7 @@ from engine.core.row_assignment import (
     scatter_sub,
     scatter_update,
 )
-from engine.frontend.namespace import defined
+from engine.frontend.namespace import offer
 from tape_api import random
 from tape_api.flow import numpy_function
 from tape_api.variable import Variable
@@ -46,19 +46,25 @@ truncated_normal = random.truncated_normal
 py_func = numpy_function
 
 
-def multinomial(logits: Any, num_samples: Any, seed: Any = None, name: Any = None, output_dtype: Any = None) -> Any:
+def multinomial(logits: Any, num_samples: Any, seed: Any = None, name: Any = None, output_dtype: Any = None) -> Operand:
     """``tf.random.categorical`` with another order of arguments."""
     return random.categorical(logits, num_samples, output_dtype, seed)
 
 
-def complete(tree: ModuleType, today: Mapping[str, Any]) -> None:
+def complete(tree: ModuleType, today: ModuleType) -> None:
     """Add the names of today that a tree of TensorFlow 1's names lacks, in the namespaces that both have too."""
-    for name, value in today.items():
+    for name in dir(today):
         if name.startswith("_"):
             continue
+        if name not in vars(today):
+            waiting = offer(tree, "tape_api.compat.v1")
+            if name not in vars(tree):
+                waiting.setdefault(name, vars(today)["__waiting__"][name])
+            continue
+        value = vars(today)[name]
         mine = vars(tree).setdefault(name, value)
         if mine is not value and isinstance(mine, ModuleType) and isinstance(value, ModuleType):
-            complete(mine, defined(value))
+            complete(mine, value)
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
@@ -79,11 +85,11 @@ def assign(ref: Variable, value: Any, validate_shape: Any = None, use_locking: A
     return ref.assign(value)
 
 
-def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: Any = None) -> Any:
+def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: Any = None) -> Variable:
     """``ref.assign_add(value)``."""
     return ref.assign_add(value)
 
 
-def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: Any = None) -> Any:
+def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: Any = None) -> Variable:
     """``ref.assign_sub(value)``."""
     return ref.assign_sub(value)

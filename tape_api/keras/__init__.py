@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from engine.frontend.keras import datasets
 from tape_api.keras import (
     activations,
     backend,
+    callbacks,
+    constraints,
     initializers,
     layers,
     losses,
@@ -23,6 +26,9 @@ __all__ = [
     "Sequential",
     "activations",
     "backend",
+    "callbacks",
+    "constraints",
+    "datasets",
     "initializers",
     "layers",
     "losses",

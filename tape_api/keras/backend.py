@@ -1,46 +1,13 @@
-"""What layers and losses share: the default dtype, a small number, names that differ."""
+"""What layers and losses share: ``tf.keras.backend``. Defined in `engine.frontend.keras.settings`."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING, Any
 
-from collections import Counter
-from typing import Any
+from engine.frontend.keras import settings as _shared
+from tape_api.keras.host import host as _host
 
-from engine.core.dtypes import FLOATING, as_dtype
+if TYPE_CHECKING:
 
-_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7}
-_names: Counter[str] = Counter()
+    def __getattr__(name: str) -> Any: ...
 
-
-def floatx() -> str:
-    """The dtype of new weights, and of floating inputs: ``"float32"`` unless `set_floatx` was called."""
-    return str(_settings["floatx"])
-
-
-def set_floatx(value: Any) -> None:
-    """Set the dtype of weights made from now on."""
-    dtype = as_dtype(value)
-    if dtype not in FLOATING:
-        raise ValueError(f"set_floatx: the dtype must be floating, got {dtype.name}")
-    _settings["floatx"] = dtype.name
-
-
-def epsilon() -> float:
-    """The small number that keeps logarithms and quotients finite, 1e-7."""
-    return float(_settings["epsilon"])
-
-
-def set_epsilon(value: float) -> None:
-    """Set the small number."""
-    _settings["epsilon"] = float(value)
-
-
-def unique_name(prefix: str) -> str:
-    """``dense``, ``dense_1``, ``dense_2``, ..."""
-    count = _names[prefix]
-    _names[prefix] += 1
-    return f"{prefix}_{count}" if count else prefix
-
-
-def clear_session() -> None:
-    """Start the numbering of layer names again."""
-    _names.clear()
+else:
+    _host.fill(globals(), _shared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from optim import keras as legacy
 from optim import schedules
-from optim.keras import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Ftrl, Nadam, Optimizer, RMSprop, get
+from optim.keras import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Ftrl, Lamb, Lion, Nadam, Optimizer, RMSprop, get
 
 __all__ = [
     "SGD",
@@ -14,6 +14,8 @@ __all__ = [
     "AdamW",
     "Adamax",
     "Ftrl",
+    "Lamb",
+    "Lion",
     "Nadam",
     "Optimizer",
     "RMSprop",

@@ -1,0 +1,473 @@
+"""``tf.train.Checkpoint``: saves objects and what they hold, and restores them by how they hold each other."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import compatible, format_shape
+from engine.core.errors import DTypeError, NotFoundError, ShapeError
+from engine.core.value import shape_of
+from engine.frontend.saver import checkpoint_name, restored_values
+from engine.io import bundle, checkpoints
+from engine.io.object_graph import GRAPH_KEY, VALUE, escaped, object_graph, value_key
+from engine.io.protos import (
+    BoolValue,
+    ObjectReference,
+    SerializedTensor,
+    TrackableObject,
+    TrackableObjectGraph,
+)
+from optim.state import step
+from tape_api.tensor import convert_to_tensor
+from tape_api.trackable import Container, children, trackable, walk
+from tape_api.variable import Variable
+
+
+class Checkpoint:
+    """A group of objects that are saved together.
+
+    Parameters
+    ----------
+    root : object, optional
+        Whose own parts stand at the top.
+    **kwargs
+        Variables, modules, layers, models, optimizers, and lists and dicts of these, by name.
+
+    Raises
+    ------
+    ValueError
+        If something is none of these.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import tape_api as tf
+    >>> v = tf.Variable(1.0)
+    >>> checkpoint = tf.train.Checkpoint(v=v)
+    >>> path = checkpoint.save(os.path.join(tempfile.mkdtemp(), "model"))
+    >>> v.assign(5.0)
+    <tf.Variable 'Variable:0' shape=() dtype=float32, numpy=5.0>
+    >>> checkpoint.restore(path).assert_consumed()
+    <...Restored object at ...>
+    >>> os.path.basename(path), v.numpy()
+    ('model-1', np.float32(1.0))
+    """
+
+    def __init__(self, root: Any = None, **kwargs: Any) -> None:
+        self._root = root
+        self._parts: dict[str, Any] = {}
+        self._save_counter: Variable | None = None
+        if root is not None and trackable(root) is None:
+            raise ValueError(f"`Checkpoint` was expecting `root` to be a trackable object, but got {root!r}")
+        for name, value in kwargs.items():
+            setattr(self, name, value)
+            if trackable(value) is None and not isinstance(value, (list, tuple, dict)):
+                raise ValueError(
+                    f"`Checkpoint` was expecting {name} to be a trackable object (an object that holds variables), "
+                    f"got {value!r}"
+                )
+            self._parts[name] = value
+
+    def _trackable_children(self) -> None:
+        """Marks it as an object that may be part of others."""
+
+    @property
+    def save_counter(self) -> Variable:
+        """How often `save` was called; part of the checkpoint."""
+        if self._save_counter is None:
+            self._save_counter = Variable(np.int64(0), trainable=False, name="save_counter")
+        return self._save_counter
+
+    def _top(self) -> Container:
+        parts = {} if self._root is None else dict(children(trackable(self._root)))
+        for name in self._parts:
+            child = trackable(getattr(self, name))
+            parts[name] = Container({}) if child is None else child
+        if self._save_counter is not None:
+            parts["save_counter"] = self._save_counter
+        return Container(parts)
+
+    # ---- saving ------------------------------------------------------------------------------------------------------
+
+    def write(self, file_prefix: str, options: Any = None) -> str:
+        """Save without a number, and without naming it the newest; what the names of the files begin with."""
+        path = os.fspath(file_prefix)
+        bundle.write(path, _tensors(self._top()))
+        return path
+
+    def save(self, file_prefix: str, options: Any = None) -> str:
+        """Save with the next number, and name it the newest of its folder.
+
+        Returns
+        -------
+        str
+            What the names of the files begin with, for `restore`.
+        """
+        number = int(self.save_counter.numpy()) + 1
+        path = f"{os.fspath(file_prefix)}-{number}"
+        self.save_counter.assign_add(1)
+        try:
+            self.write(path)
+        except BaseException:
+            self.save_counter.assign_sub(1)
+            raise
+        checkpoints.update_state(os.path.dirname(path), path, save_relative_paths=True)
+        return path
+
+    # ---- restoring ---------------------------------------------------------------------------------------------------
+
+    def read(self, save_path: str, options: Any = None) -> Any:
+        """Restore what `write` saved; as `restore`."""
+        return self.restore(save_path)
+
+    def restore(self, save_path: Any, options: Any = None) -> Any:
+        """Set all variables that there are to what a checkpoint holds; those made later get theirs when they are made.
+
+        Parameters
+        ----------
+        save_path : str or None
+            As `save` returned it. For None nothing happens. One that a `Saver` wrote is read by the variables' names.
+
+        Returns
+        -------
+        status
+            With `assert_consumed`, `assert_existing_objects_matched`, `expect_partial`.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such checkpoint.
+        ValueError
+            If a shape or dtype differs. No variable is changed then.
+        DataLossError
+            If it is damaged.
+        """
+        if save_path is None:
+            return NotRestored()
+        path = os.fspath(save_path)
+        reader = checkpoints.CheckpointReader(path)
+        graph = object_graph(reader)
+        if graph is None:
+            return self._by_names(path)
+        restored = Restored(reader, graph, self)
+        if any(edge.local_name == "save_counter" for edge in graph.nodes[0].children):
+            self.save_counter  # noqa: B018 - it is made, to be restored
+        restored.go_on(self._top(), 0)
+        return restored
+
+    def _by_names(self, path: str) -> RestoredByNames:
+        named = {checkpoint_name(x): x for x, _ in walk(self._top()) if isinstance(x, Variable)}
+        named.pop("save_counter", None)
+        values = restored_values(path, named)
+        step(list(named.values()), lambda: [convert_to_tensor(v) for v in values])
+        return RestoredByNames()
+
+
+def _tensors(top: Any) -> dict[str, Any]:
+    """What a checkpoint of an object holds: the values of the variables, and the graph of objects."""
+    objects = list(walk(top))
+    numbers = {id(obj): i for i, (obj, _) in enumerate(objects)}
+    paths = {id(obj): path for obj, path in objects}
+    graph, values = TrackableObjectGraph(), {}
+    for obj, _ in objects:
+        node = TrackableObject(has_checkpoint_values=BoolValue(value=True))
+        # containers are made anew for each question; those of the walk are found by the path to them
+        for name, child in children(obj).items():
+            number = numbers.get(id(child))
+            if number is None:
+                path = f"{paths[id(obj)]}/{name}".lstrip("/")
+                number = next((i for i, (_, p) in enumerate(objects) if p == path), None)
+            if number is not None:
+                node.children.append(ObjectReference(node_id=number, local_name=name))
+        if isinstance(obj, Variable):
+            key = value_key("/".join(map(escaped, paths[id(obj)].split("/"))))
+            node.attributes.append(SerializedTensor(name=VALUE, full_name=checkpoint_name(obj), checkpoint_key=key))
+            values[key] = obj.numpy() if obj.dtype.name != "string" else np.array(obj.numpy(), object)
+        graph.nodes.append(node)
+    values[GRAPH_KEY] = np.array(graph.SerializeToString(), object)
+    return values
+
+
+class Restored:
+    """What has been restored, and what waits for variables that are not made yet."""
+
+    def __init__(self, reader: checkpoints.CheckpointReader, graph: TrackableObjectGraph, owner: Checkpoint) -> None:
+        self._reader, self._graph, self._owner = reader, graph, owner
+        self._done: set[int] = set()
+        self._matched: dict[int, Any] = {}
+
+    def go_on(self, obj: Any, node_id: int) -> None:
+        """Restore what there is now below an object, in one step; leave word where more may come."""
+        found: list[tuple[Any, Any, int]] = []
+        waiting: list[tuple[Any, int]] = []
+        self._collect(obj, node_id, found, waiting, set())
+        values = [convert_to_tensor(value) for _, value, _ in found]
+        if found:
+            step([v for v, _, _ in found], lambda: values)
+        self._done.update(number for _, _, number in found)
+        self._matched.update({id(v): v for v, _, _ in found})
+        for each, number in waiting:
+            vars(each).setdefault("_restoring", []).append((self, number))
+
+    def _collect(self, obj: Any, number: int, found: list[Any], waiting: list[Any], seen: set[Any]) -> None:
+        if (id(obj), number) in seen:
+            return
+        seen.add((id(obj), number))
+        node = self._graph.nodes[number]
+        if isinstance(obj, Variable):
+            if number not in self._done and node.attributes and all(obj is not v for v, _, _ in found):
+                found.append((obj, self._value(obj, node.attributes[0].checkpoint_key), number))
+            return
+        held = children(obj)
+        missing = False
+        for edge in node.children:
+            if edge.local_name in held:
+                self._collect(held[edge.local_name], edge.node_id, found, waiting, seen)
+            else:
+                missing = True
+        if missing and not isinstance(obj, Container) and hasattr(obj, "__dict__"):
+            waiting.append((obj, number))
+
+    def _value(self, variable: Any, key: str) -> np.ndarray:
+        stored, shape = self._reader.dtype(key), self._reader.shape(key)
+        if not compatible(shape, shape_of(variable)):
+            raise ShapeError(
+                f"Received incompatible tensor with shape {format_shape(shape)} when attempting to restore variable "
+                f"with shape {format_shape(shape_of(variable))} and name {variable.name}; no variable was changed"
+            )
+        if stored is not variable.dtype:
+            raise DTypeError(
+                f"the checkpoint has {key} in dtype {getattr(stored, 'name', stored)}, the variable {variable.name} is "
+                f"of dtype {variable.dtype.name}; no variable was changed"
+            )
+        return np.asarray(self._reader.get_tensor(key))
+
+    def assert_existing_objects_matched(self) -> Restored:
+        """Raise AssertionError unless all variables that there are have been restored."""
+        for obj, path in walk(self._owner._top()):
+            if isinstance(obj, Variable) and id(obj) not in self._matched and obj is not self._owner._save_counter:
+                raise AssertionError(f"Object not assigned a value from checkpoint: {obj!r} ({path})")
+        return self
+
+    def assert_consumed(self) -> Restored:
+        """Raise AssertionError unless, besides, all values of the checkpoint have been used."""
+        self.assert_existing_objects_matched()
+        used = {a.checkpoint_key for i in self._done for a in self._graph.nodes[i].attributes}
+        left = [
+            a.checkpoint_key for n in self._graph.nodes for a in n.attributes if a.checkpoint_key not in used
+        ]  # fmt: skip
+        left = [key for key in left if not key.startswith("save_counter/")]
+        if left:
+            raise AssertionError(f"Unresolved object in checkpoint: nothing has taken the value of {', '.join(left)}")
+        return self
+
+    def assert_nontrivial_match(self) -> Restored:
+        """Raise AssertionError unless a variable has been restored."""
+        if not set(self._matched) - {id(self._owner._save_counter)}:
+            raise AssertionError("Nothing except the root object matched a checkpointed value.")
+        return self
+
+    def expect_partial(self) -> Restored:
+        """Accepted for compatibility: nothing is said of what is left over."""
+        return self
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Accepted for compatibility: eager variables have their values."""
+
+    run_restore_ops = initialize_or_restore
+
+
+class RestoredByNames(Restored):
+    """All variables have been restored by their names."""
+
+    def __init__(self) -> None:
+        self._done, self._matched = {0}, {}
+
+    def assert_existing_objects_matched(self) -> Restored:
+        """All variables had a value."""
+        return self
+
+    def assert_consumed(self) -> Restored:
+        """Raise AssertionError: what else the checkpoint holds is not known to belong to these objects."""
+        raise AssertionError("Restoring a name-based checkpoint. No load status is available.")
+
+
+class NotRestored:
+    """There was no checkpoint."""
+
+    def _refuse(self) -> Any:
+        raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
+
+    assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = run_restore_ops = _refuse
+
+    def expect_partial(self) -> NotRestored:
+        """Nothing to expect."""
+        return self
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Nothing to do."""
+
+
+class CheckpointManager:
+    """Keeps the newest checkpoints of a folder.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    directory : str
+    max_to_keep : int or None
+        None: all.
+    keep_checkpoint_every_n_hours : float, optional
+        Beside these, one in so many hours is kept for good.
+    checkpoint_name : str
+        What the names of the files begin with.
+    step_counter, checkpoint_interval : variable and int, optional
+        Save only when the counter has grown by so much.
+    init_fn : callable, optional
+        Called by `restore_or_initialize` if there is nothing to restore.
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        directory: Any,
+        max_to_keep: int | None,
+        keep_checkpoint_every_n_hours: float | None = None,
+        checkpoint_name: str = "ckpt",
+        step_counter: Any = None,
+        checkpoint_interval: int | None = None,
+        init_fn: Any = None,
+    ) -> None:
+        if max_to_keep is not None and max_to_keep <= 0:
+            raise ValueError(f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}.")
+        if checkpoint_interval is not None and step_counter is None:
+            raise ValueError("`step_counter` should be passed if `checkpoint_interval` is specified.")
+        self._checkpoint, self._folder = checkpoint, os.fspath(directory)
+        self._most, self._hours = max_to_keep, keep_checkpoint_every_n_hours
+        self._prefix = os.path.join(self._folder, checkpoint_name)
+        self._counter, self._interval, self._init = step_counter, checkpoint_interval, init_fn
+        self._last_step: int | None = None
+        state = checkpoints.get_state(self._folder)
+        paths = [] if state is None else [p for p in state.all_model_checkpoint_paths if checkpoints.exists(p)]
+        self._kept: dict[str, float] = dict(zip(paths, checkpoints.written_at(paths), strict=True))
+        self._newest = None if state is None or not paths else state.model_checkpoint_path
+        self._preserved = (state.last_preserved_timestamp if state is not None else None) or time.time()
+
+    @property
+    def directory(self) -> str:
+        """The folder."""
+        return self._folder
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """What is saved."""
+        return self._checkpoint
+
+    @property
+    def latest_checkpoint(self) -> str | None:
+        """The newest checkpoint, None if there is none."""
+        return self._newest
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """Those that are kept, the oldest first."""
+        return list(self._kept)
+
+    @property
+    def checkpoint_interval(self) -> int | None:
+        """How far the counter must grow between two."""
+        return self._interval
+
+    def save(self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None) -> str | None:
+        """Save, and remove checkpoints that are too old.
+
+        Returns
+        -------
+        str or None
+            The checkpoint; None if the counter has not grown enough.
+        """
+        if self._interval is not None and check_interval:
+            now = int(self._counter)
+            if self._last_step is not None and now < self._last_step + self._interval:
+                return None
+            self._last_step = now
+        counter = self._checkpoint.save_counter
+        number = int(counter) + 1 if checkpoint_number is None else int(checkpoint_number)
+        counter.assign_add(1)
+        try:
+            path = self._checkpoint.write(f"{self._prefix}-{number}")
+        except BaseException:
+            counter.assign_sub(1)
+            raise
+        self._kept.pop(path, None)
+        self._kept[path] = time.time()
+        self._newest = path
+        stale = list(self._kept)[: -self._most] if self._most is not None else []
+        removed = []
+        for old in stale:
+            moment = self._kept.pop(old)
+            if self._hours is not None and moment - self._hours * 3600 >= self._preserved:
+                self._preserved = moment
+            else:
+                removed.append(old)
+        checkpoints.update_state(
+            self._folder, path, list(self._kept), all_model_checkpoint_timestamps=list(self._kept.values()),
+            last_preserved_timestamp=self._preserved, save_relative_paths=True,
+        )  # fmt: skip
+        for old in removed:
+            checkpoints.remove(old)
+        return path
+
+    def restore_or_initialize(self) -> str | None:
+        """Restore the newest checkpoint and return it; if there is none, call `init_fn` and return None."""
+        if self._newest is not None:
+            self._checkpoint.restore(self._newest)
+            if self._counter is not None:
+                self._last_step = int(self._counter)
+            return self._newest
+        if self._init is not None:
+            self._init()
+        return None
+
+
+def save_weights(model: Any, filepath: Any) -> None:
+    """Save a model's weights as a checkpoint, and name it the newest of its folder.
+
+    Raises
+    ------
+    NotImplementedError
+        If the name asks for an HDF5 file.
+    """
+    path = _not_hdf5(filepath)
+    Checkpoint(model).write(path)
+    checkpoints.update_state(os.path.dirname(path), path, save_relative_paths=True)
+
+
+def load_weights(model: Any, filepath: Any) -> Restored:
+    """Set a model's weights to those of a checkpoint; the status that `Checkpoint.restore` returns."""
+    path = _not_hdf5(filepath)
+    if not checkpoints.exists(path):
+        raise NotFoundError(f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {path}")
+    return Checkpoint(model).restore(path)
+
+
+def _not_hdf5(filepath: Any) -> str:
+    path = os.fspath(filepath)
+    if Path(path).suffix in (".h5", ".hdf5", ".keras"):
+        raise NotImplementedError(
+            f"{path}: HDF5 files are not supported; give a name without an ending for a TensorFlow checkpoint"
+        )
+    return path
+
+
+__all__ = ["Checkpoint", "CheckpointManager"]

@@ -1,0 +1,332 @@
+"""``tf.data``: data sets of eager tensors. What they do is in `engine.frontend.data`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval, as_int
+from engine.core.eager import EagerTensor
+from engine.core.errors import InvalidArgumentError, OutOfRangeError
+from engine.core.tape import paused
+from engine.core.trace import Symbol, Trace
+from engine.core.value import Value
+from engine.frontend.data import experimental, reading
+from engine.frontend.data.dataset import (
+    AUTOTUNE,
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
+    BaseDataset,
+    DatasetSpec,
+    Mode,
+    Options,
+)
+from engine.frontend.data.sources import Rows
+from engine.frontend.data.stage import Environment, Stage
+from engine.frontend.data.structure import DatasetLeaf, batched, flat, mapped, packed, width
+from tape_api import random
+from tape_api.tensor import TensorSpec, convert_to_tensor
+
+
+class _Lasting(Environment):
+    """What stages keep, they keep from one iteration to the next."""
+
+    def keep(self, stage: Any, make: Callable[[], Any]) -> Any:
+        """What a stage keeps, made when it is first asked for."""
+        return vars(stage).setdefault("kept", make()) if "kept" not in vars(stage) else stage.kept
+
+
+class _Function:
+    """A user's function of elements, called for each."""
+
+    captured: tuple[Any, ...] = ()
+
+    def __init__(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> None:
+        if not callable(fn):
+            raise TypeError(f"`map_func` must be callable, got {fn!r}")
+        self._fn, self._dataset, self._before = fn, type(dataset), before
+        self._source = dataset._stage
+        self._known: Any = None
+        self._tried = False
+
+    def _arguments(self, leaves: list[Any], spec: Any) -> tuple[Any, ...]:
+        """What the function is called with: a tuple's items apart, and the state of a scan in front."""
+        left = iter(leaves)
+
+        def taken(leaf: Any) -> Any:
+            if isinstance(leaf, DatasetLeaf):
+                parts = [next(left) for _ in range(width(leaf))]
+                return self._dataset._of(Rows([p._array for p in parts], batched(leaf.spec, None)))
+            return next(left)
+
+        if self._before is not None:
+            return packed(self._before, [taken(x) for x in flat(self._before)]), packed(
+                spec, [taken(x) for x in flat(spec)]
+            )
+        element = packed(spec, [taken(x) for x in flat(spec)])
+        return element if type(element) is tuple else (element,)
+
+    def _called(self, leaves: list[Any]) -> Any:
+        result = self._fn(*self._arguments(leaves, self._source.spec))
+        if result is None:
+            raise TypeError("a data set's function must return tensors, got None")
+        return result
+
+    def bound(self, env: Environment) -> Callable[[Any], Any]:
+        """The function of flat elements."""
+
+        def call(element: Any) -> tuple[Any, ...]:
+            made = mapped(_tensor, self._called([EagerTensor(a) for a in element]))
+            arrays = [x._array for x in flat(made)]
+            if self._known is None:
+                self._known = packed(made, [Aval(None, x.dtype) for x in flat(made)])
+            return tuple(arrays)
+
+        return call
+
+    def streams(self, env: Environment) -> Callable[[Any], Iterator[Any]]:
+        """The elements of the data sets that the function makes."""
+
+        def start(element: Any) -> Iterator[Any]:
+            made = self._made(self._called([EagerTensor(a) for a in element]))
+            if self._known is None:
+                self._known = made.spec
+            return made.stream(_Lasting()).elements()
+
+        return start
+
+    def _made(self, result: Any) -> Stage:
+        if not isinstance(result, BaseDataset):
+            raise TypeError(
+                f"`map_func` must return a `Dataset` object, got {result!r} of type {type(result).__name__}"
+            )  # fmt: skip
+        return result._stage
+
+    def result_spec(self, source: Stage) -> Any:
+        """What is known of the results: by calling the function on symbols, or else on the first element."""
+        if not self._tried:
+            self._tried = True
+            found = self._on_symbols(source)
+            self._known = self._known if found is None else found
+        if self._known is None:
+            self._known = self._on_first(source)
+        return self._known
+
+    def _on_symbols(self, source: Stage) -> Any:
+        """What the function gives for symbols; None if it does not work on symbols."""
+        spec = source.spec if self._before is None else (self._before, source.spec)
+        trace = Trace()
+        try:
+            with paused():
+                return self._spec_of(self._called([trace.placeholder(a) for a in flat(spec)]))
+        except Exception:  # noqa: BLE001 - it may do anything
+            return None
+
+    def _on_first(self, source: Stage) -> Any:
+        """What the function gives for the first element."""
+        first = next(source.stream(_Lasting()).elements(), None)
+        if first is None or self._before is not None:
+            raise InvalidArgumentError(
+                "what a data set's function returns is not known: it does not work on symbols, and there is no element"
+            )
+        return self._spec_of(self._called([EagerTensor(a) for a in first]))
+
+    def _spec_of(self, result: Any) -> Any:
+        if isinstance(result, BaseDataset):
+            return result._stage.spec
+        made = mapped(lambda x: x if isinstance(x, Symbol) else _tensor(x), result)
+        return packed(made, [x.aval for x in flat(made)])
+
+
+def _tensor(x: Any) -> EagerTensor:
+    if isinstance(x, BaseDataset):
+        raise TypeError("map: the function returned a data set; use flat_map or interleave")
+    return convert_to_tensor(x)
+
+
+class _Eager(Mode):
+    """Tensors are there, and functions are called on them."""
+
+    def leaf(self, value: Any) -> np.ndarray:
+        """An array that nobody else holds."""
+        if not isinstance(value, Value) and hasattr(value, "iloc"):
+            value = value.to_numpy()  # a table of pandas
+        return np.asarray(convert_to_tensor(value)._array)
+
+    def count(self, name: str, value: Any) -> int:
+        """An int."""
+        return as_int(name, "count", value.numpy() if hasattr(value, "numpy") else value)
+
+    def function(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> Any:
+        """The function, to be called for each element."""
+        return _Function(fn, dataset, before)
+
+    def spec(self, aval: Aval) -> TensorSpec:
+        """A TensorSpec."""
+        return TensorSpec(aval.shape, aval.dtype)
+
+    def seeds(self, seed: int | None) -> tuple[int | None, int | None]:
+        """By TensorFlow's rules."""
+        return random.op_seeds(seed)
+
+
+class Dataset(BaseDataset):
+    """A pipeline of elements.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> data = tf.data.Dataset.from_tensor_slices([1, 2, 3, 4, 5]).map(lambda x: x * 10).batch(2)
+    >>> for batch in data:
+    ...     print(batch.numpy())
+    [10 20]
+    [30 40]
+    [50]
+    """
+
+    _mode = _Eager()
+
+    def __iter__(self) -> DatasetIterator:
+        return DatasetIterator(self)
+
+    def _elements(self) -> Iterator[Any]:
+        return self._stage.stream(_Lasting()).elements()
+
+    def _packed(self, element: Any) -> Any:
+        left = iter(element)
+
+        def taken(leaf: Any) -> Any:
+            if isinstance(leaf, DatasetLeaf):
+                return self._of(Rows([next(left) for _ in range(width(leaf))], batched(leaf.spec, None)))
+            return EagerTensor(next(left))
+
+        spec = self._stage.spec
+        return packed(spec, [taken(leaf) for leaf in flat(spec)])
+
+    def __len__(self) -> int:
+        size = self._size()
+        if size == INFINITE_CARDINALITY:
+            raise TypeError("The dataset is infinite.")
+        if size == UNKNOWN_CARDINALITY:
+            raise TypeError("The dataset length is unknown.")
+        return size
+
+    def __bool__(self) -> bool:
+        return True
+
+    def cardinality(self) -> EagerTensor:
+        """The number of elements as an int64 tensor; -1 if there is no end, -2 if it is not known."""
+        return EagerTensor(np.int64(self._size()))
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """The elements as arrays."""
+        for element in self:
+            yield mapped(lambda x: list(x.as_numpy_iterator()) if isinstance(x, Dataset) else x.numpy(), element)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> EagerTensor:
+        """What a function makes of a state and all elements, one after the other."""
+        state = mapped(_tensor, initial_state)
+        for element in self:
+            new = mapped(_tensor, reduce_func(state, element))
+            state = packed(state, flat(new))
+        return state
+
+    def get_single_element(self, name: str | None = None) -> EagerTensor:
+        """The only element.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none, or there are more.
+        """
+        found = [x for _, x in zip(range(2), self, strict=False)]
+        if len(found) != 1:
+            raise InvalidArgumentError(f"Dataset {'had more than one element' if found else 'was empty'}.")
+        return found[0]
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> BaseDataset:
+        """The elements up to the first one for which a function does not hold."""
+        return self._then(_While(self._stage, self._mode.function(predicate, self)))
+
+
+class _While(Stage):
+    """The elements before the first one for which a function does not hold."""
+
+    def __init__(self, source: Stage, predicate: Any) -> None:
+        self.inputs = (source,)
+        self._predicate = predicate
+
+    def stream(self, env: Environment) -> Any:
+        """Those elements."""
+        holds = self._predicate.bound(env)
+        source = self.inputs[0].stream(env)
+
+        def items() -> Iterator[Any]:
+            for item in source.items:
+                if not bool(holds(source.element(item))[0]):
+                    return
+                yield item
+
+        return source.choosing(items())
+
+
+class DatasetIterator:
+    """Goes through a data set once."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._left = dataset._elements()
+
+    def __iter__(self) -> DatasetIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._dataset._packed(next(self._left))
+
+    def get_next(self) -> EagerTensor:
+        """The next element.
+
+        Raises
+        ------
+        OutOfRangeError
+            If there is none.
+        """
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("End of sequence") from None
+
+    next = get_next
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of the elements."""
+        return self._dataset.element_spec
+
+
+class TextLineDataset(Dataset, reading.Lines):
+    """The lines of text files; `engine.frontend.data.reading.Lines` has the parameters."""
+
+
+class TFRecordDataset(Dataset, reading.TFRecords):
+    """The records of TFRecord files; `engine.frontend.data.reading.Lines` has the parameters."""
+
+
+class FixedLengthRecordDataset(Dataset, reading.Pieces):
+    """Records of `record_bytes` bytes; `engine.frontend.data.reading.Pieces` has the parameters."""
+
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "FixedLengthRecordDataset",
+    "Options",
+    "TFRecordDataset",
+    "TextLineDataset",
+    "experimental",
+]  # fmt: skip

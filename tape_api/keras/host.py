@@ -1,0 +1,144 @@
+"""The tape API as Keras's shared definitions see it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from engine.core.operands import Operand
+from engine.core.trace import Trace
+from engine.frontend.keras.host import Host
+from engine.frontend.keras.symbolic import TapeSymbols, new_input
+from optim import keras as optimizers
+from optim.state import step
+from tape_api import flow, loops, random
+from tape_api.library import public
+from tape_api.tensor import convert_to_tensor
+from tape_api.variable import Variable
+
+
+class _Source:
+    """Random numbers from a seed of the initializer's own, or else from the global sequence."""
+
+    @staticmethod
+    def _draw(distribution: str, shape: Any, *parameters: float, dtype: Any, seed: Any) -> Operand:
+        if seed is None:
+            return getattr(random, distribution)(shape, *parameters, dtype=dtype)
+        return getattr(random, f"stateless_{distribution}")(shape, [int(seed), 0], *parameters, dtype=dtype)
+
+    def uniform(self, *arguments: Any, **more: Any) -> Any:
+        """Uniform numbers."""
+        return self._draw("uniform", *arguments, **more)
+
+    def normal(self, *arguments: Any, **more: Any) -> Operand:
+        """Normal numbers."""
+        return self._draw("normal", *arguments, **more)
+
+    def truncated_normal(self, *arguments: Any, **more: Any) -> Any:
+        """Normal numbers no further than two standard deviations from the mean."""
+        return self._draw("truncated_normal", *arguments, **more)
+
+
+class TapeHost(Host):
+    """Values are computed at once; weights are eager variables."""
+
+    package = "tape_api"
+    eager = True
+    source = _Source()
+    optimizers = optimizers
+    symbols = TapeSymbols()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: Counter[str] = Counter()
+        self._nothing = nullcontext()
+
+    def tensor(self, x: Any, dtype: Any = None) -> Operand:
+        """`convert_to_tensor`."""
+        return convert_to_tensor(x, dtype)
+
+    def lifted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        """As the functions of the table of names."""
+        return public(function, name)
+
+    def variable(
+        self, owner: Any, name: str, shape: tuple[int, ...], make: Callable[..., Any], dtype: Any, **options: Any
+    ) -> Variable:
+        """A variable named after its owner."""
+        options.pop("regularizer", None)
+        return Variable(make(shape, dtype=dtype), name=f"{owner.name}/{name}", **options)
+
+    def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> None:
+        """At once, in one step."""
+        step(variables, values)
+
+    def update(self, layer: Any, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> None:
+        """At once, in one step."""
+        step(variables, values)
+
+    def after(self, operation: Any, result: Callable[[], Any]) -> Operand:
+        """The result: the operation has happened."""
+        return result()
+
+    def penalty(self, weight: Any, regularizer: Callable[[Any], Any]) -> Callable[[], Any]:
+        """Computed anew each time it is asked for."""
+        return partial(regularizer, weight)
+
+    def values(self, variables: Sequence[Any]) -> list[Any]:
+        """Copies."""
+        return [variable.numpy() for variable in variables]
+
+    def set_values(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
+        """In one step."""
+        step(variables, lambda: values)
+
+    def choose(self, condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+        """Python's choice."""
+        return flow.cond(condition, yes, no)
+
+    def scan(self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False) -> tuple[Any, Any]:
+        """A Python loop."""
+        return loops.scanned(step, state, sequences, backwards)
+
+    def permutation(self, count: int) -> np.ndarray:
+        """From the global sequence."""
+        order: np.ndarray = random.shuffle(np.arange(count)).numpy()
+        return order
+
+    def dropout(self, x: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Any:
+        """``tf.nn.dropout``."""
+        return random.dropout(x, rate, noise_shape, seed)
+
+    def noise(self, shape: Any, mean: float, stddev: float, dtype: Any, seed: Any) -> Operand:
+        """Other numbers each time, also with a seed."""
+        return random.normal(shape, mean, stddev, dtype, seed)
+
+    def input(self, aval: Any, name: str | None, tensor: Any = None) -> Any:
+        """A symbol of a trace of its own."""
+        if tensor is not None:
+            raise NotImplementedError("keras.Input: argument `tensor` needs a graph; call the model with the tensor")
+        return new_input(aval)
+
+    def symbol(self, aval: Any, name: str) -> Operand:
+        """A symbol of a trace."""
+        return Trace().placeholder(aval)
+
+    def scope(self, layer: Any) -> AbstractContextManager[Any]:
+        """Eager tensors have no names."""
+        return self._nothing
+
+    def names(self) -> Counter[str]:
+        """One for the whole program."""
+        return self._names
+
+    def set_seed(self, seed: int) -> None:
+        """The global seed."""
+        random.set_seed(seed)
+
+
+host = TapeHost()

@@ -1,0 +1,42 @@
+"""Names that are loaded when a program first uses one of them; `graph_api.later` says what the rows mean."""
+
+from __future__ import annotations
+
+from engine.frontend import image_draws, later
+from engine.frontend import platform as files
+from engine.frontend.sampled_losses import SAMPLERS
+
+LATER: tuple[tuple[str, str], ...] = (
+    # ---- parts of the API that are modules here
+    ("tape_api.debugging", "debugging"),
+    ("tape_api.keras", "keras"),
+    ("tape_api.random", "random"),
+    ("tape_api.test", "test"),
+    ("tape_api.train", "train"),
+    # ---- why there is no gradient
+    ("engine.explain:", "explain"),
+    ("engine.explain.numerics:", "debugging.enable_check_numerics debugging.disable_check_numerics"),
+    # ---- saving, summaries, records, files
+    ("tape_api.summary", "summary"),
+    ("tape_api.checkpoint:", "train.Checkpoint train.CheckpointManager"),
+    ("engine.io.checkpoints:", "train.list_variables train.load_variable train.load_checkpoint"),
+    ("engine.io.checkpoints:latest", "train.latest_checkpoint"),
+    ("engine.io.checkpoints:get_state", "train.get_checkpoint_state"),
+    ("engine.io.checkpoints:exists", "train.checkpoint_exists"),
+    ("engine.io.checkpoints:CheckpointReader", "train.CheckpointReader train.NewCheckpointReader"),
+    ("engine.io.protos:", "train.Example train.Features train.Feature train.FeatureList train.FeatureLists"),
+    ("engine.io.protos:", "train.BytesList train.FloatList train.Int64List train.SequenceExample"),
+    ("engine.io.records:RecordWriter", "io.TFRecordWriter"),
+    # ---- data
+    ("tape_api.data", "data"),
+    ("tape_api.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
+    ("tape_api.parsing:", "io.FixedLenSequenceFeature"),
+    # ---- keras
+    # ---- images, sparse tensors, strings, logging, files
+    *later.BOTH,
+    *later.VERSION2,
+    ("tape_api.image_draws:", f"{image_draws.NAMES} image.random_crop"),
+    *files.BOTH,
+    ("tape_api.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
+    ("tape_api.sampled_losses:", " ".join(f"random.{n}" for n in SAMPLERS.split())),
+)

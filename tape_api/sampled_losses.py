@@ -1,0 +1,18 @@
+"""Losses of many classes by a few sampled ones (`engine.frontend.sampled_losses`), of eager tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tape_api
+from engine.frontend.sampled_losses import functions
+from tape_api.random import draws
+from tape_api.tensor import wrapped
+
+
+def _drawn(function: Callable[..., Any], seed: Any, name: str) -> Any:
+    return wrapped(function(draw=draws.next(name, seed)))
+
+
+globals().update(functions(tape_api, _drawn, "div"))

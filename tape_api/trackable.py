@@ -1,0 +1,114 @@
+"""The objects of an object-based checkpoint: what holds what, and under which name.
+
+The names are those that TensorFlow's objects have, Keras 3's and older ones, so that checkpoints fit both ways. An
+object may be known under several names; each is an edge to the same node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engine.core.variable import Variable
+from engine.frontend.keras.layers import InputLayer, Layer
+from engine.frontend.keras.models import Functional, Model, Sequential
+from engine.frontend.module import Module
+from optim.keras_optimizer import KerasOptimizer
+from optim.optimizer import Optimizer
+
+_RENAMED = {"kernel": "_kernel", "embeddings": "_embeddings"}
+"""What Keras 3 calls some weights of layers."""
+_OURS = frozenset(
+    {"_added", "_stack", "_order", "_structure", "_losses", "_penalties", "_metrics", "inputs", "outputs"}
+)
+"""Attributes of ours that hold nothing of their own."""
+
+
+class Container:
+    """Objects that stand under names together: a list, a dict, or what Keras has in between."""
+
+    def __init__(self, items: Mapping[str, Any]) -> None:
+        self.items = dict(items)
+
+
+def children(obj: Any) -> dict[str, Any]:
+    """What an object holds, by name."""
+    if isinstance(obj, Container):
+        return obj.items
+    if isinstance(obj, Variable):
+        return {}
+    if isinstance(obj, Optimizer):
+        return _of_optimizer(obj)
+    found: dict[str, Any] = {}
+    for name, value in vars(obj).items():
+        if name in _OURS:
+            continue
+        child = trackable(value)
+        if child is not None:
+            found[name] = child
+            if isinstance(obj, Layer) and name in _RENAMED:
+                found[_RENAMED[name]] = child
+    if isinstance(obj, (Sequential, Functional)):
+        found.update(_of_stack(obj))
+    return found
+
+
+def trackable(value: Any) -> Any:
+    """The object, or container, that a value is in a checkpoint; None for what is not saved."""
+    if isinstance(value, (Variable, Module, Optimizer, Container)) or hasattr(value, "_trackable_children"):
+        return value
+    if isinstance(value, (list, tuple)):
+        items = {str(i): trackable(v) for i, v in enumerate(value)}
+    elif isinstance(value, Mapping):
+        items = {str(k): trackable(v) for k, v in value.items() if isinstance(k, (str, int))}
+    else:
+        return None
+    kept = {name: v for name, v in items.items() if v is not None}
+    return Container(kept) if kept else None
+
+
+def _of_optimizer(optimizer: Optimizer) -> dict[str, Any]:
+    if not isinstance(optimizer, KerasOptimizer):
+        variables = list(optimizer.variables())
+        return {v.name.removesuffix(":0"): v for v in variables}
+    variables = list(optimizer.variables)
+    found: dict[str, Any] = {}
+    if variables:
+        found["_variables"] = Container({str(i): v for i, v in enumerate(variables)})
+    counters = optimizer._counters.all()
+    if counters:
+        found["_iterations"] = counters[-1]
+    if isinstance(optimizer._learning_rate, Variable):
+        found["_learning_rate"] = optimizer._learning_rate
+    return found
+
+
+def _of_stack(model: Model) -> dict[str, Any]:
+    """The layers of a model, under Keras 3's names and those of Keras 2."""
+    layers = model.layers
+    with_input = layers if any(isinstance(x, InputLayer) for x in layers) else [None, *layers]
+    operations = Container({str(i): x for i, x in enumerate(with_input) if x is not None})
+    found: dict[str, Any] = {"_operations": operations}
+    if isinstance(model, Sequential):
+        found = {"_functional": Container({"_operations": operations})}
+    weighted = [x for x in layers if x.weights]
+    found.update({f"layer_with_weights-{i}": x for i, x in enumerate(weighted)})
+    found.update({f"layer-{i}": x for i, x in enumerate(layers)})
+    return found
+
+
+def walk(root: Any) -> Iterator[tuple[Any, str]]:
+    """All objects, each once, the nearest first; with the path by which each was reached."""
+    seen = {id(root)}
+    kept = [root]  # containers are made anew for each question: they must outlive the walk
+    level = [(root, "")]
+    while level:
+        following: list[tuple[Any, str]] = []
+        for obj, path in level:
+            yield obj, path
+            for name, child in children(obj).items():
+                if id(child) not in seen:
+                    seen.add(id(child))
+                    kept.append(child)
+                    following.append((child, f"{path}/{name}" if path else name))
+        level = following
