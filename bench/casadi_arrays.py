@@ -93,6 +93,8 @@ class CasadiNamespace:
         self._casadi, self._kind = casadi, kind
         self.sin, self.cos = self._elementwise(casadi.sin), self._elementwise(casadi.cos)
         self.tanh, self.sqrt = self._elementwise(casadi.tanh), self._elementwise(casadi.sqrt)
+        self.exp = self._elementwise(casadi.exp)
+        self.math = SimpleNamespace(log=self._elementwise(casadi.log))
         self.nn = SimpleNamespace(softplus=self._elementwise(lambda x: casadi.log1p(casadi.exp(x))))
 
     @staticmethod

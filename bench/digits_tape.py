@@ -16,8 +16,8 @@ class TapeModel:
 
     def __init__(self, initial: list[Array], rate: float) -> None:
         self.variables = [tf.Variable(w) for w in initial]
-        # TensorFlow 2 moved Adam's default epsilon from 1e-8 to 1e-7; graph mode has the former
-        self.optimizer = tf.keras.optimizers.Adam(rate, epsilon=1e-8)
+        # Keras's Adam has another epsilon, and computes powers of beta anew where this one multiplies them up
+        self.optimizer = tf.compat.v1.train.AdamOptimizer(rate)
 
     def step(self, x: Array, labels: Array) -> Step:
         """One step of training."""

@@ -7,7 +7,6 @@ handling the call and its result: on a tape, recording it.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,21 +16,17 @@ from bench.jacobians import Runner, recorded
 from bench.measure import interleaved
 from bench.problems import Problem, Values
 from bench.problems.problem import Kind
-from engine.core.aval import Aval
 from engine.core.tape import paused
 from engine.core.value import aval_of
 from engine.jacobian.execution.compiled import Mirror
-from engine.jacobian.execution.evaluate import joined, parts, placed
+from engine.jacobian.execution.evaluate import placed, swept
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.second import _gradient, rowwise
 from engine.jacobian.structure.path import Path
-from engine.ops.linalg import matmul_op
 from engine.program import Program
-from engine.program.kernels import scaled_product, vector_product
-from engine.program.passes.loop_fusion import fused_loop
+from engine.program.instruction import size_of
 from engine.replay import array_of
 
-SCALED = ("identity_product", "diagonal_product")
 """What lowering makes of a product with a matrix that has one number in each row."""
 
 
@@ -75,35 +70,15 @@ def halves_of(tape: Any, target: Any, sources: Sequence[Any], kind: Kind, option
     sweeps, slots = mirror.lowered(swept)
     arrays = [array_of(path.values[slot]) for slot in slots]
     if not given:
-        return Halves({"sweeps": lambda: sweeps(*arrays)}, flops(sweeps))
+        return Halves({"sweeps": lambda: sweeps(*arrays)}, _flops(sweeps))
     scatter, slots = mirror.lowered(blocks, given)
     further = [*[array_of(path.values[slot]) for slot in slots], *sweeps(*arrays)]
     calls = {"sweeps": lambda: sweeps(*arrays), "scatter": lambda: scatter(*further)}
-    return Halves(calls, flops(sweeps) + flops(scatter))
+    return Halves(calls, _flops(sweeps) + _flops(scatter))
 
 
-def flops(program: Program) -> float:
-    """Floating-point operations of a program: those of products of matrices, and one per element of other results.
-
-    Moving data is none.
-    """
-    total = 0.0
-    for instruction in program.instructions:
-        size = sum(math.prod(_dims(program.avals[s])) for s in instruction.outputs)
-        if instruction.op in (matmul_op, vector_product, scaled_product):
-            inner = _dims(program.avals[instruction.inputs[0]])[-2 if instruction.params.get("transpose_a") else -1]
-            total += 2.0 * size * inner
-        elif instruction.op is fused_loop:
-            chain = instruction.params["loop"]
-            total += chain.size * len(chain.instructions)
-        elif instruction.op.kind in ("elementwise", "multilinear") or instruction.op.name in SCALED:
-            total += size
-    return total
-
-
-def _dims(aval: Aval) -> list[int]:
-    """The dimensions that are known; those of programs are, save where numbers decide."""
-    return [d for d in aval.shape or () if d is not None]
+def _flops(program: Program) -> float:
+    return size_of(program.instructions, program.avals).flops
 
 
 def _made(mirror: Mirror, kind: Kind, options: Options) -> tuple[list[Any], list[Any], list[Any]]:
@@ -113,7 +88,7 @@ def _made(mirror: Mirror, kind: Kind, options: Options) -> tuple[list[Any], list
     second = kind == "hessian"
     path = _gradient(mirror)[2] if second else mirror.path
     plan = plan_for(path, replace(options, symmetric=second))
-    results = [joined(parts(plan, path, number)) for number in range(len(plan.passes))]
+    results = [list(swept(plan, path, number)) for number in range(len(plan.passes))]
     stand_ins = [[mirror.trace.placeholder(aval_of(x)) for x in of] for of in results]
     blocks = placed(plan, path, stand_ins)
     return _flat(results), _flat(stand_ins), [b for b in _flat(blocks) if b is not None]

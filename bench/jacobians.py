@@ -114,16 +114,10 @@ def function(problem: Problem, values: Values, mode: str) -> Callable[..., Any]:
 @contextlib.contextmanager
 def afresh() -> Iterator[None]:
     """A time without the plans made and recordings seen before, so that a call is a first one."""
-    caches: list[dict[Any, Any]] = [planning._plans, recordings._compiled, replay._compiled, replay._walks]
-    before = [dict(cache) for cache in caches]
-    for cache in caches:
-        cache.clear()
-    try:
+    with contextlib.ExitStack() as stack:
+        for cache in (planning._plans, recordings._compiled, replay._compiled, replay._walks):
+            stack.enter_context(cache.emptied())
         yield
-    finally:
-        for cache, content in zip(caches, before, strict=True):
-            cache.clear()
-            cache.update(content)
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------------
@@ -200,7 +194,7 @@ def _tape_rows(problem: Problem, values: Values) -> Runner:
     sources, constants = _tensors(problem, values)
     seeds = [tf.constant(one) for one in _seeds(problem.function(tf, *sources, *constants), problem)]
 
-    def run() -> Any:
+    def run() -> list[np.ndarray]:
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(sources)
             y = problem.function(tf, *sources, *constants)
@@ -224,7 +218,7 @@ def _options(problem: Problem, method: str) -> dict[str, Any]:
     return options if problem.kind == "batch_jacobian" else {**options, "format": problem.format}
 
 
-def _seeds(target: Any, problem: Problem) -> Any:
+def _seeds(target: Any, problem: Problem) -> np.ndarray:
     """The rows of the identity in the target's shape."""
     dims = tuple(int(n) for n in target.shape)
     size = math.prod(dims)
@@ -245,7 +239,7 @@ def _numeric(problem: Problem, values: Values, call: Callable[..., Any]) -> Runn
         raise NotHere(f"{columns} columns, one by one")
     h = np.cbrt(np.finfo(problem.dtype).eps)
 
-    def run() -> Any:
+    def run() -> list[np.ndarray]:
         blocks = []
         for k, source in enumerate(sources):
             columns = []

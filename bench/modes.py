@@ -25,6 +25,7 @@ from bench.page import table
 from bench.plots import Dot, dots, styles
 from bench.text import DASH, amount, as_text, duration, times
 from engine.core import nest
+from engine.core.operands import Operand
 from engine.core.value import Value, address
 from engine.jacobian.planning.plan import Options
 
@@ -390,7 +391,7 @@ def _becomes_tensor(leaf: Any) -> bool:
     return isinstance(leaf, (float, complex, np.ndarray, np.inexact, Value))
 
 
-def _array(leaf: Any, number: int) -> Any:
+def _array(leaf: Any, number: int) -> Operand:
     try:
         return tape_api.constant(leaf).numpy()
     except (TypeError, ValueError) as error:

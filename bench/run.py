@@ -18,6 +18,8 @@ FOLDER = Path(__file__).resolve().parent
 PASSES = {"quick": 2, "full": 3}
 SECONDS = {"quick": 0.3, "full": 1.0}
 MINUTES = {"quick": 5.0, "full": 25.0}
+CHOOSES_KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+"""Environment variables with which a run would say nothing about this machine."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the benchmarks; 0 if all of them gave right results."""
+    for name in CHOOSES_KERNELS:
+        if name in os.environ:
+            print(
+                f"{name} is set: OpenBLAS would not use the kernels that it chooses for this machine, for us and for "
+                f"others. Unset it, then run again.",
+                file=sys.stderr,
+            )
+            return 2
     return measure_suite(
         options.json,
         options.amount,

@@ -9,14 +9,15 @@ from collections.abc import Iterable, Sequence
 
 from bench.results import OURS, STAGES, Result, chosen, first_call, problems, sizes
 from bench.text import DASH, amount, duration, readable, times
+from bench.update_tables import is_shown
 
 SUMMARY = (
     *("problem", "size", "graph", "tape", "tape / graph", "fastest peer", "its time", "peer / graph"),
-    *("auto / best forced", "J / f", "peak memory"),
+    *("auto / best forced", "J / f", "peak memory", "in Python / native", "set"),
 )
 WAYS = ("mode", "method", "first call", "later calls", "middle half", "× fastest", "passes", "J / f", "peak memory")
 OTHERS = ("measured", "by", "median", "middle half", "× fastest")
-FACTS = ("n", "m", "nnz", "flops", "bytes", "passes", "peak_bytes", "j_over_f")
+FACTS = ("n", "m", "nnz", "flops", "bytes", "passes", "peak_bytes", "j_over_f", "python_seconds", "held_out")
 ROOF = ("problem", "size", "mode", "of the arithmetic", "of the memory traffic")
 FORCED = ("forward", "reverse")
 
@@ -31,8 +32,8 @@ def cases(results: Iterable[Result]) -> list[tuple[str, str, list[Result]]]:
 
 
 def others(results: Iterable[Result]) -> dict[str, list[Result]]:
-    """What is measured beside the suite: per group its results."""
-    return problems(r for r in results if not r.in_suite)
+    """What is measured beside the suite and has no table of its own: per group its results."""
+    return problems(r for r in results if not r.in_suite and not is_shown(r))
 
 
 def fastest_peer(results: Iterable[Result]) -> Result | None:
@@ -77,9 +78,23 @@ def summary(results: Iterable[Result]) -> list[tuple[str, ...]]:
                 times(max(forced, default=None)),
                 _number(ours.fact("j_over_f") if ours else None),
                 amount(ours.fact("peak_bytes") if ours else None),
+                times(_python_ratio(ours)),
+                _set(found),
             )
         )
     return rows
+
+
+def _set(found: Sequence[Result]) -> str:
+    """Whether a problem was looked at while we made things faster, if that is known."""
+    known = {bool(fact) for r in found if (fact := r.fact("held_out")) is not None}
+    return DASH if not known else "held out" if True in known else "tuned"
+
+
+def _python_ratio(ours: Result | None) -> float | None:
+    """How many times as long a call takes without the native executor."""
+    found = ours.fact("python_seconds") if ours else None
+    return None if found is None or ours is None else found / ours.median
 
 
 def ways(results: Sequence[Result]) -> list[tuple[str, ...]]:

@@ -47,7 +47,7 @@ def _library(name: str) -> Any:
     return tape_api if name == "tape_api" else peers.tensorflow()
 
 
-def _random(*shape: int) -> Any:
+def _random(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 

@@ -22,9 +22,12 @@ from bench.division import Halves, halves
 from bench.jacobians import MODES, NotHere, Runner
 from bench.measure import median_seconds, peak_bytes
 from bench.problems import PROBLEMS, Problem, Size, label
+from engine.program.native.staged import in_python
 
 BEST = "best"
 """The method of a peer: the fastest of its ways."""
+WARM = 4
+"""Calls after which everything that is compiled is compiled."""
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
@@ -83,7 +86,17 @@ def _costs(place: Place, mode: str, method: str, run: Runner, median: float) -> 
         stages = jacobians.stages(place.problem, place.values, mode)
         stages |= {name: share * median for name, share in pieces.shares(run).items()}
         found |= {"peak_bytes": peak_bytes(run), "stages": stages, "flops": pieces.flops}
+        found |= {"python_seconds": _python_seconds(place, mode)}
     return found
+
+
+def _python_seconds(place: Place, mode: str) -> float:
+    """What a later call takes without the native executor."""
+    with in_python(), jacobians.afresh():
+        run = jacobians.ours(place.problem, place.values, mode, "auto")
+        for _ in range(WARM):
+            run()
+        return median_seconds(run)
 
 
 def test_jacobian_cold(benchmark: Any, problem: Problem, size: Size, mode: str, method: str) -> None:
@@ -129,7 +142,7 @@ class Place:
             if mode in MODES:
                 run = jacobians.ours(self.problem, self.values, mode, method)
                 # a recording that was seen a few times is compiled
-                for _ in range(4 if method not in ("row loop", "numeric") else 1):
+                for _ in range(WARM if method not in ("row loop", "numeric") else 1):
                     run()
             else:
                 ways = self._ways(mode)
@@ -183,6 +196,7 @@ def _facts(place: Place, mode: str, method: str, matrix: Any) -> dict[str, Any]:
         "dtype": np.dtype(place.problem.dtype).name,
         "nnz": int(matrix.nnz if sparse.issparse(matrix) else np.count_nonzero(matrix)),
         "bytes": _bytes(matrix),
+        "held_out": place.problem.held_out,
     }
     way = place.way(mode)
     return {**found, "way": way} if way else found

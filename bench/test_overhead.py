@@ -15,6 +15,7 @@ import graph_api
 import tape_api
 from bench import peers
 from bench.problems import chain, chain_gradient, deep_chain
+from engine.core.operands import Operand
 
 Runner = Callable[[], Any]
 LENGTH = 200
@@ -29,7 +30,7 @@ def on_a_tape(tf: Any) -> Runner:
     """The chain on the tape of `tape_api`, or of TensorFlow in eager mode."""
     x = tf.constant(X)
 
-    def run() -> Any:
+    def run() -> np.ndarray:
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = chain(tf, x, LENGTH)
@@ -114,7 +115,7 @@ def test_session_run(benchmark: Any, library: str) -> None:
 # ---- a long chain ----------------------------------------------------------------------------------------------------
 
 
-def deep_on_a_tape() -> Any:
+def deep_on_a_tape() -> Operand:
     """Record and differentiate 100,000 ops."""
     x = tape_api.constant(1.0, tape_api.float64)
     with tape_api.GradientTape() as tape:
@@ -123,7 +124,7 @@ def deep_on_a_tape() -> Any:
     return tape.gradient(y, x).numpy()
 
 
-def deep_in_a_graph() -> Any:
+def deep_in_a_graph() -> Operand:
     """Build, differentiate and run a graph of 100,000 ops."""
     with graph_api.Graph().as_default():
         x = graph_api.placeholder(graph_api.float64, [])

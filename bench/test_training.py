@@ -15,6 +15,7 @@ import graph_api
 import tape_api
 from bench import peers
 from bench.problems import cross_entropy, mlp_logits
+from engine.core.operands import Operand
 
 Step = Callable[[], Any]
 RATE = 0.01
@@ -60,7 +61,7 @@ def on_a_tape(tf: Any, optimizer: str) -> Step:
     variables = [tf.Variable(w) for w in weights]
     made = TAPE_OPTIMIZERS[optimizer](tf)
 
-    def step() -> Any:
+    def step() -> Operand:
         with tf.GradientTape() as tape:
             loss = cross_entropy(tf, labels, mlp_logits(tf, x, variables))
         made.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))

@@ -18,11 +18,12 @@ from scipy import sparse
 
 from bench.problems.problem import Problem, Size, Values
 from bench.problems.rotation import matrices, rotate, rotated_by_rotation
+from engine.core.operands import Operand
 
 
 def bundle(
     tf: Any, cameras: Any, points: Any, weights: Any, camera_of: Any, point_of: Any, seen_x: Any, seen_y: Any
-) -> Any:
+) -> Operand:
     """Both residuals of every observation, then the residual of every weight."""
     a, b, c, center_x, center_y, center_z, focal, shift_x, shift_y, k1, k2 = tf.unstack(
         tf.gather(cameras, camera_of), axis=1

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.operands import Operand
+
 
 def chain(tf: Any, x: Any, length: int) -> Any:
     """`length` small ops in a row, each bounded, none trivial. Also runs on ``autograd.numpy`` and ``jax.numpy``."""
@@ -23,7 +25,7 @@ _LINKS = (
 )
 
 
-def chain_gradient(x: Any, length: int) -> Any:
+def chain_gradient(x: Any, length: int) -> np.ndarray:
     """The derivative of `chain` at a NumPy array, by the chain rule written out."""
     gradient = np.ones_like(x)
     for i in range(length):
@@ -35,7 +37,7 @@ def chain_gradient(x: Any, length: int) -> Any:
 _SLOPES = (np.cos, lambda x: 1.25, lambda x: 1 - np.tanh(x) ** 2, lambda x: 1.0)
 
 
-def deep_chain(x: Any, length: int) -> Any:
+def deep_chain(x: Any, length: int) -> Operand:
     """A chain of `length` operators whose derivative neither grows nor vanishes: 0.99999 ** (length / 2)."""
     for _ in range(length // 2):
         x = x * 0.99999 + 0.00001

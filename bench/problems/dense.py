@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from bench.problems.problem import Problem, Size, Values
+from engine.core.operands import Operand
 
 # ---- networks --------------------------------------------------------------------------------------------------------
 
 
-def mlp(tf: Any, x: Any, *weights: Any) -> Any:
+def mlp(tf: Any, x: Any, *weights: Any) -> Operand:
     """Dense layers with a tanh after each but the last; `weights` are matrix, bias, matrix, bias and so on."""
     *hidden, (matrix, bias) = _pairs(weights)
     for hidden_matrix, hidden_bias in hidden:
@@ -25,7 +26,7 @@ def _pairs(weights: Sequence[Any]) -> list[tuple[Any, Any]]:
     return list(zip(weights[::2], weights[1::2], strict=True))
 
 
-def mlp_rows(x: Any, *weights: Any) -> Any:
+def mlp_rows(x: Any, *weights: Any) -> np.ndarray:
     """The Jacobian of each row of `mlp`: shape (rows, outputs, inputs)."""
     *hidden, (matrix, _) = _pairs(weights)
     jacobian = np.broadcast_to(np.eye(x.shape[1]), (len(x), x.shape[1], x.shape[1]))
@@ -65,12 +66,12 @@ BATCH = Problem(
 # ---- a small intermediate between many inputs and many outputs -------------------------------------------------------
 
 
-def bottleneck(tf: Any, x: Any, narrow: Any, wide: Any) -> Any:
+def bottleneck(tf: Any, x: Any, narrow: Any, wide: Any) -> Operand:
     """Everything the outputs know of the inputs passes through a few numbers."""
     return tf.tanh(tf.matmul(tf.tanh(tf.matmul(x, narrow)), wide))
 
 
-def bottleneck_jacobian(x: Any, narrow: Any, wide: Any) -> Any:
+def bottleneck_jacobian(x: Any, narrow: Any, wide: Any) -> np.ndarray:
     """The product of a tall matrix and a wide one."""
     middle = np.tanh(x @ narrow)
     y = np.tanh(middle @ wide)
@@ -94,14 +95,14 @@ BOTTLENECK = Problem(
 # ---- a recurrence ----------------------------------------------------------------------------------------------------
 
 
-def recurrent(tf: Any, state: Any, matrix: Any, drive: Any) -> Any:
+def recurrent(tf: Any, state: Any, matrix: Any, drive: Any) -> Operand:
     """The last state of a recurrent network; `drive` has a row for each step."""
     for row in tf.unstack(drive):
         state = tf.tanh(tf.matmul(state, matrix) + row)
     return state
 
 
-def recurrent_jacobian(state: Any, matrix: Any, drive: Any) -> Any:
+def recurrent_jacobian(state: Any, matrix: Any, drive: Any) -> np.ndarray:
     """The product of the steps' Jacobians."""
     jacobian = np.eye(len(matrix))
     for row in drive:
@@ -129,7 +130,7 @@ RECURRENT = Problem(
 # ---- reductions ------------------------------------------------------------------------------------------------------
 
 
-def moments(tf: Any, x: Any) -> Any:
+def moments(tf: Any, x: Any) -> Operand:
     """The mean and the mean square: two numbers of a large array."""
     return tf.stack([tf.reduce_mean(x), tf.reduce_mean(x * x)])
 

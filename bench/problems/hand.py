@@ -13,13 +13,14 @@ import numpy as np
 
 from bench.problems.problem import Problem, Size, Values
 from bench.problems.rotation import matrices, rotate, rotated_by_rotation, skew
+from engine.core.operands import Operand
 
 FINGERS, JOINTS = 5, 3
 
 
 def hand(
     tf: Any, pose: Any, along: Any, across: Any, turn: Any, roots: Any, bones: Any, skin: Any, palm: Any, seen: Any
-) -> Any:
+) -> Operand:
     """How far each vertex is from where it was seen: (vertices, 3).
 
     A hinge of angle t rotates by ``along + cos(t) across + sin(t) turn`` (each of shape (4, fingers, 3, 3)).
@@ -41,7 +42,7 @@ def hand(
 
 def hand_jacobian(
     pose: Any, along: Any, across: Any, turn: Any, roots: Any, bones: Any, skin: Any, palm: Any, seen: Any
-) -> Any:
+) -> np.ndarray:
     """Geometry: a hinge moves a vertex behind it at right angles to its axis and to the way from the axis."""
     rows = len(seen)
     angles = pose[6:].reshape(JOINTS + 1, FINGERS, 1, 1)

@@ -9,20 +9,21 @@ from scipy import sparse
 
 from bench.problems.problem import Problem, Size, Values
 from bench.problems.sparse import decades
+from engine.core.operands import Operand
 
 # ---- logistic regression ---------------------------------------------------------------------------------------------
 
 PENALTY = 0.01
 
 
-def logistic(tf: Any, weights: Any, features: Any, labels: Any) -> Any:
+def logistic(tf: Any, weights: Any, features: Any, labels: Any) -> Operand:
     """The mean loss, and a penalty on the weights (a column)."""
     scores = tf.matmul(features, weights)
     loss = tf.reduce_mean(tf.nn.softplus(scores) - labels * scores)
     return loss + (0.5 * PENALTY) * tf.reduce_sum(weights * weights)
 
 
-def logistic_hessian(weights: Any, features: Any, labels: Any) -> Any:
+def logistic_hessian(weights: Any, features: Any, labels: Any) -> np.ndarray:
     """A weighted Gram matrix."""
     probability = 1 / (1 + np.exp(-features @ weights))
     weighted = features * (probability * (1 - probability) / len(labels))
@@ -49,7 +50,7 @@ LOGISTIC = Problem(
 # ---- Rosenbrock ------------------------------------------------------------------------------------------------------
 
 
-def rosenbrock(tf: Any, x: Any) -> Any:
+def rosenbrock(tf: Any, x: Any) -> Operand:
     """The chained function."""
     left, right = x[:-1], x[1:]
     bend = right - left * left
@@ -80,7 +81,7 @@ ROSENBROCK = Problem(
 # ---- a network of two layers -----------------------------------------------------------------------------------------
 
 
-def network_loss(tf: Any, weights: Any, features: Any, wanted: Any) -> Any:
+def network_loss(tf: Any, weights: Any, features: Any, wanted: Any) -> Operand:
     """Half the mean square error of ``tanh(features @ a + b) @ c + d``; `weights` are a, b, c, d in one row."""
     inputs = int(features.shape[1])
     hidden = _hidden(weights, inputs)
@@ -96,7 +97,7 @@ def _hidden(weights: Any, inputs: int) -> int:
     return (int(weights.shape[0]) - 1) // (inputs + 2)
 
 
-def network_hessian(weights: Any, features: Any, wanted: Any) -> Any:
+def network_hessian(weights: Any, features: Any, wanted: Any) -> np.ndarray:
     """The Gauss-Newton matrix, and the error times the output's own second derivatives."""
     rows, inputs = features.shape
     hidden = _hidden(weights, inputs)

@@ -21,21 +21,21 @@ def rotate(tf: Any, rotation: Any, point: Any) -> tuple[Any, Any, Any]:
     )
 
 
-def skew(v: Any) -> Any:
+def skew(v: Any) -> np.ndarray:
     """The matrices [v]× with ``[v]× w = v × w``, for vectors in the last axis."""
     x, y, z = np.moveaxis(np.asarray(v), -1, 0)
     zero = np.zeros_like(x)
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=-1).reshape(*zero.shape, 3, 3)
 
 
-def matrices(rotation: Any) -> Any:
+def matrices(rotation: Any) -> np.ndarray:
     """The rotation matrices of vectors in the last axis."""
     angle = np.linalg.norm(rotation, axis=-1)[..., None, None]
     k = skew(rotation) / angle
     return np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * (k @ k)
 
 
-def rotated_by_rotation(rotation: Any, point: Any) -> Any:
+def rotated_by_rotation(rotation: Any, point: Any) -> np.ndarray:
     """The derivative of the rotated point with respect to the rotation vector, as matrices [1]_.
 
     References

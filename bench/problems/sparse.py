@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from bench.problems.problem import Problem, Size, Values
+from engine.core.operands import Operand
 
 
 def decades(first: int, last: int) -> tuple[Size, ...]:
@@ -19,7 +20,7 @@ def decades(first: int, last: int) -> tuple[Size, ...]:
 # ---- elementwise: a diagonal -----------------------------------------------------------------------------------------
 
 
-def elementwise(tf: Any, x: Any) -> Any:
+def elementwise(tf: Any, x: Any) -> Operand:
     """Each output depends on one input."""
     return x * tf.sin(x) + tf.tanh(x)
 
@@ -55,7 +56,7 @@ STEP, SPACING, VISCOSITY = 0.1, 0.5, 0.05
 """Of time and space, and the viscosity; moderate, so that numeric derivatives are good for any n."""
 
 
-def burgers(tf: Any, u: Any, before: Any, wall: Any) -> Any:
+def burgers(tf: Any, u: Any, before: Any, wall: Any) -> Operand:
     """The residual of one implicit Euler step of Burgers' equation, u_t + u u_x = ν u_xx, between fixed walls."""
     padded = tf.concat([wall, u, wall], 0)
     left, right = padded[:-2], padded[2:]
@@ -103,7 +104,7 @@ BURGERS_DENSE = replace(
 DIFFUSION = 10.0
 
 
-def brusselator(tf: Any, state: Any, forcing: Any) -> Any:
+def brusselator(tf: Any, state: Any, forcing: Any) -> Operand:
     """The right-hand side of the two-dimensional Brusselator on a periodic grid; `state` is (n, n, 2)."""
     u, v = tf.unstack(state, axis=2)
     uuv = u * u * v
@@ -116,7 +117,7 @@ def brusselator(tf: Any, state: Any, forcing: Any) -> Any:
     )
 
 
-def _laplacian(tf: Any, u: Any) -> Any:
+def _laplacian(tf: Any, u: Any) -> Operand:
     return tf.roll(u, 1, 0) + tf.roll(u, -1, 0) + tf.roll(u, 1, 1) + tf.roll(u, -1, 1) - 4.0 * u
 
 
@@ -155,7 +156,7 @@ BRUSSELATOR = Problem(
 # ---- an arrowhead: a full row, a full column and the diagonal --------------------------------------------------------
 
 
-def arrowhead(tf: Any, x: Any) -> Any:
+def arrowhead(tf: Any, x: Any) -> Operand:
     """The first output depends on every input, and every output on the first input."""
     first, others = x[:1], x[1:]
     return tf.concat([tf.reshape(tf.reduce_sum(x * x), [1]), others * others * others + first * others], 0)
