@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # The matrices here are small; on a busy machine, BLAS threads waiting for each other take most of the time.
@@ -28,3 +29,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
         terminalreporter.section("coverage of the op table")
         for line in report():
             terminalreporter.line(line)
+
+
+@pytest.fixture
+def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are run by the Python functions that are generated for them."""
+    from engine.program.native import staged
+
+    monkeypatch.setattr(staged, "executor", None)

@@ -20,6 +20,8 @@ from tests import rows
 from tests.row import Row
 
 WITHOUT_ROW = {
+    "parse_examples": "takes strings; tests/data/test_examples.py",
+    "decode_raw_op": "takes strings; tests/data/test_examples.py",
     "placeholder": "gets its value from outside",
     "variable_handle": "has its value in a session",
     "assign_variable": "has its effect in a session",
@@ -44,10 +46,12 @@ UNTESTED_RULES = {
     ("random_gamma_op", "alpha"): "the numbers are drawn anew for each difference; tests/test_random.py has its slope",
     ("igamma_grad_a", "a"): "is not implemented and says so",
     ("cond_op", "pred"): "a truth value has none",
+    ("pull_varying_op", "*values"): "has first derivatives only and says so; tests/graph_api/test_forms.py",
 }
 """Rules that finite differences cannot check, and why."""
 
 FIRST_ORDER = {
+    "pull_varying_op": "is a first derivative",
     "random_gamma_op": "the slope of a sample has no derivative of its own",
     "tensor_scatter_max_op": "piecewise linear: the second derivative is zero where it exists",
     "tensor_scatter_min_op": "piecewise linear: the second derivative is zero where it exists",

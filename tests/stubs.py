@@ -67,14 +67,15 @@ def parameters(function: Callable[..., Any]) -> list[tuple[str, bool, bool]]:
 
 
 def result(function: Callable[..., Any]) -> str:
-    """The annotation of the result: ``Any`` in the engine, which is one tensor here."""
+    """The annotation of the result: ``Operand`` or ``Any`` in the engine is one tensor here."""
     if isinstance(function, Op):
         return "builtins.tuple[Tensor, ...]" if function.multi else "Tensor"
     annotation = inspect.signature(function).return_annotation
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "Any")
     text = text.replace("TensorShape", "_TensorShape")
     # a front end has functions of its own called tuple, complex...
-    return re.sub(r"\b(tuple|list)\[", r"builtins.\1[", re.sub(r"\bAny\b", "Tensor", text))
+    text = re.sub(r"\b(Any|Operand|EagerTensor|Symbol|np\.ndarray)\b", "Tensor", text)
+    return re.sub(r"\b(tuple|list)\[", r"builtins.\1[", text)
 
 
 def signature(row: Any) -> str:
@@ -125,7 +126,7 @@ class Stub:
     def lines(self) -> Iterator[str]:
         """Everything behind the imports."""
         for name in dir(self.module):
-            value = vars(self.module)[name]
+            value = getattr(self.module, name)
             if not name.startswith("_") and value is not self.module:
                 yield from self.entry(name, value, "", 0)
         yield "__version__: str"
@@ -164,16 +165,18 @@ class Stub:
             yield f"{indent}{name} = {alias}"
         else:
             yield f"{indent}class {name}:"
-            inner = [item for item in sorted(vars(value).items()) if not item[0].startswith("_")]
-            for key, item in inner:
-                yield from self.entry(key, item, f"{path}.", depth + 1)
+            for key in dir(value):
+                if not key.startswith("_"):
+                    yield from self.entry(key, getattr(value, key), f"{path}.", depth + 1)
 
     def is_importable(self, value: Any) -> bool:
         """Whether the module that it names has it under its name."""
-        return (
-            getattr(sys.modules.get(value.__module__), value.__name__, None) is value
-            and value.__qualname__.isidentifier()
-        )
+        module = sys.modules.get(value.__module__)
+        if getattr(module, value.__name__, None) is not value or not value.__qualname__.isidentifier():
+            return False
+        # a function that was made elsewhere cannot be read there
+        own = getattr(module, "__file__", None)
+        return isinstance(value, type) or inspect.unwrap(value).__code__.co_filename == own
 
     def of_definition(self, name: str, value: Any, depth: int) -> Iterator[str]:
         """A class or function that its own module defines."""

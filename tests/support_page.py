@@ -159,8 +159,9 @@ def functions(covered: dict[str, Coverage]) -> tuple[dict[str, list[tuple[str, .
 
 NAMESPACES = set(
     """
-    activations backend bitwise constraints debugging errors image initializers keras layers linalg losses math metrics
-    models nest nn optimizers random regularizers schedules signal special test train utils
+    activations backend bitwise callbacks constraints contrib debugging errors framework image initializers keras
+    layers linalg losses math metrics models nest nn optimizers random regularizers rnn rnn_cell schedules signal slim
+    special test train utils
     """.split()  # noqa: SIM905 - easier to read than a list
 )
 """The parts of TensorFlow's API that both are modules here and in TensorFlow."""
@@ -179,16 +180,18 @@ def native(front_end: ModuleType, in_table: Container[str]) -> list[tuple[list[s
 
 def reachable(module: ModuleType, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """What a module offers, and the namespaces in it; not what it imports for its own use."""
+    for waiting in [*vars(module).get("__waiting__", ())]:
+        getattr(module, waiting)  # loads it
     offers_all = not prefix or hasattr(module, "__all__")
     offered = vars(module) if offers_all else defined(module)
     chosen = getattr(module, "__all__", offered)
-    for name, value in offered.items():
+    for name, value in [*offered.items()]:
         is_ours = callable(value) and value.__module__.partition(".")[0] in PACKAGES
         if is_ours and not name.startswith("_") and name in chosen and name not in HELPERS:
             yield prefix + name, value
-    for name, part in vars(module).items():
+    for name, part in [*vars(module).items()]:
         is_inside = offers_all or hasattr(module, "__path__")
-        if isinstance(part, ModuleType) and name in NAMESPACES and is_inside:
+        if isinstance(part, ModuleType) and name in NAMESPACES and is_inside and name in dir(module):
             yield from reachable(part, f"{prefix}{name}.")
 
 

@@ -74,7 +74,7 @@ def test_as_array_refuses_none_and_ragged_lists() -> None:
     with pytest.raises(ValueError, match="cannot make one array"):
         as_array([[1.0], [1.0, 2.0]])
     with pytest.raises(DTypeError, match="cannot convert"):
-        as_array("text")
+        as_array(np.datetime64("2020-01-01"))
 
 
 def test_dtypes_have_one_object_each() -> None:

@@ -235,3 +235,30 @@ def of_a_module(x: Any) -> Any:
 def test_a_decorated_function_is_like_the_function() -> None:
     assert of_a_module.__name__ == "of_a_module" and of_a_module.__doc__ == "Its docstring."
     assert pickle.loads(pickle.dumps(of_a_module)) is of_a_module
+
+
+def test_a_rule_in_a_body_may_use_what_is_computed_behind_its_call() -> None:
+    late: list[Any] = []
+
+    def body(i: Any, a: Any) -> Any:
+        doubled = graph_api.custom_gradient(lambda x: (x * 2.0, lambda ct: ct * late[-1]))(a)
+        late.append(graph_api.sin(a))
+        return [i + 1, doubled]
+
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.constant([1.0, 2.0])
+        _, y = graph_api.while_loop(lambda i, a: i < 2, body, [0, x])
+        (found,) = session.run(graph_api.gradients(y, x))
+    np.testing.assert_allclose(found, np.sin([1.0, 2.0]) * np.sin([2.0, 4.0]), rtol=1e-6)
+
+
+def test_a_rule_in_a_body_cannot_use_what_its_result_leads_to() -> None:
+    late: list[Any] = []
+
+    def body(i: Any, a: Any) -> Any:
+        doubled = graph_api.custom_gradient(lambda x: (x * 2.0, lambda ct: ct * late[-1]))(a)
+        late.append(graph_api.sin(doubled))
+        return [i + 1, doubled]
+
+    with graph_api.Graph().as_default(), pytest.raises(graph_api.errors.UnimplementedError, match="result of its own"):
+        graph_api.while_loop(lambda i, a: i < 2, body, [0, graph_api.constant([1.0])])

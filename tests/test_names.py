@@ -110,7 +110,6 @@ MISSING: dict[str, dict[str, str]] = {
         "Session": GRAPH,
         "global_variables_initializer": GRAPH,
         "placeholder": GRAPH,
-        "string": "there are no tensors of strings",
     },
 }
 NAMES = [(front_end, name) for front_end, used in USED.items() for name in used.split()]

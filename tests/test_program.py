@@ -384,6 +384,7 @@ def test_source_is_one_line_per_instruction() -> None:
     assert lines[0].startswith("def program(v0, v1):") and lines[-1].startswith("    return (")
 
 
+@pytest.mark.usefixtures("in_python")
 def test_names_of_values_that_are_not_needed_any_more_are_used_again() -> None:
     """Frames with a variable for each of a thousand values do not fit where Python keeps frames."""
 

@@ -23,6 +23,8 @@ from tests.support import assert_same_bits
 from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS
 
+pytestmark = pytest.mark.usefixtures("in_python")
+
 N = 150
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(N, N)), RNG.normal(size=(N, N))

@@ -15,6 +15,7 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.trace import Trace
 from engine.ops import random
+from engine.ops.dropout import dropout
 from tests.support import interpret
 
 COUNT = 20_000
@@ -87,13 +88,13 @@ def test_shuffle_is_a_permutation() -> None:
 
 def test_dropout_keeps_the_sum() -> None:
     x = np.ones((100, 200), np.float32)
-    out = random.dropout(x, 0.2, draw=DRAW)
+    out = dropout(x, 0.2, draw=DRAW)
     assert set(np.unique(out)) == {np.float32(0), np.float32(1 / np.float32(0.8))}
     assert abs(out.mean() - 1) < 0.02
-    np.testing.assert_array_equal(random.dropout(x, 0, draw=DRAW), x)
-    assert np.unique(random.dropout(x, 0.5, noise_shape=[100, 1], draw=DRAW).std(axis=1)).tolist() == [0]
+    np.testing.assert_array_equal(dropout(x, 0, draw=DRAW), x)
+    assert np.unique(dropout(x, 0.5, noise_shape=[100, 1], draw=DRAW).std(axis=1)).tolist() == [0]
     with pytest.raises(InvalidArgumentError, match="rate"):
-        random.dropout(x, 1.0, draw=DRAW)
+        dropout(x, 1.0, draw=DRAW)
 
 
 def test_gamma_slope_is_that_of_the_quantile() -> None:
@@ -120,7 +121,7 @@ def test_a_draw_names_its_numbers() -> None:
         lambda draw: random.uniform([3], 0, 100, dtypes.int64, draw=draw),
         lambda draw: random.gamma([2], np.float32(2.0), draw=draw),
         lambda draw: random.categorical(np.zeros((2, 5)), 4, draw=draw),
-        lambda draw: random.dropout(np.ones((3, 4)), 0.5, draw=draw),
+        lambda draw: dropout(np.ones((3, 4)), 0.5, draw=draw),
     ],
     ids=["normal", "integers", "gamma", "categorical", "dropout"],
 )

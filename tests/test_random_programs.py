@@ -113,7 +113,7 @@ RECIPES: dict[str, Recipe] = {
     **elementwise("math.xlogy math.xlog1py", small, positive),
     **elementwise("pow", positive, small),
     **elementwise("atan2 math.igamma math.igammac", positive, positive),
-    **elementwise("math.floormod", positive, above),
+    **elementwise("math.floormod truncatemod", positive, above),
     **engine_only("ndtr dawsn bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1", small),
     **engine_only("expint bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_y0 bessel_y1", positive),
     "math.polygamma": lambda tf, x, _: tf.math.polygamma(np.float64(1), positive(tf, x)) / 4.0,

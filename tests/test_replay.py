@@ -398,3 +398,19 @@ def test_a_variable_read_late_is_told_from_its_value_as_a_constant(monkeypatch: 
         tape.watch(w)
         z = y * w
     assert [float(g) for g in tape.gradient(z, [x, w])] == [9.0, 6.0]
+
+
+def test_seeds_that_lie_in_another_order_have_a_replay_of_their_own() -> None:
+    x, rows = tf.constant(np.arange(6.0).reshape(2, 3)), np.arange(6.0).reshape(2, 3)
+
+    def step(seed: Any) -> None:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.transpose(x * x) * 3.0
+        tape.gradient(y, x, tf.constant(seed) if seed.flags.c_contiguous else EagerTensor(seed))
+
+    for _ in range(COMPILE_AFTER + 3):
+        step(np.ascontiguousarray(rows.T))
+    before = dict(counters)
+    step(rows.T)
+    assert (counters["replayed"], counters["walked"]) == (before["replayed"], before["walked"] + 1)

@@ -89,7 +89,8 @@ def test_tables_are_bounded_and_a_full_one_does_not_harm() -> None:
 
 
 def test_compiled_walks_give_way_to_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "_CAPACITY", 3)
+    for table in (replay._compiled, replay._walks):
+        monkeypatch.setattr(table, "capacity", 3)
     for n in (1, 2, 3, 4, 1):
         for _ in range(STEPS):
             np.testing.assert_array_equal(taped(values(n, n), lambda x: x * x), 2 * values(n, n).numpy())

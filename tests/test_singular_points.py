@@ -256,3 +256,76 @@ def test_huber_loss_is_quadratic_at_zero() -> None:
         value, diagonal = session.run([y, graph_api.hessian_diag(y, x)], {x: [0.0, 0.5, -3.0]})
     assert value == 0.125 + 2.5
     np.testing.assert_array_equal(diagonal, [1.0, 1.0, 0.0])
+
+
+# ---- products and determinants with zeros ----------------------------------------------------------------------------
+
+
+def products_of_segments(tf: Any, x: Any) -> Any:
+    ids = np.array([0, 1, 0, 0, 1, -1, 1, 0], np.int32)
+    return tf.reduce_sum(tf.math.unsorted_segment_prod(x, ids, 3) ** 2) + tf.math.unsorted_segment_prod(x, ids, 3)[0]
+
+
+@pytest.mark.parametrize("way", ["r", "f", "rf", "rr", "fr", "ff", "rrr", "rff"])
+def test_products_of_segments_with_several_zeros(way: str) -> None:
+    # two zeros in each segment, or one, or none
+    for x in ([0.0, 0.0, 0.0, 3.0, 0.0, 7.0, 2.0, 2.0], [0.0, 2, 3, 4, 0, 5, 0, 6], [1.0, 2, 3, 4, 5, 6, 7, 8]):
+
+        def plain(tf: Any, x: Any) -> Any:
+            first, second = x[0] * x[2] * x[3] * x[7], x[1] * x[4] * x[6]
+            return first**2 + second**2 + 1.0 + first
+
+        expected = np.asarray(on_tape(plain, tape_api.constant(x, tape_api.float64), way))
+        found = on_tape(products_of_segments, tape_api.constant(x, tape_api.float64), way)
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-12)
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            for shape in ((8,), (None,)):
+                given = graph_api.placeholder(graph_api.float64, shape)
+                found = session.run(in_graph(products_of_segments, given, way), {given: x})
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["hessian", "for_scipy"])
+def test_hessians_of_products_of_segments(method: str) -> None:
+    fn = lambda tf, x: tf.math.segment_prod(x, np.zeros(4, np.int32))[0]  # noqa: E731
+    x = np.array([0.0, 0.0, 3.0, 2.0])
+    expected = np.zeros((4, 4))
+    expected[0, 1] = expected[1, 0] = 6.0
+    if method == "for_scipy":
+        found = tape_api.for_scipy(lambda x: fn(tape_api, x), x).hess(x)
+    else:
+        c = tape_api.constant(x)
+        with tape_api.GradientTape() as tape:
+            tape.watch(c)
+            y = fn(tape_api, c)
+        found = tape.hessian(y, c).numpy()
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_second_derivatives_of_determinants_of_singular_matrices(rank: int, dtype: str) -> None:
+    rng = np.random.default_rng(rank)
+    left, right, d, e = (rng.normal(size=shape) for shape in ((3, rank), (rank, 3), (3, 3), (3, 3)))
+    x = (left @ right).astype(dtype)
+    if dtype == "complex128":
+        x, d, e = x * (1 + 0.5j), d + 0.3j * e, e - 0.2j * d
+
+    # the determinant of three rows is a polynomial of the third degree: these differences are exact
+    det = np.linalg.det
+    expected = (det(x + d + e) - det(x + d - e) - det(x - d + e) + det(x - d - e)) / 4
+    c = tape_api.constant(x)
+    with tape_api.GradientTape() as outer:
+        outer.watch(c)
+        with tape_api.GradientTape() as inner:
+            inner.watch(c)
+            y = tape_api.linalg.det(c)
+        first = inner.jvp(y, c, tape_api.constant(d))
+    second = outer.jvp(first, c, tape_api.constant(e))
+    np.testing.assert_allclose(second.numpy(), expected, rtol=1e-9, atol=1e-12)
+    if dtype == "float64":
+        with tape_api.GradientTape() as tape:
+            tape.watch(c)
+            y = tape_api.linalg.det(c)
+        hessian = tape.hessian(y, c).numpy()
+        np.testing.assert_allclose(np.einsum("ij,ijkl,kl", d, hessian, e), expected, rtol=1e-9, atol=1e-12)

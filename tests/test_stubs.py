@@ -27,8 +27,13 @@ tf.matmul(1)
 tf.reduce_sum([1.0], axes=1)
 tf.math.sinn(1.0)
 wrong: str = tf.tanh(1.0)
+total: tf.Tensor = -(good @ more)[0, ..., None] / 2 + 1.0 - 3 * good ** 2
+larger: tf.Tensor = good > more
+read: tf.Tensor = 2.0 * tf.Variable([1.0])[0] + 1.0
+text: str = good * 2.0
+number: int = abs(good)
 """
-REFUSED = [7, 8, 9, 10, 11]
+REFUSED = [7, 8, 9, 10, 11, 15, 16]
 """The lines of `PROGRAM` that are wrong."""
 
 

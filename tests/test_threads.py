@@ -305,3 +305,8 @@ def test_without_the_gil_nothing_is_lost() -> None:
     test_tape_assign_add_and_sub_lose_nothing()
     test_graph_assign_add_loses_nothing()
     test_threads_differentiate_replay_and_plan_at_once()
+
+
+def test_everybody_takes_locks_in_one_order() -> None:
+    locks = [Lock() for _ in range(8)]
+    assert in_order(locks) == in_order(reversed(locks)) == in_order([*locks, *locks])

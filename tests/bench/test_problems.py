@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from bench import problems
+from bench.__main__ import main
 from bench.namespaces import ArrayNamespace
 from bench.problems import PROBLEMS, Problem, Size, label
 
@@ -30,6 +31,17 @@ SMALL: dict[str, Size] = {
     "logistic": (12, 4),
     "rosenbrock": (9,),
     "network": (11, 3, 2),
+    "mixture": (6, 2, 3),
+    "least_squares": (5, 3),
+    "molecule": (5,),
+    "attention": (4, 3, 2),
+    "arm": (4,),
+    "bratu": (4,),
+    "shooting": (4,),
+    "softmax_regression": (6, 4, 3),
+    "classifier": (6, 4, 5, 3),
+    "physics": (6, 3),
+    "hanging_chain": (5,),
 }
 NUMPY = ArrayNamespace(np)
 EACH = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
@@ -103,3 +115,18 @@ def test_every_problem_is_tested() -> None:
 def test_non_zeros_of_bundle_adjustment() -> None:
     values = PROBLEMS["bundle"].values((5, 60, 300))
     assert PROBLEMS["bundle"].expected(*values).nnz == 31 * 300
+
+
+def test_what_is_held_out_follows_from_names_alone() -> None:
+    new = [p for p in PROBLEMS.values() if p.group == "field"]
+    assert {p.name for p in PROBLEMS.values() if p.held_out} < {p.name for p in new}
+    assert [PROBLEMS[name].held_out for name in ("mixture", "arm", "attention", "bratu")] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("name", ["OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"])
+def test_a_run_with_chosen_kernels_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(name, "Haswell")
+    assert main(["run", "-k", "nothing"]) == 2
+    assert f"{name} is set" in capsys.readouterr().err

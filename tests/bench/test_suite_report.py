@@ -102,6 +102,8 @@ def test_the_summary_has_a_row_per_problem_and_size(run: Run) -> None:
     assert cells["tape / graph"] == "1.20 ×" and cells["fastest peer"] == "jax jacfwd"
     assert cells["peer / graph"] == "4.00 ×" and cells["auto / best forced"] == "2.00 ×"
     assert cells["J / f"] == "3" and cells["peak memory"] == "8 kB"
+    assert cells["in Python / native"] == "2.50 ×"
+    assert [row[-1] for row in rows] == ["tuned", "tuned", "held out", "–"]
     assert set(rows[3][4:]) == {"–"}
 
 

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
+# threads of the BLAS take longer to start than products of this size; NumPy reads this when it is imported
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from tests.fuzz.triage import Failure, report, work
 
-BLOCK = 50
+BLOCK = 100
 """Programs handed to a worker at once."""
 
 
-def _results(blocks: list[Any], jobs: int) -> Iterator[tuple[int, list[Failure]]]:
+def _results(blocks: Iterable[Any], jobs: int) -> Generator[tuple[int, list[Failure]], None, None]:
+    # traces are full of cycles, and most of the collector's time goes into looking at the op table again and again
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
     if jobs == 1:
         yield from map(work, blocks)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    pool = ProcessPoolExecutor(jobs)
+    try:
         yield from pool.map(work, blocks)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,19 +45,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--seconds", type=float, default=5.0, help="at most so long to shrink one failure")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no further block after so long")
+    parser.add_argument("--tensorflow", action="store_true", help="compare values and gradients with TensorFlow alone")
     given = parser.parse_args(arguments)
-    # threads of the BLAS take longer to start than products of this size
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     seeds = range(given.seed, given.seed + given.n)
-    blocks = [(seeds[i : i + BLOCK], given.only, given.seconds) for i in range(0, given.n, BLOCK)]
+    blocks = [(seeds[i : i + BLOCK], given.only, given.seconds, given.tensorflow) for i in range(0, given.n, BLOCK)]
     start, done, failures = time.monotonic(), 0, []
-    for count, found in _results(blocks, given.jobs):
+    results = _results(blocks, given.jobs)
+    for count, found in results:
         done += count
         failures += found
         for failure in found:
             sys.stderr.write(f"seed {failure.program.seed}: {failure.title}\n")
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{done}/{given.n}, {len(failures)} failures ")
+        if time.monotonic() - start > 60 * given.minutes:
+            break
+    results.close()
     elapsed = max(time.monotonic() - start, 1e-9)
     rate = f"{done} programs in {elapsed:.0f} s, {done / elapsed:.0f} a second; {len(failures)} failures"
     sys.stdout.write("\n".join([*([report(failures)] if failures else []), rate, ""]))

@@ -1,10 +1,26 @@
-"""Programs that once gave different numbers in different ways, as small as they could be made."""
+"""Programs that once gave different numbers in different ways, as small as they could be made.
+
+Those in `corpus.txt` stand there as ``make fuzz`` prints them, each below its name.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from tests.fuzz.programs import Body, Instruction, Leaf, Program
+
+
+def _printed(file: Path) -> Iterator[tuple[str, Program]]:
+    """Names and programs."""
+    scope = {"np": np, "nan": np.nan, "inf": np.inf}
+    scope |= {part.__name__: part for part in (Body, Instruction, Leaf, Program)}
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for name, program in zip(lines[::2], lines[1::2], strict=True):
+        yield name.removeprefix("# "), eval(program, scope)
+
 
 PROGRAMS: dict[str, Program] = {
     "a constant that branches use": Program(
@@ -133,4 +149,5 @@ PROGRAMS: dict[str, Program] = {
         ("v",),
         ("x",),
     ),
+    **dict(_printed(Path(__file__).with_suffix(".txt"))),
 }

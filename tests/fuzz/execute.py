@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 import re
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -274,13 +273,19 @@ def run_in_graph(
                     nodes[key] = attempt(lambda: _second_in_graph(nodes["gradient"], xs))
                 else:
                     nodes[key] = attempt(lambda key=key: KEYS[key](asked))  # type: ignore[misc]
-        variables = [x for x in tensors.values() if isinstance(x, tf.Variable)]
+        variables = {id(tensors[x.name].handle): x.value for x in program.leaves if x.kind == "variable"}
+        # an initializer would be a program of its own, as would be a run that reads
+        state = session._state
+
+        def begin() -> None:
+            state.values.update({key: value.copy() for key, value in variables.items()})
+
         results = {}
         for run in (first, values) if first is not None else (values,):
-            session.run([v.initializer for v in variables])
+            begin()
             feeds = {tensors[x.name]: run[x.name] for x in program.leaves if x.kind == "source"}
-            results = _run(session, nodes, feeds, [v.initializer for v in variables])
-            results["state"] = [np.asarray(v) for v in session.run(variables)] if variables else []
+            results = _run(session, nodes, feeds, begin)
+            results["state"] = [np.asarray(v) for v in state.read(list(variables), {})]
         return results
 
 
@@ -291,8 +296,8 @@ def _second_in_graph(gradients: Any, xs: list[Any]) -> Any:
     return graph_api.gradients(found, xs) if found else [None] * len(xs)
 
 
-def _run(session: Any, nodes: Results, feeds: Any, initializers: list[Any]) -> Results:
-    """All keys in one run; key by key if that fails."""
+def _run(session: Any, nodes: Results, feeds: Any, begin: Callable[[], None]) -> Results:
+    """All keys in one run; key by key, each from the `begin`-ning, if that fails."""
     flat = {key: found if isinstance(found, Failed) else flatten(found) for key, found in nodes.items()}
     wanted = {
         key: [
@@ -309,8 +314,10 @@ def _run(session: Any, nodes: Results, feeds: Any, initializers: list[Any]) -> R
         fetched = {}
         # values last: they leave the variables as all of them at once would have
         for key in reversed(wanted):
-            session.run(initializers)
-            fetched[key] = attempt(lambda key=key: session.run(wanted[key], feeds))  # type: ignore[misc]
+            begin()
+            # an update takes place if somebody asks for its result
+            both = {"value": wanted["value"], key: wanted[key]}
+            fetched[key] = attempt(lambda both=both, key=key: session.run(both, feeds)[key])  # type: ignore[misc]
     results: Results = {}
     for key, found in flat.items():
         got = fetched.get(key, found)
@@ -471,11 +478,3 @@ def reference_of(program: Program, values: Mapping[str, np.ndarray]) -> Results:
     """A plain tape."""
     with walked():
         return run_on_tape(program, values, program.keys)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No warnings: programs meet infinities and NaNs."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield

@@ -400,8 +400,8 @@ FURTHER_WAYS = {
     "single": 1,
 }
 """How often each is tried; see `tests.fuzz.execute`."""
-HOW_MANY_KEYS = (0,) * 5 + (1,) * 4 + (2,)
-HOW_MANY_WAYS = (2, 2, 3)
+HOW_MANY_KEYS = (0,) * 14 + (1,) * 5 + (2,)
+HOW_MANY_WAYS = (1,) * 7 + (2, 2, 3)
 """Many programs in few ways find more than few programs in many ways."""
 
 
@@ -438,7 +438,7 @@ def _asked(g: Generator, seed: int) -> Program:
     # what nobody uses; and what is updated, so that a session runs the update
     targets = [n for n in made if n not in used and g.array(n).dtype.kind in "fc"] or made[-1:]
     targets += [i.names[0] for i in g.sinks[0] if i.recipe.startswith("assign")]
-    if g.chance(0.15):
+    if made and g.chance(0.15):
         targets.append(g.choice(made))
     leaves = tuple(leaf for leaf in g.leaves if leaf.name in used)
     sources = [x.name for x in leaves if x.kind != "array" and x.value.dtype.kind in "fc"]

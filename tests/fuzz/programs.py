@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,7 +38,9 @@ def flat(result: Any) -> list[Any]:
 
 def function(tf: Any, body: Callable[..., Any]) -> Callable[..., Any]:
     """`body` as a ``tf.function``, where there is such a thing."""
-    return tf.function(body) if hasattr(tf, "function") else lambda *args: tf.convert_to_tensor(body(*args))
+    if hasattr(tf, "function"):
+        return tf.function(body)  # type: ignore[no-any-return]
+    return lambda *args: tf.convert_to_tensor(body(*map(tf.convert_to_tensor, args)))
 
 
 def vectorized_map(tf: Any, body: Callable[..., Any], rows: Any) -> Any:
@@ -52,7 +54,12 @@ def updated(tf: Any, variable: Any, method: str, value: Any) -> Any:
         return tf.identity(variable.read_value())
 
 
-HELPERS = {f.__name__: f for f in (row, flat, function, vectorized_map, updated)}
+def where(tf: Any, condition: Any, x: Any, y: Any) -> Any:
+    """``tf.where`` of TensorFlow 2, which broadcasts; that of TensorFlow 1 takes a vector to choose rows."""
+    return getattr(tf, "where_v2", tf.where)(condition, x, y)
+
+
+HELPERS = {f.__name__: f for f in (row, flat, function, vectorized_map, updated, where)}
 NAMESPACE: dict[str, Any] = {**MODULES, **HELPERS, "np": np, "inf": np.inf, "nan": np.nan}
 
 
@@ -215,6 +222,25 @@ class Program:
         """What its instructions were made from, those in bodies included."""
         return sorted({i.recipe for i in everywhere(self.instructions)})
 
+    def has(self, names: Collection[str]) -> bool:
+        """Whether a part of some recipe's name is among `names`."""
+        return any(name in recipe for recipe in self.recipes for name in names)
+
+    def leads_through(self, recipes: Collection[str]) -> bool:
+        """Whether a way from a source to a target leads through an instruction made from one of `recipes`."""
+        live, needed = set(self.sources), set(self.targets)
+        for i in self.instructions:
+            if not live.isdisjoint(taken(i)):
+                live.update(i.names)
+                # an update changes what the variable holds from there on
+                live.update(i.args[:1] if i.recipe.startswith("assign") else ())
+        for i in reversed(self.instructions):
+            if not needed.isdisjoint((*i.names, *(i.args[:1] if i.recipe.startswith("assign") else ()))):
+                needed |= taken(i)
+                if not live.isdisjoint(taken(i)) and not {j.recipe for j in everywhere([i])}.isdisjoint(recipes):
+                    return True
+        return False
+
     def with_values(self, values: Mapping[str, np.ndarray]) -> Program:
         """The same program with other values of its leaves."""
         return replace(
@@ -227,6 +253,19 @@ def everywhere(instructions: Sequence[Instruction]) -> Iterator[Instruction]:
     for i in instructions:
         yield i
         yield from _within(i.bodies)
+
+
+def taken(instruction: Instruction) -> set[str]:
+    """The names that an instruction uses, its bodies included."""
+    found = set(instruction.args)
+    pending = list(instruction.bodies)
+    while pending:
+        body = pending.pop()
+        found.update(body.args)
+        for i in body.instructions:
+            found |= taken(i)
+        pending += body.bodies
+    return found
 
 
 def _within(bodies: Sequence[Body]) -> Iterator[Instruction]:

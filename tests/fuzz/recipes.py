@@ -17,6 +17,7 @@ import graph_api
 import tape_api
 from engine.core.op import Op
 from engine.frontend.names import TABLE
+from engine.ops.varying_loop import pull_varying_op
 from engine.ops.while_loop import while_op, while_saving_op
 from tests.fuzz.programs import MODULES
 from tests.op_table import ROWS
@@ -105,7 +106,7 @@ def _resized(arrays: Sequence[np.ndarray], old: int, new: int) -> list[np.ndarra
     return found
 
 
-ENDLESS = (while_op, while_saving_op)
+ENDLESS = (while_op, while_saving_op, pull_varying_op)
 """Loops that end for the numbers of their rows."""
 
 
@@ -199,11 +200,11 @@ IDIOMS = {
     "choices": (
         "ry",
         """
-        tf.where({0} > {1}, {0}, {1})
-        tf.where({0} > 0, tf.sqrt({0}), 0.0 * {0})
-        tf.where({0} > 0, {1}, {1} * {0})
+        where(tf, {0} > {1}, {0}, {1})
+        where(tf, {0} > 0, tf.sqrt({0}), 0.0 * {0})
+        where(tf, {0} > 0, {1}, {1} * {0})
         tf.clip_by_value({0}, -0.5, 0.5)
-        tf.where({0} > 0, tf.math.log({0}), {0})
+        where(tf, {0} > 0, tf.math.log({0}), {0})
         tf.cast({0} > {1}, {0}.dtype) * {0}
         """,
     ),

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.around import quiet
 from tests.fuzz.compare import Difference, differences
-from tests.fuzz.execute import quiet
-from tests.fuzz.programs import Body, Instruction, Leaf, Program, everywhere
+from tests.fuzz.programs import Body, Instruction, Leaf, Program, everywhere, taken
 
 
 def shrunk(program: Program, failure: Difference, seconds: float = 10.0) -> tuple[Program, Difference]:
@@ -24,7 +24,7 @@ def _shrunk(program: Program, failure: Difference, seconds: float) -> tuple[Prog
     end = time.monotonic() + seconds
 
     def fails(candidate: Program) -> Difference | None:
-        arrays = {x.name for x in candidate.leaves if x.kind == "array"}
+        arrays = {x.name for x in candidate.leaves if x.kind in ("array", "variable")}
         if arrays.intersection(candidate.targets):
             return None
         try:
@@ -61,7 +61,7 @@ def _tidy(program: Program) -> Program:
     """Without leaves and instructions that nobody uses."""
     instructions = list(program.instructions)
     while True:
-        used = _used(instructions) | set(program.targets)
+        used = set(program.targets).union(*map(taken, instructions))
         kept = [i for i in instructions if used.intersection(i.names)]
         if len(kept) == len(instructions):
             break
@@ -69,17 +69,6 @@ def _tidy(program: Program) -> Program:
     used |= set(program.sources)
     leaves = tuple(x for x in program.leaves if x.name in used)
     return replace(program, instructions=tuple(instructions), leaves=leaves)
-
-
-def _used(instructions: Sequence[Instruction]) -> set[str]:
-    found = {a for i in everywhere(instructions) for a in i.args}
-    pending = [b for i in everywhere(instructions) for b in i.bodies]
-    while pending:
-        body = pending.pop()
-        found.update(body.args)
-        found.update(a for i in everywhere(body.instructions) for a in i.args)
-        pending += body.bodies
-    return found
 
 
 def _fewer_targets(program: Program) -> Iterator[Program]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from engine.runtime.cache import clear_caches
 from tests.fuzz.compare import Difference, differences
 from tests.fuzz.generate import generate
+from tests.fuzz.peer import compared, ordinary, tensorflow
 from tests.fuzz.programs import Program, pasteable
 from tests.fuzz.shrink import shrunk
 
@@ -68,21 +70,30 @@ def _raise(*_: Any) -> None:
     raise TimeoutError
 
 
-def examine(seeds: Sequence[int], only: str | None, seconds: float) -> list[Failure]:
-    """The failures among the programs of some seeds."""
+def examine(seeds: Sequence[int], only: str | None, seconds: float, peer: bool = False) -> list[Failure]:
+    """The failures among the programs of some seeds; with `peer`, compared with TensorFlow alone."""
     found, seen = [], {}
     for seed in seeds:
         ways: set[tuple[str, str]] = set()
         program = EMPTY
         try:
             with at_most(PATIENCE):
-                program = generate(seed, only)
+                program = ordinary(generate(seed, only)) if peer else generate(seed, only)
                 differing = differences(program)
         except TimeoutError:
             program = replace(program, seed=seed)
             found.append(Failure(program, Difference("any", "value", "too slow", f"more than {PATIENCE} s")))
             continue
+        alone = differing
+        if differing:
+            # what was kept for other programs must make no difference; where it does, that is what is wrong
+            clear_caches()
+            with suppress(TimeoutError), at_most(PATIENCE):
+                alone = differences(program)
         for d in differing:
+            if d not in alone:
+                found.append(Failure(program, replace(d, kind=f"{d.kind}, only after other programs")))
+                continue
             # one failure shows in many keys: the first way that it shows in will do
             if (d.kind, d.key) in ways:
                 continue
@@ -94,9 +105,14 @@ def examine(seeds: Sequence[int], only: str | None, seconds: float) -> list[Fail
 
 
 def work(arguments: tuple[Any, ...]) -> tuple[int, list[Failure]]:
-    """`examine`, and how many programs that was."""
-    seeds, only, seconds = arguments
-    return len(seeds), examine(seeds, only, seconds)
+    """`examine`, and how many programs that was (of those that TensorFlow runs, where it is asked)."""
+    seeds, only, seconds, peer = arguments
+    clear_caches()
+    if peer:
+        # to load it takes longer than a program may
+        tensorflow()
+    failures = examine(seeds, only, seconds, peer)
+    return len(compared.intersection(seeds)) if peer else len(seeds), failures
 
 
 def report(failures: Sequence[Failure]) -> str:

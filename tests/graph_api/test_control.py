@@ -411,8 +411,16 @@ def test_errors_of_maps() -> None:
         tf.scan(lambda a, v: (a, v), x)
 
 
-def test_gradient_of_a_loop_of_changing_shapes_says_so() -> None:
+def test_gradient_of_a_loop_of_changing_shapes() -> None:
     x = tf.placeholder(tf.float32, [1])
+    shapes = (tf.TensorShape([]), tf.TensorShape([None]))
+    _, y = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, tf.concat([v, v * v], 0)), (0, x), shapes)
+    np.testing.assert_array_equal(run(tf.gradients(y, x)[0], {x: [1.0]}), [27])
+
+
+def test_gradient_of_a_loop_of_shapes_that_change_unforeseen_says_so() -> None:
+    """That the shape changes must be known when the gradient is built."""
+    x = tf.placeholder(tf.float32, [None])
     shapes = (tf.TensorShape([]), tf.TensorShape([None]))
     _, y = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, tf.concat([v, v * v], 0)), (0, x), shapes)
     with pytest.raises(UnimplementedError, match="loop variable 1 changes its shape"):

@@ -284,7 +284,7 @@ def test_config_and_options() -> None:
     config.gpu_options.allow_growth = True
     with tf.Session(config=config) as sess:
         assert sess.run(tf.constant(1)) == 1
-        with pytest.raises(ValueError, match="run_metadata"):
+        with pytest.raises(TypeError, match="run_metadata"):
             sess.run(tf.constant(1), run_metadata=object())
     with pytest.raises(ValueError, match="target"):
         tf.Session("grpc://somewhere")

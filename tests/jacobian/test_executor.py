@@ -379,3 +379,32 @@ def test_dask() -> None:
             np.testing.assert_array_equal(array(on_tape(function, executor=pool)), array(expected))
         matrix = on_tape(stencil, executor=pool, format="csr")
         np.testing.assert_array_equal(matrix.toarray(), array(on_tape(stencil, format="csr")))
+
+
+@pytest.mark.parametrize("front_end", ["tape", "graph"])
+def test_a_constant_is_sent_once_with_a_task(front_end: str) -> None:
+    w = RNG.normal(size=(60, 60)) / 8
+    x = RNG.normal(size=60)
+
+    def chain(lib: Any, x: Any) -> Any:
+        for _ in range(20):
+            x = lib.tanh(lib.linalg.matvec(w, x))
+        return x
+
+    here = Here(2)
+    if front_end == "tape":
+        c = tf.constant(x)
+        with tf.GradientTape() as tape:
+            tape.watch(c)
+            y = chain(tf, c)
+        plan = tape.jacobian_plan(y, c)
+        whole, found = plan.in_chunks(4)(x), plan.in_chunks(4)(x, executor=here)
+    else:
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            given = graph_api.placeholder(x.dtype, x.shape)
+            y = chain(graph_api, given)
+            plan = graph_api.jacobian_plan(y, given)
+            whole, found = plan.in_chunks(4)(x), session.run(graph_api.jacobian(y, given, executor=here), {given: x})
+    np.testing.assert_array_equal(found, whole)
+    # the constant, and what lies between its 20 uses
+    assert here.bytes / here.submitted < 2 * w.nbytes + 100_000

@@ -350,9 +350,9 @@ def test_wrong_vectors_in_a_graph() -> None:
         v = tf.placeholder(tf.float64, [3])
         y = v * v
         for method, argument in (("jvp", "tangents"), ("hvp", "vectors")):
-            with pytest.raises(InvalidArgumentError, match=rf"{method}: {argument}\[0\] must be .* like its x; got"):
+            with pytest.raises(InvalidArgumentError, match=rf"{method}: {argument}\[0\] must be .* like its source"):
                 getattr(tf, method)(y, v, X[:2])
-            with pytest.raises(InvalidArgumentError, match=f"{method}: expected 1 {argument}, one per x; got 2"):
+            with pytest.raises(InvalidArgumentError, match=f"{method}: expected 1 {argument}, one per source; got 2"):
                 getattr(tf, method)(y, v, [X, X])
         for method in ("hessian", "hessian_diag"):
             with pytest.raises(InvalidArgumentError, match=f"{method}: .* must have a floating or complex dtype"):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import graph_api as g
-from engine.core.errors import InvalidArgumentError
+from engine.core.errors import InvalidArgumentError, ResourceExhaustedError
 from engine.runtime import buffer_pool
-from tests.jacobian.both import Function, least_memory, on_tape
+from tests.jacobian.both import Function, in_graph, least_memory, on_tape
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -93,6 +93,93 @@ def test_a_limit_is_kept(fn: Function, mode: str, share: float) -> None:
     np.testing.assert_allclose(found, whole, rtol=1e-12, atol=1e-14)
 
 
+def softmax(tf: Any, x: Any) -> Any:
+    return tf.nn.softmax(x)
+
+
+def outer(tf: Any, x: Any) -> Any:
+    x = x[:40]
+    return tf.tanh(x[:, None] * x[None, :])
+
+
+def solved(tf: Any, x: Any) -> Any:
+    return tf.linalg.solve(tf.linalg.diag(x + 9.0) + SQUARE, tf.sin(x)[:, None])
+
+
+def ring(tf: Any, x: Any) -> Any:
+    return x * tf.sin(tf.roll(x, 1, 0)) + tf.roll(x, -1, 0) ** 2
+
+
+SQUARE = RNG.normal(size=(N, N)) / 40
+FIRST_CALLS = {
+    "softmax": (softmax, N, {}),
+    "running": (running, N, {}),
+    "outer": (outer, N, {}),
+    "inverse": (inverse, N, {}),
+    "solved": (solved, N, {}),
+    "softmax csr": (softmax, N, {"format": "csr"}),
+    "ring csr": (ring, 20_000, {"format": "csr"}),
+}
+
+
+def first_call(fn: Function, x: np.ndarray, front_end: str, **options: Any) -> Callable[[], Any]:
+    """Everything from the function to its Jacobian, nothing of it known before."""
+    if front_end == "tape":
+        return lambda: on_tape(fn, x, **options)[0]
+
+    def in_session() -> Any:
+        with g.Graph().as_default():
+            given = g.placeholder(x.dtype, x.shape)
+            jacobian = g.jacobian(fn(g, given), given, **options)
+            with g.Session() as session:
+                return session.run(jacobian, {given: x})
+
+    return in_session
+
+
+@pytest.mark.parametrize("front_end", ["graph", "tape"])
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("case", FIRST_CALLS)
+def test_a_limit_is_kept_on_the_first_call(case: str, mode: str, front_end: str) -> None:
+    fn, size, options = FIRST_CALLS[case]
+    x = RNG.normal(size=size)
+    # what the function itself takes is no part of the limit; modules are loaded by now
+    own, _ = peak_of(lambda: on_tape(lambda tf, x: tf.reduce_sum(fn(tf, x)), x, method="gradient"))
+    least = least_memory(fn, x, mode=mode, **options)
+    limit = int(1.05 * least)
+    buffer_pool.forget()
+    peak, found = peak_of(first_call(fn, x, front_end, mode=mode, max_bytes=limit, **options))
+    assert peak < 1.1 * limit + own + 250_000
+    whole = first_call(fn, x, front_end, mode=mode, **options)()
+    if options:
+        assert (found != whole).nnz == 0 or abs(found - whole).max() < 1e-13
+    else:
+        np.testing.assert_allclose(found, whole, rtol=1e-10, atol=1e-13)
+
+
+def test_what_a_sparse_result_takes_is_counted() -> None:
+    n = 20_000
+    plan = on_tape(ring, np.ones(n), method="jacobian_plan", format="csr").plan
+    (block,) = plan.blocks[0]
+    # on the way: positions of 8 bytes, for each entry; indices; rows' ends
+    assert plan.facts["bytes"] > 60 * block.nnz
+    small = on_tape(ring, np.ones(n // 10), method="jacobian_plan", format="csr").plan
+    places = small.blocks[0][0].positions.nbytes + 2 * small.blocks[0][0].indices.nbytes
+    assert small.facts["bytes"] > places + 2 * 8 * small.blocks[0][0].nnz
+
+
+def test_first_calls_take_as_long_with_many_chunks_as_with_few() -> None:
+    x = RNG.normal(size=N)
+    sizes = []
+    for share in (1.04, 2.0):
+        with g.Graph().as_default() as graph:
+            given = g.placeholder(x.dtype, x.shape)
+            g.jacobian(softmax(g, given), given, max_bytes=int(share * 8 * N**2))
+            sizes.append(len(graph.nodes))
+    # the time goes into the nodes: chunks add none
+    assert sizes[0] == sizes[1]
+
+
 @pytest.mark.parametrize("fn", [layers, elementwise_between, running], ids=lambda fn: fn.__name__)
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_plans_predict_the_memory(fn: Function, mode: str) -> None:
@@ -136,3 +223,20 @@ def test_products_over_cuts_keep_a_limit_too() -> None:
     assert free.passes[0].chain is not None
     assert bound.facts["bytes"] <= limit < free.facts["bytes"] or bound.passes[0].chain is not None
     np.testing.assert_allclose(on_tape(fn, x, max_bytes=limit)[0], on_tape(fn, x)[0], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("taken", [on_tape, in_graph])
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_allocated(taken: Any) -> None:
+    x = np.ones(10**7)
+    whole = r"jacobian: the dense result, 10000000 x 10000000, takes 800 TB, and this machine has .* format='csr'"
+    tracemalloc.start()
+    try:
+        with pytest.raises(ResourceExhaustedError, match=whole):
+            taken(lambda tf, x: tf.sin(x), x)
+        assert tracemalloc.get_traced_memory()[1] < 500_000_000
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(MemoryError, match=r"the sparse result, .* this machine has [^']* format='operator'"):
+        taken(lambda tf, x: tf.cumsum(x), x, format="csr")
+    with pytest.raises(ResourceExhaustedError, match="hessian: the dense result"):
+        taken(lambda tf, x: tf.reduce_sum(x**3), x, method="hessian")

@@ -26,6 +26,7 @@ DENSE = {
     "closed_call": "the rule is the user's",
     "cond_op": "a subprogram",
     "deferred_op": "a subprogram",
+    "pull_varying_op": "a subprogram",
     "scan_op": "a subprogram",
     "spread_op": "a subprogram",
     "while_op": "a subprogram",
@@ -36,6 +37,7 @@ DENSE = {
 LOOSE = {
     "cholesky_op": "triangles",
     "cofactor": "an entry does not depend on its own row and column",
+    "cofactor_change": "an entry does not depend on its own row and column",
     "conv_data_op": "taps that fall on padding",
     "conv_filters_op": "taps that fall on padding, groups",
     "conv_op": "taps that fall on padding, groups",
@@ -52,6 +54,7 @@ LOOSE = {
     "qr_op": "triangles",
     "recurrence": "triangles",
     "rfft_op": "entries that are cropped",
+    "segment_recurrence": "triangles",
     "shuffle_op": "any order of rows",
     "triangular_solve_op": "triangles",
 }
@@ -62,7 +65,7 @@ DATA = {
     "pick_taps_op", "place_taps_op", "put_band-set_diag", "reduce_euclidean_norm_op-norm-inf-of-matrix",
     "reduce_logsumexp_op", "reduce_max_op", "reduce_min_op", "reduce_prod_op", "relu", "relu6", "segment_max_op",
     "segment_min_op", "select", "sigmoid", "sigmoid_cross_entropy_op", "sign", "slogdet_op", "softplus",
-    "squared_difference_op", "tensor_scatter_max_op", "tensor_scatter_min_op", "unsorted_segment_min_op",
+    "squared_difference_op", "tensor_scatter_max_op", "tensor_scatter_min_op", "truncatemod", "unsorted_segment_min_op",
     "unsorted_segment_prod_op",
 }  # fmt: skip
 """Ops, or single rows, whose derivative vanishes here and there, as the data have it."""

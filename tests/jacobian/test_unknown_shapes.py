@@ -342,3 +342,14 @@ def test_pickled() -> None:
     (expected,) = program(POINTS[0])
     (found,) = pickle.loads(pickle.dumps(program))(POINTS[0])
     np.testing.assert_array_equal(found, expected)
+
+
+def test_constant_indices_are_known_once_shapes_are() -> None:
+    # so many that no shape could be made of them
+    indices = np.random.default_rng(0).permutation(1000)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, [None])
+        y = tf.gather(tf.sin(x), indices)
+        found = session.run(tf.jacobian(y, x, format="csr"), {x: np.ones(2000)})
+    assert found.shape == (1000, 2000)
+    assert found.indices.tolist() == indices.tolist()

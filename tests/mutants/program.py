@@ -78,8 +78,8 @@ MUTANTS = (
     Mutant(
         "a result that another op may hold on to gets a place",
         "engine/program/passes/buffer_assignment.py",
-        "elif not in_chunks and value_id not in escaping:",
-        "elif not in_chunks:",
+        "elif not in_chunks and value_id not in escaping and orders.get(value_id) is Order.CONTIGUOUS:",
+        "elif not in_chunks and orders.get(value_id) is Order.CONTIGUOUS:",
         ("tests/test_program_buffers.py::test_what_escapes_has_no_buffer",),
     ),
     Mutant(

@@ -35,10 +35,17 @@ MUTANTS = (
     ),
     Mutant(
         "tables grow without limit",
-        "engine/runtime/state.py",
-        "if len(table) > capacity:",
-        "if capacity < 0:",
+        "engine/runtime/cache.py",
+        "len(entries) > self.capacity or",
+        "",
         ("tests/test_replay_memory.py::test_tables_are_bounded_and_a_full_one_does_not_harm",),
+    ),
+    Mutant(
+        "what is in use gives way",
+        "engine/runtime/cache.py",
+        "        entry.used = self.hits + self.made\n",
+        "",
+        ("tests/test_cache.py::test_a_program_in_use_outlives_many_that_are_used_once",),
     ),
     Mutant(
         "the shapes of variables are not looked at again",
@@ -50,8 +57,8 @@ MUTANTS = (
     Mutant(
         "a session's key misses the shapes of feeds",
         "graph_api/session.py",
-        "tuple([(id(t), v.shape) for t, v in zip(feeds, values, strict=True)])",
-        "tuple([id(t) for t in feeds])",
+        "forms += (id(tensor), array.shape)",
+        "forms += (id(tensor),)",
         ("tests/graph_api/test_session.py::test_new_shapes_compile_anew_and_old_ones_are_kept",),
     ),
     Mutant(
@@ -78,8 +85,8 @@ MUTANTS = (
     Mutant(
         "a variable shares memory with what was fed",
         "graph_api/state.py",
-        "new = {key: shared.owned(value) for key, value in whole}",
-        "new = dict(whole)",
+        "new = {key: boxed(shared.owned(value)) for key, value in whole}",
+        "new = {key: boxed(value) for key, value in whole}",
         ("tests/graph_api/test_state.py::test_a_python_functions_own_array_may_change_later",),
     ),
     Mutant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants import jacobian, program, state
+from tests.mutants import agreement, jacobian, program, state
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*program.MUTANTS, *state.MUTANTS, *jacobian.MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (*program.MUTANTS, *state.MUTANTS, *jacobian.MUTANTS, *agreement.MUTANTS)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.optim.cases import IDS, PAIRS, STARTS, Case, gradients
+from tests.optim.cases import IDS, KEPT, PAIRS, STARTS, Case, gradients
 
 STORED = Path(__file__).with_name("figures.json")
 Figures = list[list[Any]]
@@ -21,7 +21,8 @@ Figures = list[list[Any]]
 
 def figures(tf: Any, case: Case, dtype: str) -> Figures:
     """The values of all variables after each step, as nested lists."""
-    return (_eager if case.keras else _graph)(tf, case, dtype)
+    steps = (_eager if case.keras else _graph)(tf, case, dtype)
+    return [steps[k - 1] for k in KEPT]
 
 
 def _graph(tf: Any, case: Case, dtype: str) -> Figures:

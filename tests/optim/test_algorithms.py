@@ -1,4 +1,4 @@
-"""Every optimizer over five steps: TensorFlow's values, and the same bits in both modes."""
+"""Every optimizer over twenty steps: TensorFlow's values, and the same bits in both modes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import graph_api
 import optim
 import tape_api
-from tests.optim.cases import IDS, PAIRS, STEPS, Case
+from tests.optim.cases import IDS, KEPT, PAIRS, STEPS, Case
 from tests.optim.runs import in_graph, on_tape
 from tests.optim.tensorflow_figures import stored
 from tests.support import assert_same_bits
@@ -20,7 +20,7 @@ FIGURES = stored()
 
 def tolerance(case: Case, dtype: str) -> float:
     """In units of the largest element, or of 1: the variables started from about that."""
-    return 2e-6 if dtype == "float32" else case.tol64
+    return case.tol32 if dtype == "float32" else case.tol64
 
 
 def test_the_stored_figures_are_those_of_the_cases() -> None:
@@ -31,7 +31,7 @@ def test_the_stored_figures_are_those_of_the_cases() -> None:
 def test_values_are_those_of_tensorflow(case: Case, dtype: str) -> None:
     steps, _ = on_tape(case, dtype)
     assert len(steps) == STEPS
-    for got, expected in zip(steps, FIGURES[f"{case.id}/{dtype}"], strict=True):
+    for got, expected in zip([steps[k - 1] for k in KEPT], FIGURES[f"{case.id}/{dtype}"], strict=True):
         for g, e in zip(got, expected, strict=True):
             assert g.dtype == dtype
             np.testing.assert_allclose(g, e, rtol=0, atol=tolerance(case, dtype) * max(1.0, np.abs(e).max()))
@@ -66,7 +66,12 @@ def test_old_and_new_names_are_the_same_algorithm(legacy: Any, modern: Any, dtyp
         w = tape_api.Variable([1.0, -2.0, 3.0], dtype=dtype)
         return [(optimizer.apply_gradients([(w * w * w, w)]), w.numpy())[1] for _ in range(4)]
 
-    assert_same_bits(run(legacy), run(modern))
+    old, new = run(legacy), run(modern)
+    if dtype == "float64" and isinstance(legacy, (optim.AdamOptimizer, optim.AdadeltaOptimizer, optim.FtrlOptimizer)):
+        # TensorFlow 1 holds all hyperparameters in single precision, Keras only those that it casts
+        np.testing.assert_allclose(old, new, rtol=1e-5)
+    else:
+        assert_same_bits(old, new)
 
 
 def test_hyperparameters_may_be_tensors() -> None:

@@ -142,7 +142,47 @@ def test_a_configuration_holds_what_was_given() -> None:
         "clipnorm": 1.0,
         "global_clipnorm": None,
         "clipvalue": None,
+        "use_ema": False,
+        "ema_momentum": 0.99,
+        "ema_overwrite_frequency": None,
+        "gradient_accumulation_steps": None,
     }
+
+
+@pytest.mark.parametrize("tf", [v2, v1], ids=["tape", "graph"])
+def test_variables_take_their_averages_at_the_end(tf: Any) -> None:
+    optimizer = keras.SGD(1.0, use_ema=True, ema_momentum=0.75)
+    # 4 - 1 = 3, the first average; then 2 and 0.75 * 3 + 0.25 * 2
+    if tf is v2:
+        w = tf.Variable(4.0)
+        with pytest.raises(ValueError, match="no averages of Variable"):
+            optimizer.finalize_variable_values([w])
+        for _ in range(2):
+            optimizer.apply_gradients([(tf.constant(1.0), w)])
+        assert w.numpy() == 2.0
+        optimizer.finalize_variable_values([w])
+        assert w.numpy() == 2.75
+        return
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.Variable(4.0)
+        train = optimizer.apply_gradients([(tf.constant(1.0), w)])
+        end = optimizer.finalize_variable_values([w])
+        session.run(tf.global_variables_initializer())
+        session.run(train), session.run(train)
+        assert session.run(w) == 2.0
+        session.run(end)
+        assert session.run(w) == 2.75
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"use_ema": True, "ema_momentum": 2.0}, {"ema_overwrite_frequency": 0}, {"gradient_accumulation_steps": 1.5}],
+    ids=str,
+)
+def test_bad_averages_and_counts_are_refused(arguments: dict[str, Any]) -> None:
+    (*_, name) = arguments
+    with pytest.raises(ValueError, match=f"`{name}` must be"):
+        keras.SGD(1.0, **arguments)
 
 
 def test_optimizers_by_name() -> None:

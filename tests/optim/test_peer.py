@@ -31,6 +31,8 @@ SCHEDULES = {
     "PiecewiseConstantDecay": ([2, 5], [1.0, 0.5, 0.25]),
     "CosineDecay": (0.5, 4, 0.1),
     "CosineDecay-warmup": (0.5, 4, 0.1, "CosineDecay", 1.0, 3),
+    "CosineDecayRestarts": (0.5, 3, 1.0, 1.0, 0.1),
+    "CosineDecayRestarts-longer": (0.5, 2, 1.5, 0.8, 0.1),
 }
 LEGACY = {
     "exponential_decay": (0.5, 4, 0.7, True),
@@ -38,6 +40,8 @@ LEGACY = {
     "inverse_time_decay": (0.5, 4, 0.7),
     "polynomial_decay": (0.5, 4, 0.1, 2.0, True),
     "cosine_decay": (0.5, 4, 0.1),
+    "cosine_decay_restarts": (0.5, 2, 2.0, 0.9),
+    "linear_cosine_decay": (0.5, 6, 1.5, 0.1, 0.01),
 }
 
 
@@ -143,3 +147,20 @@ def test_clipping_of_rows(key: str) -> None:
         return np.asarray(clipped.values)
 
     np.testing.assert_allclose(run(tape_api), run(tensorflow), rtol=1e-6)
+
+
+def test_adam_in_double_precision_keeps_its_powers_in_single() -> None:
+    """As TensorFlow 1 does: legacy runs differ in the seventh digit otherwise."""
+
+    def run(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as sess:
+            w = tf.get_variable("w", initializer=np.array([1.0, -2.0, 3.0]))
+            step = tf.train.AdamOptimizer(0.01).minimize(tf.reduce_sum(w * w * w * w))
+            sess.run(tf.global_variables_initializer())
+            for _ in range(200):
+                sess.run(step)
+            return sess.run(w), sess.run("beta1_power:0" if tf is graph_api else tf.global_variables()[1])
+
+    (ours, power), (theirs, expected) = run(graph_api), run(tensorflow.compat.v1)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+    assert power == expected

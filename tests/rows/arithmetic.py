@@ -133,6 +133,31 @@ ROWS = (
         oracle=np.floor_divide,
         tf=lambda tf, x, y: x // y,
     ),
+    Row(
+        arithmetic.truncatemod,
+        (fixed([[5.0, -5.0], [0.3, -7.1]]), fixed([2.1, -3.4])),
+        oracle=np.fmod,
+        tf=lambda tf, x, y: tf.truncatemod(x, y),
+        # TensorFlow has no gradient for it
+        tf_value_only=("float32", "float64"),
+    ),
+    Row(
+        arithmetic.truncatemod,
+        (integers(5, low=-9, high=9), fixed([[4], [-4]], np.int32)),
+        dtypes=("int32",),
+        label="integers",
+        oracle=np.fmod,
+        tf=lambda tf, x, y: tf.truncatemod(x, y),
+    ),
+    Row(arithmetic.truncatediv, (real(3, 4), positive(4)), oracle=lambda x, y: np.trunc(x / y)),
+    Row(
+        arithmetic.truncatediv,
+        (integers(5, low=-9, high=9), fixed([[4], [-4]], np.int32)),
+        dtypes=("int32",),
+        label="integers",
+        oracle=lambda x, y: np.trunc(x / y),
+        tf=lambda tf, x, y: tf.truncatediv(x, y),
+    ),
     # extrema
     Row(arithmetic.maximum, (distinct(3, 4), real(4)), oracle=np.maximum, tf=lambda tf, x, y: tf.maximum(x, y)),
     Row(

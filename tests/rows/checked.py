@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.ops.checked import checked_op
+from engine.ops.checked import checked_op, finite_op
 from tests.row import Row, integers, real
 
 
@@ -16,6 +16,13 @@ def _positive(*witnesses: Any) -> None:
 
 
 ROWS = (
+    Row(
+        finite_op,
+        (real(2, 3),),
+        {"message": "x"},
+        oracle=lambda x, **_: x,
+        tf=lambda tf, x, **_: tf.debugging.check_numerics(x, "x"),
+    ),
     Row(checked_op, (real(2, 3),), {"check": _positive}, oracle=lambda x, **_: x, label="alone"),
     Row(
         checked_op,

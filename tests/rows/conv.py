@@ -69,6 +69,15 @@ def _depthwise(
     )
 
 
+def _spread(y: Any, w: Any) -> Any:
+    """The transpose of a convolution in steps of one, on padded data."""
+    rows, columns = w.shape[:2]
+    out = np.zeros((len(y), y.shape[1] + rows - 1, y.shape[2] + columns - 1, w.shape[2]), y.dtype)
+    for i, j in np.ndindex(rows, columns):
+        out[:, i : i + y.shape[1], j : j + y.shape[2]] += y @ w[i, j].T
+    return out
+
+
 ROWS = (
     Row(
         conv.conv_op,
@@ -168,6 +177,14 @@ ROWS = (
     ),
     _transpose2d((2, 3, 4, 2), (3, 3, 3, 2), [2, 6, 8, 3], "same", 2, "SAME"),
     _transpose2d((2, 3, 4, 2), (2, 3, 3, 2), [2, 4, 6, 3], "valid", 1, "VALID"),
+    Row(
+        conv.conv_data_op,
+        (real(1, 6, 6, 2), real(2, 2, 3, 2)),
+        label="more padding than window",
+        call=lambda y, w: conv.conv2d_transpose(y, w, [1, 3, 3, 3], 1, [[0, 0], [2, 2], [2, 2], [0, 0]]),
+        oracle=lambda y, w: _spread(y, w)[:, 2:-2, 2:-2],
+        tol=3,
+    ),
     _transpose2d((1, 2, 2, 2), (1, 1, 3, 2), [1, 4, 3, 3], "gaps", [1, 2, 2, 1], "VALID"),
     Row(
         conv.conv_data_op,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.ops import indexing, joining
+from engine.ops import joining
 from tests.row import Row, fixed, integers, real
 
 ALL = ("float32", "float64", "complex128")
@@ -59,7 +59,7 @@ ROWS = (
         label="sizes",
     ),
     Row(
-        indexing.getitem_op,
+        joining.split_op,
         (real(2, 4), fixed([1, 3], np.int32)),
         call=lambda x, sizes: joining.split(x, sizes, -1, num=2),
         oracle=lambda x, sizes: [x[:, :1], x[:, 1:]],

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.core import dtypes
 from engine.core.value import dtype_of
-from engine.ops import random
+from engine.ops import dropout, random
 from tests.row import Row, fixed, positive, real
 
 SEED, COUNTER = fixed([3, 4], np.int64), fixed(5, np.int64)
@@ -65,12 +65,12 @@ ROWS = (
         random.random_uniform_op,
         (real(4, 3),),
         label="dropout",
-        call=lambda x: random.dropout(x, 0.4, draw=(np.array([1, 2]), np.int64(0))),
+        call=lambda x: dropout.dropout(x, 0.4, draw=(np.array([1, 2]), np.int64(0))),
     ),
     Row(
         random.random_uniform_op,
         (real(4, 3),),
         label="dropout of rows",
-        call=lambda x: random.stateless_dropout(x, 0.5, [1, 2], noise_shape=[4, 1]),
+        call=lambda x: dropout.stateless_dropout(x, 0.5, [1, 2], noise_shape=[4, 1]),
     ),
 )

@@ -78,7 +78,6 @@ ROWS = (
         (fixed([0.0, 2.0, 3.0, 0.0, 0.0, 5.0], np.float64), fixed([0, 0, 0, 1, 1, 1], np.int32), fixed(2, np.int32)),
         dtypes=("float64",),
         tf=lambda tf, x, i, n: tf.math.unsorted_segment_prod(x, i, n),
-        order=1,
         label="zeros",
     ),
     Row(

@@ -20,15 +20,6 @@ def regular(*shape: int) -> Generator:
     return make
 
 
-def singular(n: int) -> Generator:
-    """A matrix of rank n - 1."""
-
-    def make(rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
-        return (real(n, n - 1)(rng, dtype) @ real(n - 1, n)(rng, dtype)).astype(dtype)
-
-    return make
-
-
 ROWS = (
     Row(solve.inverse_op, (regular(3, 3),), dtypes=ALL, oracle=np.linalg.inv, tf=lambda tf, x: tf.linalg.inv(x)),
     Row(
@@ -98,32 +89,4 @@ ROWS = (
         label="half diagonal",
         oracle=lambda x: (np.triu(x) + np.triu(x, 1)) / 2,
     ),
-    Row(solve.cofactor, (regular(2, 3, 3),), dtypes=ALL, oracle=lambda x: _cofactors(x)),
-    Row(
-        solve.det_op,
-        (real(2, 3, 3),),
-        dtypes=ALL,
-        oracle=np.linalg.det,
-        tf=lambda tf, x: tf.linalg.det(x),
-        tf_value_only=("complex128",),  # its gradient lacks a conjugate
-    ),
-    Row(solve.det_op, (real(1, 1),), label="size 1", oracle=np.linalg.det, tf=lambda tf, x: tf.linalg.det(x)),
-    Row(solve.det_op, (singular(3),), dtypes=ALL, label="singular", oracle=lambda x: x[0, 0] * 0, order=1),
-    Row(
-        solve.slogdet_op,
-        (regular(2, 3, 3),),
-        dtypes=("float32", "float64"),
-        oracle=np.linalg.slogdet,
-        tf=lambda tf, x: tf.linalg.slogdet(x),
-    ),
-    Row(solve.slogdet_op, (regular(3, 3),), dtypes=("complex64", "complex128"), label="complex"),
 )
-
-
-def _cofactors(x: np.ndarray) -> np.ndarray:
-    """By their definition."""
-    out = np.empty_like(x)
-    for *stack, i, j in np.ndindex(x.shape):
-        minor = np.delete(np.delete(x[tuple(stack)], i, 0), j, 1)
-        out[(*stack, i, j)] = (-1) ** (i + j) * np.linalg.det(minor)
-    return out

@@ -88,7 +88,7 @@ def test_groups_have_filters_of_their_own() -> None:
         (lambda: tf.keras.layers.Conv2D(0, 3), "Conv2D: argument `filters` must be a positive multiple of `groups`"),
         (lambda: tf.keras.layers.Conv2D(2, (3, 3, 3)), "Conv2D: argument `kernel_size` must be a positive int or 2"),
         (lambda: tf.keras.layers.Conv2D(2, 3, padding="full"), "Conv2D: argument `padding` must be 'valid' or 'same'"),
-        (lambda: tf.keras.layers.Conv2D(2, 3, data_format="channels_first"), "must be 'channels_last'"),
+        (lambda: tf.keras.layers.Conv2D(2, 3, data_format="NCHW"), "must be 'channels_last' or"),
         (lambda: tf.keras.layers.Conv2D(2, 3)(data(2, 7, 4)), "expected an input of rank 4"),
         (
             lambda: tf.keras.layers.Conv2D(2, 3, groups=2)(data(2, 7, 7, 3)),

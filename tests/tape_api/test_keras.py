@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -372,8 +374,8 @@ def test_compile_fit_evaluate_predict(capsys: pytest.CaptureFixture[str]) -> Non
     assert predictions.shape == (200, 2) and np.mean(predictions.argmax(axis=1) == y) == pytest.approx(found[1])
     batches = [(x[:50], y[:50]), (x[50:], y[50:])]
     assert len(model.fit(batches, epochs=2, verbose=0).epoch) == 2
-    with pytest.raises(NotImplementedError, match=r"\['callbacks'\]"):
-        model.fit(x, y, callbacks=[])
+    with pytest.raises(NotImplementedError, match="class_weight"):
+        model.fit(x, y, class_weight={0: 1.0})
     with pytest.raises(ValueError, match="as many rows, got 200 and 3"):
         model.fit(x, y[:3])
 
@@ -387,3 +389,48 @@ def test_fit_says_when_an_iterator_runs_out_of_data() -> None:
     assert history.epoch == [0] and len(history.history["loss"]) == 1
     again = model.fit([batch, batch], epochs=3, verbose=0)
     assert again.epoch == [0, 1, 2] and model.optimizer.iterations.numpy() == 9
+
+
+def _rows(array: bool) -> Any:
+    """Six batches of one row, each of which tells its number by its loss."""
+    x, y = np.arange(1.0, 7.0, dtype=np.float32)[:, None], np.zeros((6, 1), np.float32)
+    return (x, y) if array else [(x[i : i + 1], y[i : i + 1]) for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("data", "steps", "expected"),
+    [
+        (lambda: (iter(_rows(False)),), 3, [[1, 2, 3], [4, 5, 6]]),
+        (lambda: ((batch for batch in _rows(False)),), 3, [[1, 2, 3], [4, 5, 6]]),
+        (lambda: (itertools.cycle(_rows(False)),), 4, [[1, 2, 3, 4], [5, 6, 1, 2], [3, 4, 5, 6]]),
+        (lambda: (_rows(False),), 4, [[1, 2, 3, 4], [5, 6], [1, 2, 3, 4]]),
+        (lambda: (_rows(False),), 7, [[1, 2, 3, 4, 5, 6]] * 2),
+        (lambda: _rows(True), 3, [[1, 2, 3], [4, 5, 6], [1, 2, 3]]),
+        (lambda: _rows(True), None, [[1, 2, 3, 4, 5, 6]] * 2),
+    ],
+)
+def test_an_epoch_of_some_steps_goes_on_where_the_last_one_ended(
+    data: Callable[[], Any], steps: Any, expected: list[Any]
+) -> None:
+    model = keras.Sequential([layers.Dense(1, kernel_initializer="ones", use_bias=False)])
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    seen: list[list[int]] = []
+
+    class Listener(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            seen.append([])
+
+        def on_train_batch_end(self, batch: int, logs: Any) -> None:
+            seen[-1].append(round(logs["loss"] ** 0.5))
+
+    how = {"epochs": len(expected), "steps_per_epoch": steps, "batch_size": 1, "shuffle": False}
+    model.fit(*data(), verbose=0, callbacks=[Listener()], **how)
+    assert seen == expected
+
+
+def test_fit_leaves_a_generator_open() -> None:
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile("sgd", "mse")
+    rows = (batch for batch in _rows(False))
+    model.fit(rows, steps_per_epoch=2, verbose=0)
+    assert next(rows)[0].item() == 3.0

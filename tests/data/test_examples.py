@@ -1,0 +1,110 @@
+"""Serialised examples as tensors, in both modes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+
+
+def example(number: int, **more: Any) -> bytes:
+    train = tape_api.train
+    feature = {
+        "label": train.Feature(int64_list=train.Int64List(value=[number])),
+        "x": train.Feature(float_list=train.FloatList(value=[number + 0.5, 2.0])),
+        "raw": train.Feature(bytes_list=train.BytesList(value=[np.arange(3, dtype=np.uint8).tobytes()])),
+        **more,
+    }
+    return train.Example(features=train.Features(feature=feature)).SerializeToString()
+
+
+def features(tf: Any) -> dict[str, Any]:
+    return {
+        "label": tf.io.FixedLenFeature([], tf.int64),
+        "x": tf.io.FixedLenFeature([2], tf.float32),
+        "raw": tf.io.FixedLenFeature([], tf.string),
+        "absent": tf.io.FixedLenFeature([2], tf.int64, default_value=[7, 8]),
+    }
+
+
+def values(tf: Any, made: Any) -> Any:
+    if tf is graph_api:
+        with graph_api.Session() as sess:
+            return sess.run(made)
+    return {k: v.numpy() for k, v in made.items()}
+
+
+@pytest.mark.parametrize("tf", [tape_api, graph_api])
+def test_features_are_tensors(tf: Any) -> None:
+    with graph_api.Graph().as_default():
+        made = tf.io.parse_single_example(example(3), features(tf))
+        made["pixels"] = tf.io.decode_raw(made["raw"], tf.uint8)
+        found = values(tf, made)
+        assert (found["label"], found["x"].tolist(), found["absent"].tolist()) == (3, [3.5, 2.0], [7, 8])
+        assert found["pixels"].tolist() == [0, 1, 2]
+        several = values(tf, tf.io.parse_example([example(1), example(2)], features(tf)))
+        assert (several["label"].tolist(), several["x"].shape, several["raw"].shape) == ([1, 2], (2, 2), (2,))
+
+
+def test_a_file_of_examples(tmp_path: Path) -> None:
+    tf = tape_api
+    path = str(tmp_path / "f")
+    with tf.io.TFRecordWriter(path) as writer:
+        for i in range(4):
+            writer.write(example(i))
+    data = tf.data.TFRecordDataset(path).map(lambda s: tf.io.parse_single_example(s, features(tf))).batch(3)
+    assert data.element_spec["x"].shape.as_list() == [None, 2]
+    assert [b["label"].numpy().tolist() for b in data] == [[0, 1, 2], [3]]
+    with graph_api.Graph().as_default() as _, graph_api.Session() as sess:
+        g = graph_api
+        rows = g.data.TFRecordDataset(path).map(lambda s: g.parse_single_example(s, features(g)))
+        following = rows.make_one_shot_iterator().get_next()
+        assert [sess.run(following)["label"] for _ in range(4)] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error", "message"),
+    [
+        (lambda io: {"gone": io.FixedLenFeature([], "int64")}, ValueError, r"Feature: gone .* is required"),
+        (lambda io: {"x": io.FixedLenFeature([], "int64")}, ValueError, "Data types don't match"),
+        (lambda io: {"x": io.FixedLenFeature([3], "float32")}, ValueError, r"Values size: 2 but output shape: \[3\]"),
+        (lambda io: {"x": io.FixedLenFeature([], "float64")}, TypeError, "float32, int64 or string"),
+        (lambda io: {"x": 3}, tape_api.errors.UnimplementedError, "fixed length"),
+        (lambda io: {}, ValueError, "Missing features"),
+    ],
+)
+def test_what_does_not_fit_is_refused(wanted: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        tape_api.io.parse_single_example(example(1), wanted(tape_api.io))
+
+
+def test_damaged_examples_and_bytes_are_refused() -> None:
+    with pytest.raises(tape_api.errors.DataLossError, match="Example"):
+        tape_api.io.parse_single_example(b"\x0a\xff", features(tape_api))
+    with pytest.raises(ValueError, match="not a multiple of 4"):
+        tape_api.io.decode_raw(b"abc", tape_api.int32)
+    with pytest.raises(TypeError, match="must be of strings"):
+        tape_api.io.decode_raw(3, tape_api.int32)
+
+
+def test_sequences() -> None:
+    io = tape_api.io
+    found = io.parse_single_example(example(1), {"x": io.FixedLenSequenceFeature([], "float32")})
+    assert found["x"].numpy().tolist() == [1.5, 2.0]
+    wanted = {"gone": io.FixedLenSequenceFeature([2], "int64", allow_missing=True)}
+    assert io.parse_single_example(example(1), wanted)["gone"].shape.as_list() == [0, 2]
+
+
+@pytest.mark.peer
+@pytest.mark.filterwarnings("ignore")
+def test_features_are_tensorflows() -> None:
+    theirs = pytest.importorskip("tensorflow")
+    ours = values(tape_api, tape_api.io.parse_single_example(example(3), features(tape_api)))
+    expected = theirs.io.parse_single_example(example(3), features(theirs))
+    for name, value in expected.items():
+        assert np.asarray(ours[name]).tolist() == np.asarray(value.numpy()).tolist()

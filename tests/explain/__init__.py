@@ -1,0 +1,1 @@
+"""`explain`: breakages with the reasons that must be found, and what surrounds it."""

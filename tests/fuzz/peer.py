@@ -1,0 +1,199 @@
+"""Values and gradients against real TensorFlow, for programs of calls that both have.
+
+A call goes by its public name, or by what its row of the op table says of TensorFlow. Programs with other calls, and
+those that TensorFlow refuses, are left out (`NotCompared` says why). Results agree up to rounding, measured by the
+largest of all. Leaves hold ordinary numbers, and nothing is compared that is not finite: TensorFlow differs at ties and
+kinks and beyond the domains of functions, which the rows of the op table go through one by one. `DIFFERENT` lists
+what else it does otherwise.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.core.nest import flatten
+from tests.fuzz.execute import Failed, Results, attempt, numbers
+from tests.fuzz.programs import BY_ID, LAYOUTS, Body, Instruction, Program, updated
+
+COMPLEX = {"complex64", "complex128"}
+DIFFERENT: tuple[tuple[str, set[str] | None], ...] = (
+    # gradients that leave out a conjugate
+    ("xlogy|xdivy|xlog1py|cumprod|squared_difference|det|reduce_prod", COMPLEX),
+    # gradients for labels that add up to one, whatever they add up to
+    ("cross_entropy", None),
+    # where the largest occurs twice, the gradient of max_pool3d goes to all of them
+    ("max_pool_op-3d", None),
+    # singular vectors and eigenvectors are known up to signs and phases
+    ("svd|eig", None),
+    # at a bound, gradients of clip_by_value go to what is clipped alone
+    ("clip", None),
+)
+"""Calls whose gradients TensorFlow has otherwise, and the dtypes for which that holds (None: all)."""
+
+
+class NotCompared(Exception):
+    """TensorFlow has no such call, or refuses it."""
+
+
+compared: set[int] = set()
+"""Seeds of the programs that TensorFlow ran in this process."""
+
+
+@functools.lru_cache(maxsize=1)
+def tensorflow() -> Any:
+    """The module."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module("tensorflow")
+
+
+def ordinary(program: Program) -> Program:
+    """The program with numbers in its floating leaves that are no kinks, no ties and not large."""
+    rng = np.random.default_rng(program.seed)
+    values: dict[str, np.ndarray] = {}
+    if program.has({"row while", "row pull_varying"}):
+        # they end for the numbers that they have
+        return replace(program, keys=(), ways=("tensorflow",))
+    for leaf in program.leaves:
+        if leaf.value.dtype.kind in "fc":
+            made = rng.uniform(0.2, 1.5, leaf.value.shape) * rng.choice([1.0, 1.0, -1.0], leaf.value.shape)
+            if leaf.value.dtype.kind == "c":
+                made = made + 1j * rng.uniform(-1.0, 1.0, leaf.value.shape)
+            values[leaf.name] = np.asarray(made, leaf.value.dtype)
+    return replace(program.with_values(values), keys=(), ways=("tensorflow",))
+
+
+def _translated(program: Program) -> Program:
+    """The program with calls of rows in place of the engine's own ops."""
+
+    def each(instructions: Sequence[Instruction]) -> tuple[Instruction, ...]:
+        return tuple(replace(i, code=_code(i), bodies=tuple(map(body, i.bodies))) for i in instructions)
+
+    def body(b: Body) -> Body:
+        return replace(b, instructions=each(b.instructions), bodies=tuple(map(body, b.bodies)))
+
+    return replace(program, instructions=each(program.instructions))
+
+
+def _code(i: Instruction) -> str:
+    if not i.recipe.startswith("row ") or i.code.startswith("tf."):
+        return i.code
+    name = i.recipe.removeprefix("row ")
+    if BY_ID[name].tf is None or "gelu" in name:
+        # TensorFlow's gelu has constants of 12 digits
+        raise NotCompared(f"the row {name} says nothing of TensorFlow")
+    operands = ", ".join(f"{{{k}}}" for k in range(len(i.args)))
+    call = f"row({name!r})({operands})"
+    return f"flat({call})" if i.code.startswith("flat(") else call
+
+
+def _namespace(tf: Any) -> dict[str, Any]:
+    def row(name: str) -> Callable[..., Any]:
+        return functools.partial(BY_ID[name].tf, tf)  # type: ignore[arg-type]
+
+    return {
+        "row": row,
+        "flat": flatten,
+        "function": lambda tf, body: lambda *args: tf.convert_to_tensor(body(*args)),
+        "vectorized_map": lambda tf, body, rows: tf.map_fn(body, rows),
+        "updated": updated,
+        "where": lambda tf, condition, x, y: tf.where(condition, x, y),
+        "np": np,
+        "inf": np.inf,
+        "nan": np.nan,
+    }
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(text: str) -> Callable[..., Any]:
+    scope = _namespace(tensorflow())
+    exec(compile(text, "<program>", "exec"), scope)
+    return scope["program"]  # type: ignore[no-any-return]
+
+
+def run_in_tensorflow(program: Program, values: Mapping[str, np.ndarray]) -> Results:
+    """Values and gradients by TensorFlow's tape.
+
+    Raises
+    ------
+    NotCompared
+    """
+    tf = tensorflow()
+    function = _compiled(_translated(program).text)
+    leaves = {x.name: _leaf(tf, x.kind, LAYOUTS[x.layout](values[x.name])) for x in program.leaves}
+    xs = [leaves[name] for name in program.sources]
+    try:
+        with tf.GradientTape() as tape:
+            tape.watch(xs)
+            ys = [y if isinstance(y, tf.Variable) else tf.convert_to_tensor(y) for y in function(tf, *leaves.values())]
+        targets = [y for y in ys if y.dtype.is_floating or y.dtype.is_complex]
+        seeds = numbers([(tuple(y.shape), np.dtype(y.dtype.as_numpy_dtype)) for y in targets])
+        results: Results = {"value": [np.asarray(y) for y in ys]}
+        if targets and xs and not _known_to_differ(program):
+            found = tape.gradient(targets, xs, [tf.constant(s) for s in seeds] if program.weighted else None)
+            results["gradient"] = [None if g is None else np.asarray(tf.convert_to_tensor(g)) for g in found]
+    except Exception as error:
+        # what TensorFlow does not have, or does not take
+        raise NotCompared(f"{type(error).__name__}: {error}") from error
+    return results
+
+
+def _known_to_differ(program: Program) -> bool:
+    """Whether TensorFlow's gradient is known to be missing or wrong, in a dtype that is there."""
+    dtypes = {x.value.dtype.name for x in program.leaves} | {n for n in COMPLEX if n in program.text}
+    rows = [BY_ID[r.removeprefix("row ")] for r in program.recipes if r.startswith("row ")]
+    if any(not dtypes.isdisjoint(row.tf_value_only) for row in rows):
+        return True
+    return any(
+        re.search(calls, program.text + " ".join(program.recipes)) and (where is None or not dtypes.isdisjoint(where))
+        for calls, where in DIFFERENT
+    )
+
+
+def _leaf(tf: Any, kind: str, value: np.ndarray) -> Any:
+    if kind == "variable":
+        return tf.Variable(value)
+    return value if kind == "array" else tf.constant(value)
+
+
+def check_tensorflow(
+    program: Program,
+    values: Mapping[str, np.ndarray],
+    reference: Results,
+    differ: Callable[[Any, Any], str | None],
+    made: Callable[..., Any],
+) -> list[Any]:
+    """What TensorFlow's results differ in."""
+    theirs = attempt(lambda: run_in_tensorflow(program, values))
+    if isinstance(theirs, Failed):
+        if theirs.kind != "NotCompared":
+            raise RuntimeError(f"{theirs.kind}: {theirs.message}")
+        return []
+    compared.add(program.seed)
+    found = []
+    for key, expected in theirs.items():
+        got = reference.get(key)
+        if got is None or isinstance(got, Failed):
+            found.append(made("tensorflow", key, "error", f"{got}\n  expected {expected}"[:1500]))
+            continue
+        for i, (g, e) in enumerate(zip(got, expected, strict=True)):
+            if any(a is not None and a.dtype.kind in "fc" and not np.isfinite(a).all() for a in (g, e)):
+                continue
+            if g is not None and e is not None and not g.size and not e.size:
+                # of no rows, TensorFlow does not know how long they are
+                continue
+            kind = differ(g, e)
+            if kind not in (None, "bits", "sign of zero"):
+                found.append(made("tensorflow", key, kind, f"result {i}: {g!r}\n  expected {e!r}"[:1500]))
+                break
+    return found

@@ -1,0 +1,107 @@
+"""What only a run knows: axes, permutations, numbers and ranks that a graph is built without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+from engine.core.errors import InvalidArgumentError
+
+A = np.arange(6, dtype=np.float64).reshape(2, 3) + 1
+
+# a function, what is fed to its second argument, and the same with that known
+CALLS: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "reduce_sum": (lambda x, k: tf.reduce_sum(x, k), 1),
+    "reduce_sum-several": (lambda x, k: tf.reduce_sum(x, k, keepdims=True), [0, 1]),
+    "reduce_max": (lambda x, k: tf.reduce_max(x, axis=k), -1),
+    "reduce_mean": (lambda x, k: tf.reduce_mean(x, reduction_indices=k), 0),
+    "concat": (lambda x, k: tf.concat([x, 2 * x], k), 1),
+    "cumsum": (lambda x, k: tf.cumsum(x, k), 1),
+    "cumprod": (lambda x, k: tf.cumprod(x, k, exclusive=True), 0),
+    "gather": (lambda x, k: tf.gather(x, [1, 0], axis=k), 1),
+    "expand_dims": (lambda x, k: tf.expand_dims(x, k), -1),
+    "reverse": (lambda x, k: tf.reverse(x, k), [1]),
+    "transpose": (lambda x, k: tf.transpose(x, k), [1, 0]),
+    "top_k": (lambda x, k: tf.nn.top_k(x, k)[0], 2),
+    "softmax": (lambda x, k: tf.nn.softmax(x, k), 0),
+    "sort": (lambda x, k: tf.sort(x, axis=k, direction="DESCENDING"), 1),
+    "tensordot": (lambda x, k: tf.tensordot(x, x, k), [[0], [0]]),
+    "pad": (lambda x, k: tf.pad(x, k), [[1, 0], [0, 2]]),
+    "squeeze": (lambda x, k: tf.squeeze(x[None], k), [0]),
+}
+
+
+def evaluated(call: Callable[..., Any], x: Any, *fed: Any, feeds: Any = None) -> list[Any]:
+    y = call(x, *fed)
+    with tf.Session() as session:
+        return session.run([y, tf.gradients(tf.sin(y), x)[0]], feeds)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("shape", [(2, 3), (None, 3), None], ids=str)
+def test_as_if_known(name: str, shape: Any) -> None:
+    """An argument that is fed, of a tensor of any knowledge, gives what the same argument written down gives."""
+    call, argument = CALLS[name]
+    if name in ("tensordot", "squeeze", "pad") and shape is None:
+        pytest.skip("these have a rank, or an argument of rank 2, to know")
+    wanted = evaluated(call, tf.constant(A), argument)
+    x = tf.placeholder(tf.float64, shape)
+    k = [tf.placeholder(tf.int32, [1])] * 2 if name == "tensordot" else tf.placeholder(tf.int32, np.shape(argument))
+    feeds = {x: A, (k[0] if name == "tensordot" else k): argument[0] if name == "tensordot" else argument}
+    for found, expected in zip(evaluated(call, x, k, feeds=feeds), wanted, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+RANKS: dict[str, Callable[[Any], Any]] = {
+    "squeeze": lambda x: tf.squeeze(tf.expand_dims(x, 0)),
+    "transpose": tf.transpose,
+    "sort": tf.sort,
+    "tensordot": lambda x: tf.tensordot(x, tf.transpose(x), 1),
+    "einsum": lambda x: tf.einsum("...ij,kj->...ik", x, tf.constant(A)),
+    "computed": lambda x: tf.transpose(x, tf.range(tf.rank(x))[::-1]),
+    "norm": lambda x: tf.norm(x, ord=2, axis=[0, 1]),
+}
+
+
+@pytest.mark.parametrize("call", RANKS.values(), ids=list(RANKS))
+def test_rank_not_known(call: Callable[[Any], Any]) -> None:
+    wanted = evaluated(call, tf.constant(A))
+    x = tf.placeholder(tf.float64)
+    for found, expected in zip(evaluated(call, x, feeds={x: A}), wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_another_axis_in_every_run() -> None:
+    """A program is kept for each axis; a second derivative and a Jacobian pass."""
+    x, k = tf.placeholder(tf.float64, [2, 3]), tf.placeholder(tf.int32, [])
+    y = tf.reduce_sum(x**3, k)
+    (g,) = tf.gradients(y, x)
+    (h,) = tf.gradients(g, x)
+    with tf.Session() as session:
+        for axis in (0, 1, -1, 0):
+            value, first, second = session.run([y, g, h], {x: A, k: axis})
+            np.testing.assert_allclose(value, (A**3).sum(axis))
+            np.testing.assert_allclose(first, 3 * A**2)
+            np.testing.assert_allclose(second, 6 * A)
+        with pytest.raises(InvalidArgumentError, match="axis"):
+            session.run(y, {x: A, k: 2})
+
+
+def test_in_a_loop() -> None:
+    """The axis of each iteration is its counter."""
+    x = tf.constant(A)
+    _, total = tf.while_loop(
+        lambda i, _: i < 2, lambda i, t: (i + 1, t + tf.reduce_sum(tf.reduce_max(x, i))), (0, tf.zeros([], tf.float64))
+    )
+    with tf.Session() as session:
+        assert session.run(total) == A.max(0).sum() + A.max(1).sum()
+
+
+def test_what_never_will_be_known() -> None:
+    """The number of parts must be known: that a tensor is fed does not help."""
+    with pytest.raises(ValueError, match="num"):
+        tf.unstack(tf.placeholder(tf.float32))

@@ -1,0 +1,115 @@
+"""``tf.metrics``: measures added up over runs, beside TensorFlow and by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+
+RNG = np.random.default_rng(11)
+RUNS = [
+    {
+        "labels": RNG.integers(0, 2, 8).astype(np.float32),
+        "scores": RNG.uniform(size=8).astype(np.float32),
+        "classes": RNG.integers(0, 4, 8),
+        "guesses": RNG.integers(0, 4, 8),
+        "weights": RNG.uniform(0.5, 2, 8).astype(np.float32),
+    }
+    for _ in range(3)
+]
+Metric = Callable[..., Any]
+
+METRICS: dict[str, Metric] = {
+    "mean": lambda m, d: m.mean(d["scores"]),
+    "mean-weighted": lambda m, d: m.mean(d["scores"], d["weights"]),
+    "accuracy": lambda m, d: m.accuracy(d["classes"], d["guesses"]),
+    "accuracy-weighted": lambda m, d: m.accuracy(d["classes"], d["guesses"], weights=d["weights"]),
+    "mean_absolute_error": lambda m, d: m.mean_absolute_error(d["labels"], d["scores"]),
+    "mean_squared_error": lambda m, d: m.mean_squared_error(d["labels"], d["scores"], d["weights"]),
+    "root_mean_squared_error": lambda m, d: m.root_mean_squared_error(d["labels"], d["scores"]),
+    "mean_relative_error": lambda m, d: m.mean_relative_error(d["labels"], d["scores"], d["weights"]),
+    "mean_cosine_distance": lambda m, d: m.mean_cosine_distance(d["labels"], d["scores"], 0),
+    "percentage_below": lambda m, d: m.percentage_below(d["scores"], 0.4),
+    "mean_tensor": lambda m, d: m.mean_tensor(d["scores"], d["weights"]),
+    "true_positives": lambda m, d: m.true_positives(d["labels"], d["scores"] > 0.5),
+    "false_positives": lambda m, d: m.false_positives(d["labels"], d["scores"] > 0.5, d["weights"]),
+    "true_negatives": lambda m, d: m.true_negatives(d["labels"], d["scores"] > 0.5),
+    "false_negatives": lambda m, d: m.false_negatives(d["labels"], d["scores"] > 0.5),
+    "precision": lambda m, d: m.precision(d["labels"], d["scores"] > 0.5),
+    "recall": lambda m, d: m.recall(d["labels"], d["scores"] > 0.5, d["weights"]),
+    "precision_at_thresholds": lambda m, d: m.precision_at_thresholds(d["labels"], d["scores"], [0.2, 0.5, 0.8]),
+    "recall_at_thresholds": lambda m, d: m.recall_at_thresholds(d["labels"], d["scores"], [0.2, 0.8], d["weights"]),
+    "true_positives_at_thresholds": lambda m, d: m.true_positives_at_thresholds(d["labels"], d["scores"], [0.2, 0.8]),
+    "auc": lambda m, d: m.auc(d["labels"], d["scores"]),
+    "auc-weighted": lambda m, d: m.auc(d["labels"], d["scores"], d["weights"], num_thresholds=20),
+    "auc-pr": lambda m, d: m.auc(d["labels"], d["scores"], curve="PR", summation_method="minoring"),
+    "mean_iou": lambda m, d: m.mean_iou(d["classes"], d["guesses"], 4),
+}
+
+
+def evaluated(tf: Any, metric: Metric) -> list[Any]:
+    """The update and the value after each run; names of the variables and of both tensors."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        given = {name: tf.placeholder(tf.as_dtype(a.dtype), [None] if name != "scores" else [8])
+                 for name, a in RUNS[0].items()}  # fmt: skip
+        value, update = metric(tf.metrics, given)
+        names = [v.name for v in tf.local_variables()]
+        session.run(tf.local_variables_initializer())
+        results = []
+        for data in RUNS:
+            feeds = {given[name]: a for name, a in data.items()}
+            results += [session.run(update, feeds), session.run(value)]
+        return [names, *results]
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=list(METRICS))
+def test_value_is_the_last_update(metric: Metric) -> None:
+    _, *results = evaluated(graph_api, metric)
+    for update, value in zip(results[::2], results[1::2], strict=True):
+        if np.ndim(update) < 2:  # mean_iou updates a matrix
+            np.testing.assert_array_equal(update, value)
+
+
+@pytest.mark.peer
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("metric", METRICS.values(), ids=list(METRICS))
+def test_beside_tensorflow(metric: Metric) -> None:
+    tensorflow = pytest.importorskip("tensorflow").compat.v1
+    (names, *ours), (their_names, *theirs) = evaluated(graph_api, metric), evaluated(tensorflow, metric)
+    assert sorted(names) == sorted(their_names)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_by_hand() -> None:
+    tf = graph_api
+    value, update = tf.metrics.accuracy([1, 2, 3, 4], [1, 2, 0, 0], updates_collections="updates", name="hits")
+    assert (value.name, update.name) == ("hits/value:0", "hits/update_op:0")
+    assert tf.get_collection("updates") == [update]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert session.run(value) == 0 and session.run(update) == 0.5 and session.run(value) == 0.5
+    with pytest.raises(ValueError, match="curve"):
+        tf.metrics.auc([1.0], [0.5], curve="LIFT")
+    with pytest.raises(ValueError, match="one shape"):
+        tf.metrics.accuracy(tf.ones([2, 3]), tf.ones([2]))
+
+
+def test_contrib_measures_take_the_predictions_first() -> None:
+    tf = graph_api
+    labels, guesses = np.array([1, 0, 1, 1]), np.array([1, 1, 0, 1])
+    with tf.Graph().as_default(), tf.Session() as session:
+        m = tf.contrib.metrics
+        assert session.run(m.accuracy(guesses, labels)) == 0.5
+        assert session.run(m.accuracy(guesses, labels, weights=[3.0, 1.0, 1.0, 1.0])) == np.float32(4 / 6)
+        with pytest.raises(ValueError, match="dtypes of predictions and labels"):
+            m.accuracy([1.0], [1])
+        first, _ = m.streaming_precision(guesses > 0, labels > 0)
+        _, update = m.streaming_recall([True, False, True, True, True], [True, True, False, False, False])
+        assert first.shape == ()
+        session.run(tf.local_variables_initializer())
+        assert session.run(update) == 0.5

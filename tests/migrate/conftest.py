@@ -1,0 +1,17 @@
+"""Tests of migration leave no import hook behind, which would give other tests ours for TensorFlow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from graph_api.migrate.hook import Hook
+
+
+@pytest.fixture(autouse=True)
+def no_hook_left() -> Iterator[None]:
+    """Fail where a test does."""
+    yield
+    assert not [finder for finder in sys.meta_path if isinstance(finder, Hook)]

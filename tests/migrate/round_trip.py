@@ -1,0 +1,172 @@
+"""Convert a program, run what came out beside what the program's sessions did, and compare to the bit.
+
+``python -m tests.migrate.round_trip [PROGRAM...]`` prints how it went with each program of tests/programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graph_api.graph import reset_default_graph
+from graph_api.migrate import watch
+from graph_api.migrate.convert import Conversion, capturing, convert
+from tests.migrate.in_process import interpreter_kept
+from tests.programs.catalogue import HERE
+
+
+@dataclass
+class Seen:
+    """One run of a session, with copies of what it was fed and gave."""
+
+    run: watch.Run
+    fed: dict[str, Any]
+    results: dict[str, Any]
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+def seen(run: watch.Run) -> Seen:
+    """A run, to be kept."""
+    names = [x.name for x in run.flat]
+    return Seen(
+        run,
+        {x.name: np.array(value) for x, value in zip(run.feeds, run.fed, strict=True)},
+        {name: np.array(value) for name, value in zip(names, run.results, strict=True) if value is not None},
+        {name: np.array(value) for name, value in run.variables("before").items()},
+        {name: np.array(value) for name, value in run.variables("after").items()},
+    )
+
+
+@dataclass
+class RoundTrip:
+    """A program, what it did, and what it was converted to."""
+
+    program: Path
+    conversion: Conversion
+    runs: list[Seen]
+    seconds: float
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Lines of the converted module and of the program."""
+        texts = (self.conversion.text, self.program.read_text())
+        converted, original = [sum(bool(line.strip()) for line in text.splitlines()) for text in texts]
+        return converted, original
+
+    def difference(self, folder: Path) -> str:
+        """Where the converted program first differs from the original; empty if it nowhere does."""
+        out = folder / f"{self.program.stem}_tape.py"
+        self.conversion.write(out)
+        spec = spec_from_file_location(out.stem, out)
+        assert spec is not None and spec.loader is not None
+        module = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:  # noqa: BLE001
+            return f"importing: {type(error).__name__}: {error}"
+        for number, one in enumerate(self.runs):
+            try:
+                found = self._replayed(one, vars(module))
+            except Exception as error:  # noqa: BLE001
+                found = f"{type(error).__name__}: {error}"
+            if found:
+                return f"run {number} of {[x.name for x in one.run.flat][:3]}: {found}"
+        return ""
+
+    def _replayed(self, one: Seen, names: dict[str, Any]) -> str:
+        function = self._function(one)
+        if function is None:
+            return "there is no function"
+        variables = function.get("variables", self.conversion.map["variables"])
+        for name, code in variables.items():
+            variable = eval(code, names)
+            if name in one.before and variable is not None:
+                variable.assign(one.before[name])
+        if function["name"] is None:
+            got = [eval(code, names) for code in function["values"]]
+            if not function["returns"]:
+                return ""
+        else:
+            given = names[function["name"]](**{p: one.fed[x] for p, x in function["feeds"].items()})
+            got = [given] if len(function["returns"]) == 1 else list(given or [])
+        for name, value in zip(function["returns"], got, strict=True):
+            if not same(np.asarray(value), one.results[name]):
+                return f"{name} is {np.asarray(value).ravel()[:3]}, not {one.results[name].ravel()[:3]}"
+        for name, code in variables.items():
+            variable = eval(code, names)
+            if name in one.after and variable is not None and not same(np.asarray(variable), one.after[name]):
+                return f"variable {name} differs afterwards"
+        return ""
+
+    def _function(self, one: Seen) -> dict[str, Any] | None:
+        site = [Path(one.run.site[0]).name, one.run.site[1]]
+        for function in self.conversion.map["functions"]:
+            if function["fetches"] != [x.name for x in one.run.flat] or site not in function["sites"]:
+                continue
+            if function["fed"] == [x.name for x in one.run.feeds]:
+                found: dict[str, Any] = function
+                return found
+        return None
+
+
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether arrays are equal to the bit."""
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def round_trip(program: Path) -> RoundTrip:
+    """Run and convert a program, in a folder of its own, for programs write files."""
+    program = program.resolve()
+    reset_default_graph()
+    runs: list[Seen] = []
+
+    def note(run: watch.Run) -> None:
+        if run.error is None:
+            runs.append(seen(run))
+
+    with (
+        interpreter_kept(),
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        capturing() as capture,
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        code = watch.watch_program(program, [], note, "1")
+        assert code == 0, f"{program.name} ends with exit code {code}"
+        capture.names = dict(vars(sys.modules["__main__"]))
+    start = time.perf_counter()
+    return RoundTrip(program, convert(capture, program), runs, time.perf_counter() - start)
+
+
+def report(programs: list[Path]) -> int:
+    """Print how it went with some programs; return how many came out the same."""
+    good = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for program in programs:
+            try:
+                trip = round_trip(program)
+                found = trip.difference(Path(folder))
+                missing = sorted({m["type"] for m in trip.conversion.map["not_converted"]})
+            except Exception as error:  # noqa: BLE001
+                print(f"{program.stem:24} {type(error).__name__}: {error}", flush=True)  # noqa: T201
+                continue
+            good += not found and not missing
+            lines = "/".join(map(str, trip.lengths))
+            line = f"{program.stem:24} {trip.seconds:.2f} s, {lines} lines: {found or 'same'} {missing or ''}"
+            print(line, flush=True)  # noqa: T201
+    print(f"{good} of {len(programs)} convert and compare equal to the bit")  # noqa: T201
+    return good
+
+
+if __name__ == "__main__":
+    report([Path(p) for p in sys.argv[1:]] or sorted((HERE / "graphs").glob("*.py")))

@@ -1,0 +1,401 @@
+"""``dualgrad check``: every use of TensorFlow in a file, however it is written, has a verdict."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.frontend.absent import ABSENT
+from engine.frontend.differences import DIFFERENCES
+from graph_api.migrate.check import check, files_of
+from graph_api.migrate.check.formats import as_json, as_sarif, as_text
+from graph_api.migrate.check.surface import Surface
+from graph_api.migrate.check.uses import Use, uses
+from tests.coverage_of_names import used
+from tests.programs.catalogue import HERE, programs
+
+HOME = Path(__file__).resolve().parents[2]
+
+
+def found(text: str, api: str = "1") -> list[Use]:
+    return uses(text, "p.py", Surface.of(api))
+
+
+def verdicts(text: str, api: str = "1") -> dict[str, str]:
+    """By name, of all but the import of TensorFlow itself; no name has two verdicts."""
+    by_name: dict[str, set[str]] = {}
+    for use in found(text, api):
+        by_name.setdefault(use.name, set()).add(use.verdict)
+    assert all(len(verdict) == 1 for verdict in by_name.values()), by_name
+    return {name: verdict.pop() for name, verdict in by_name.items() if name != "tf"}
+
+
+TF = "import tensorflow as tf\n"
+NAMES = {
+    "an alias": ("import tensorflow as T\nT.foo", {"tf.foo": "missing"}),
+    "an alias of an alias": (TF + "T = tf\nU = T\nU.tanh\nU.foo", {"tf.tanh": "same", "tf.foo": "missing"}),
+    "an alias of a part": (
+        TF + "n = tf.nn\nr = n.relu6\nr(1.0)\nn.foo",
+        {"tf.nn.relu6": "same", "tf.nn.foo": "missing"},
+    ),
+    "no alias": ("import tensorflow\ntensorflow.nn.foo", {"tf.nn.foo": "missing"}),
+    "a part without alias": ("import tensorflow.nn\ntensorflow.tanh", {"tf.nn": "same", "tf.tanh": "same"}),
+    "from": (
+        "from tensorflow import nn as n, foo\nn.elu\nfoo()",
+        {"tf.nn": "same", "tf.nn.elu": "same", "tf.foo": "missing"},
+    ),
+    "from a part": ("from tensorflow.nn import elu, foo", {"tf.nn.elu": "same", "tf.nn.foo": "missing"}),
+    "all names of a module": ("from tensorflow.nn import *\nelu(1.0)\nmine(2)", {"tf.nn": "same", "tf.nn.elu": "same"}),
+    "contrib": (
+        "import tensorflow.contrib.slim as slim\nslim.conv2d\nslim.foo\nslim.nets.vgg",
+        {"tf.contrib.slim": "same", "tf.contrib.slim.conv2d": "same"}
+        | dict.fromkeys(["tf.contrib.slim.foo", "tf.contrib.slim.nets.vgg"], "missing"),
+    ),
+    "version 1 inside": (
+        TF + "tf.compat.v1.Session\ntf.compat.v1.foo",
+        {"tf.compat.v1.Session": "same", "tf.compat.v1.foo": "missing"},
+    ),
+    "internals": (
+        "from tensorflow.python.framework import ops\nops.RegisterGradient\nops.foo",
+        {"tf.python.framework.ops": "same", "tf.python.framework.ops.RegisterGradient": "same"}
+        | {"tf.python.framework.ops.foo": "missing"},
+    ),
+    "a chain below what is missing": (TF + "tf.estimator.inputs.foo(1)", {"tf.estimator.inputs.foo": "missing"}),
+    "a class's name": (
+        TF + "tf.GraphKeys.WEIGHTS\ntf.GraphKeys.FOO",
+        {"tf.GraphKeys.WEIGHTS": "same", "tf.GraphKeys.FOO": "missing"},
+    ),
+    "a function's own import": ("def f():\n    import tensorflow as tf\n    return tf.foo", {"tf.foo": "missing"}),
+    "a name that hides it": (TF + "def f(tf):\n    return tf.foo", {}),
+    "somebody else's": ("import numpy as tf\ntf.foo", {}),
+    "a relative import": ("from .tensorflow import nn\nnn.foo", {}),
+    "a conditional expression": (TF + "(tf.tanh if a else tf.foo)(1)", {"tf.tanh": "same", "tf.foo": "missing"}),
+    "the keys of a table": (TF + "t = {'a': tf.tanh, 'b': tf.foo}\nt[k](1)", {"tf.tanh": "same", "tf.foo": "missing"}),
+    "a decorator": (TF + "@tf.foo\ndef f(): pass", {"tf.foo": "missing"}),
+    "an annotation": (TF + "def f(x: tf.Tensor) -> tf.foo: pass", {"tf.Tensor": "same", "tf.foo": "missing"}),
+    "a default": (TF + "def f(a=tf.foo, *, b=tf.tanh): pass", {"tf.foo": "missing", "tf.tanh": "same"}),
+    "getattr": (
+        TF + "getattr(tf, name)\ngetattr(tf.nn, 'elu')",
+        {"getattr(tf, …)": "not checked", "tf.nn.elu": "same"},
+    ),
+    "getattr with a default": (TF + "getattr(tf, 'foo', None)", {"tf.foo": "differs"}),
+    "a lookup": (TF + "vars(tf)[n]\ntf.__dict__[n]", {"vars": "not checked", "__dict__": "not checked"}),
+    "code in a string": (TF + "eval('tf.' + n)", {"eval": "not checked"}),
+    "an import by name": (
+        "import importlib\nimportlib.import_module('tensorflow.nn').foo\nimportlib.import_module('tensorflow.' + n)",
+        {"tf.nn": "same", "tf.nn.foo": "missing", "import": "not checked"},
+    ),
+    "what is made of what is missing": (
+        TF + "e = tf.estimator.Estimator(f)\ne.train(g)",
+        {"tf.estimator.Estimator": "missing", "tf.estimator.Estimator().train": "missing"},
+    ),
+    "what a program is prepared for": (
+        "try:\n    from tensorflow import foo\nexcept ImportError:\n    foo = None",
+        {"tf.foo": "differs"},
+    ),
+    "a package on top": ("import tensorflow_probability as tfp", {"tensorflow_probability": "missing"}),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_names(case: str) -> None:
+    text, expected = NAMES[case]
+    assert verdicts(text) == expected
+
+
+X = TF + "x = tf.placeholder(tf.float32)\n"
+KNOWN = {"tf.placeholder": "same", "tf.float32": "same"}
+METHODS = {
+    "a tensor": ("x.get_shape()\nx.foo()", {"Tensor.get_shape": "same", "Tensor.foo": "missing"}),
+    "a chain": (
+        "x.get_shape().as_list()\nx.get_shape().foo()",
+        {"Tensor.get_shape": "same", "GraphShape.as_list": "same", "GraphShape.foo": "missing"},
+    ),
+    "what operators give": (
+        "y = 2 * x + 1\n(-y).foo()\n(y > 1).goo()\ny[0].hoo()",
+        dict.fromkeys(["Tensor.foo", "Tensor.goo", "Tensor.hoo"], "missing"),
+    ),
+    "what functions give": ("tf.matmul(x, x).foo()", {"tf.matmul": "same", "Tensor.foo": "missing"}),
+    "a function of the file": (
+        "def f(a):\n    return tf.tanh(a)\nf(x).foo()",
+        {"tf.tanh": "same", "Tensor.foo": "missing"},
+    ),
+    "a parameter": ("def f(a, b=1):\n    a.foo()\nf(x)\nf(b=2, a=x)", {"Tensor.foo": "missing"}),
+    "a lambda": ("f = lambda a: a.foo()\nf(x)", {"Tensor.foo": "missing"}),
+    "a recursion": (
+        "def f(a, n):\n    a.foo()\n    return f(tf.tanh(a), n - 1) if n else a\nf(x, 3).goo()",
+        {"tf.tanh": "same", "Tensor.foo": "missing", "Tensor.goo": "missing"},
+    ),
+    "a loop": ("y = x\nfor i in range(3):\n    y = tf.tanh(y)\ny.foo()", {"tf.tanh": "same", "Tensor.foo": "missing"}),
+    "lists": (
+        "l = []\nl.append(x)\nfor y in l:\n    y.foo()\n[z.goo() for z in l]",
+        {"Tensor.foo": "missing", "Tensor.goo": "missing"},
+    ),
+    "dicts": (
+        "d = {}\nd['x'] = x\nfor k, v in d.items():\n    v.foo()\nd['x'].goo()",
+        {"Tensor.foo": "missing", "Tensor.goo": "missing"},
+    ),
+    "tuples": ("def f():\n    return 1, x\na, b = f()\nb.foo()\na.goo()", {"Tensor.foo": "missing"}),
+    "zip and enumerate": (
+        "for i, (a, b) in enumerate(zip([x], [1])):\n    a.foo()\n    b.goo()",
+        {"Tensor.foo": "missing"},
+    ),
+    "gradients": ("g = tf.gradients(x, [x])[0]\ng.foo()", {"tf.gradients": "same", "Tensor.foo": "missing"}),
+    "pairs of an optimizer": (
+        "o = tf.train.AdamOptimizer()\nfor g, v in o.compute_gradients(x):\n    v.foo()\no.goo()",
+        {
+            "tf.train.AdamOptimizer": "same",
+            "AdamOptimizer.compute_gradients": "same",
+            "IndexedSlices.foo": "missing",
+            "AdamOptimizer.goo": "missing",
+        },
+    ),
+    "with": (
+        "with tf.Session() as s:\n    s.run(x)\n    s.foo()",
+        {"tf.Session": "same", "Session.run": "same", "Session.foo": "missing"},
+    ),
+    "an attribute": (
+        "class M:\n    def __init__(self):\n        self.x = x\n    def f(self):\n        self.x.foo()\nM().x.goo()",
+        {"Tensor.foo": "missing", "Tensor.goo": "missing"},
+    ),
+    "a property": (
+        "class M:\n    @property\n    def y(self):\n        return x\nM().y.foo()",
+        {"Tensor.foo": "missing"},
+    ),
+    "a class of ours beneath": (
+        "class O(tf.train.Optimizer):\n  def f(self):\n    self.minimize(x)\n    self.foo()\n    self.f()",
+        {"tf.train.Optimizer": "same", "Optimizer.minimize": "same", "Optimizer.foo": "missing"},
+    ),
+    "a class of another package beneath": (
+        "import other\nclass O(other.Base):\n    def f(self):\n        self.foo()",
+        {},
+    ),
+    "super": (
+        "class O(tf.train.Optimizer):\n    def f(self):\n        super().foo()\n        super(O, self).minimize(x)",
+        {"tf.train.Optimizer": "same", "Optimizer.minimize": "same", "Optimizer.foo": "missing"},
+    ),
+    "results are NumPy's": (
+        "tf.Session().run(x).foo()\nx.eval().foo()",
+        {"tf.Session": "same", "Session.run": "same", "Tensor.eval": "same"},
+    ),
+    "a method that tells": ("def f(a):\n    a.get_shape().foo()\n    a.goo()", {"Tensor.get_shape": "same"}),
+    "a session by its name": (
+        "def f(sess):\n    sess.run(x, feed={})",
+        {"Session.run": "same", "Session.run(feed=)": "missing"},
+    ),
+    "not a session by its name": ("def f(session):\n    session.run(x)\n    session.request('GET')", {}),
+    "what only running tells": (
+        "y = getattr(tf, n)(x)\ny.foo()",
+        {"getattr(tf, …)": "not checked", "getattr(tf, …).foo": "not checked"},
+    ),
+    "flags": ("tf.app.flags.FLAGS.rate.foo()", {"tf.app.flags.FLAGS": "same"}),
+    "a dtype": ("tf.float32.is_floating\ntf.float32.foo()", {"DType.is_floating": "same", "DType.foo": "missing"}),
+    "a method of its own": ("tf.Tensor.mine = lambda self: 1\nx.mine()", {"tf.Tensor": "same"}),
+    "a dataset": (
+        "d = tf.data.Dataset.range(3).map(f).batch(2)\nd.foo()",
+        {"tf.data.Dataset.range": "same", "Dataset.map": "same", "Dataset.batch": "same", "Dataset.foo": "missing"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", METHODS)
+def test_methods(case: str) -> None:
+    text, expected = METHODS[case]
+    assert {n: v for n, v in verdicts(X + text).items() if n not in KNOWN or n in expected} == expected
+
+
+KEYWORDS = {
+    "an op": (
+        "tf.tanh(x=1.0, name='a', foo=1)",
+        {"tf.tanh(x=)": "same", "tf.tanh(name=)": "same", "tf.tanh(foo=)": "missing"},
+    ),
+    "an old name": (
+        "tf.reduce_sum(1.0, reduction_indices=[0], dim=1)",
+        {"tf.reduce_sum(reduction_indices=)": "same", "tf.reduce_sum(dim=)": "missing"},
+    ),
+    "one that means nothing": (
+        "tf.gather([1], [0], validate_indices=True)",
+        {"tf.gather": "differs", "tf.gather(validate_indices=)": "differs"},
+    ),
+    "a class": (
+        "tf.train.AdamOptimizer(learning_rate=1.0, foo=1)",
+        {"tf.train.AdamOptimizer(learning_rate=)": "same", "tf.train.AdamOptimizer(foo=)": "missing"},
+    ),
+    "a method": (
+        "tf.Session().run([], feed_dict={}, foo=1)",
+        {"Session.run": "same", "Session.run(feed_dict=)": "same", "Session.run(foo=)": "missing"},
+    ),
+    "through an alias": ("f = tf.tanh\nf(foo=1)", {"tf.tanh(foo=)": "missing"}),
+    "partly applied": ("import functools\nfunctools.partial(tf.tanh, foo=1)(2)", {"tf.tanh(foo=)": "missing"}),
+    "too many": ("tf.placeholder(tf.float32, [], 'x', 4)", {"tf.placeholder": {"same", "missing"}}),
+    "as many as there are": ("tf.concat([a], 0, 'n')", {"tf.concat": "same"}),
+    "stars": ("tf.tanh(*a, **b)", {"tf.tanh": "same"}),
+    "what calls a constructor": (
+        "class O(tf.train.Optimizer):\n    def __init__(self):\n        tf.train.Optimizer.__init__(self, False, 'O')",
+        {"tf.train.Optimizer": "same"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KEYWORDS)
+def test_keywords(case: str) -> None:
+    text, expected = KEYWORDS[case]
+    by_name: dict[str, set[str]] = {}
+    for use in found(TF + text):
+        by_name.setdefault(use.name, set()).add(use.verdict)
+    for name, verdict in expected.items():
+        assert by_name[name] == (verdict if isinstance(verdict, set) else {verdict})
+    missing = {name for name, verdict in by_name.items() if "missing" in verdict}
+    assert missing == {name for name, verdict in expected.items() if "missing" in verdict}
+
+
+ELEVEN = """\
+import tensorflow as T
+from tensorflow.contrib import slim
+import tensorflow.contrib.seq2seq as s2s
+kind = "AdamOptimizer"
+x = T.placeholder(T.float32, [None, 3])
+net = slim.fully_connected(x, 4, activation_function=T.tanh)
+shape = net.get_shape().as_lists()
+cell = s2s.BasicDecoder
+step = getattr(T.train, kind)
+if __name__ == "__main__":
+    print(shape, cell, T.Session().run(net, feed={x: [[1, 2, 3]]}))
+"""
+
+
+def test_a_file_of_eleven_lines_with_five_issues() -> None:
+    assert len(ELEVEN.splitlines()) == 11
+    open_ones = [use for use in found(ELEVEN) if not use.is_resolved]
+    assert [(use.line, use.name, use.verdict) for use in open_ones] == [
+        (6, "tf.contrib.slim.fully_connected(activation_function=)", "missing"),
+        (7, "GraphShape.as_lists", "missing"),
+        (8, "tf.contrib.seq2seq.BasicDecoder", "missing"),
+        (9, "getattr(T.train, …)", "not checked"),
+        (11, "Session.run(feed=)", "missing"),
+    ]
+    lines = ELEVEN.splitlines()
+    for use in open_ones:
+        last = use.name.rpartition("(")[2] if use.kind == "keyword" else use.name.partition("(")[0].rpartition(".")[2]
+        assert lines[use.line - 1][use.column - 1 :].startswith(last.rstrip("=)"))
+    messages = [use.message for use in open_ones]
+    assert messages[0].startswith("did you mean activation_fn? ")
+    assert messages[2] == ABSENT["contrib.seq2seq"]
+
+
+def test_what_is_missing_says_what_to_do() -> None:
+    said = {use.name: use.message for use in found(TF + "tf.reduce_summ\ntf.train.Savers\ntf.optimizers.Adam\ntf.qq")}
+    assert said["tf.reduce_summ"].endswith("did you mean tf.reduce_sum?")
+    assert said["tf.train.Savers"].endswith("did you mean tf.train.Saver?")
+    assert "it is TensorFlow 2's" in said["tf.optimizers.Adam"]
+    assert said["tf.qq"] == "dualgrad has no such name (yet)"
+
+
+def test_the_differences_are_those_of_the_page() -> None:
+    page = " ".join((HOME / "docs" / "differences.md").read_text().split())
+    for name, sentence in DIFFERENCES.items():
+        assert sentence in page, name
+        first = name.partition(".")[0]
+        assert any(Surface.of(api).has(name) for api in "12") or first[0].isupper(), name
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_the_names_that_published_programs_use(version: str) -> None:
+    """The same names are missing as when they are imported (`tests.coverage_of_names`)."""
+    names = [name for name in used(version) if not name.startswith("__")]
+    text = TF + "\n".join(f"tf.{name}" for name in names)
+    missing = {use.name.removeprefix("tf.") for use in found(text, version) if use.verdict == "missing"}
+    code = f"from tests.coverage_of_names import report; print(*report({version!r}).missing)"
+    result = subprocess.run([sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=True)
+    assert missing == {*result.stdout.split()}
+
+
+def test_all_programs_are_clean() -> None:
+    assert [use for use in check(programs()) if not use.is_resolved] == []
+
+
+def test_programs_in_a_folder_are_judged_with_their_modules(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "main.py").write_text(TF + "import layer\ntf.placeholder(tf.float32)\n")
+    (tmp_path / "old" / "layer.py").write_text(TF + "tf.optimizers.Adam\n")
+    (tmp_path / "new.py").write_text(TF + "with tf.GradientTape() as t: tf.optimizers.Adam()\n")
+    (tmp_path / "cells.ipynb").write_text("{}")
+    files = [*files_of(tmp_path)]
+    assert [file.name for file in files] == ["cells.ipynb", "new.py", "layer.py", "main.py"]
+    open_ones = [use for use in check(files) if not use.is_resolved]
+    assert [(Path(use.file).name, use.verdict) for use in open_ones] == [
+        ("cells.ipynb", "not checked"),
+        ("layer.py", "missing"),
+    ]
+
+
+def test_a_module_of_the_program_called_keras(tmp_path: Path) -> None:
+    (tmp_path / "keras.py").write_text("foo = 1\n")
+    (tmp_path / "p.py").write_text("import keras\nkeras.foo\n")
+    assert check([tmp_path / "p.py"]) == []
+    assert [use.verdict for use in found("import keras\nkeras.foo")] == ["same", "missing"]
+
+
+def test_python_2_is_not_checked() -> None:
+    (use,) = found("import tensorflow as tf\nprint 1\n")
+    assert (use.line, use.verdict) == (2, "not checked")
+    assert use.message.startswith("Python 3 cannot read it")
+
+
+def test_text() -> None:
+    lines = as_text(found(TF + "tf.foo\ntf.foo\ntf.tanh\n"), 1).splitlines()
+    assert lines == [
+        "p.py:2:4: missing: tf.foo: dualgrad has no such name (yet) (and in line 3)",
+        "1 file, 4 uses of TensorFlow: 2 same, 0 differs, 2 missing, 0 not checked",
+    ]
+    assert "p.py:4:4: same: tf.tanh" in as_text(found(TF + "tf.foo\ntf.foo\ntf.tanh\n"), 1, every=True)
+
+
+def test_json() -> None:
+    content = json.loads(as_json(found(ELEVEN), 1))
+    assert content["counts"] == {"same": 10, "differs": 0, "missing": 4, "not checked": 1}
+    first = {"file": "p.py", "line": 1, "column": 1, "kind": "name", "name": "tf", "verdict": "same", "message": ""}
+    assert content["uses"][0] == first
+    assert len(content["uses"]) == 15
+
+
+def test_sarif() -> None:
+    """Its shape: what the standard requires of a log, a run, a rule and a result."""
+    content = json.loads(as_sarif(found(ELEVEN + "tf_relu = T.nn.relu\n"), 1))
+    assert content["version"] == "2.1.0" and content["$schema"].endswith("sarif-2.1.0.json")
+    (run,) = content["runs"]
+    driver = run["tool"]["driver"]
+    assert driver["name"] == "dualgrad check"
+    assert [rule["id"] for rule in driver["rules"]] == ["differs", "not-checked", "missing"]
+    assert len(run["results"]) == 6
+    for result in run["results"]:
+        rule = driver["rules"][result["ruleIndex"]]
+        assert result["ruleId"] == rule["id"] and result["level"] == rule["defaultConfiguration"]["level"]
+        assert result["level"] in ("note", "warning", "error") and result["message"]["text"]
+        (location,) = result["locations"]
+        place = location["physicalLocation"]
+        assert place["artifactLocation"] == {"uri": "p.py"}
+        assert place["region"]["startLine"] >= 1 and place["region"]["startColumn"] >= 1
+    assert {result["level"] for result in run["results"]} == {"note", "warning", "error"}
+
+
+def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    code = "import sys; from graph_api.migrate.command import main; sys.exit(main(sys.argv[1:]))"
+    everything = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(HOME)!r}); {code}", "check", *arguments]
+    return subprocess.run(everything, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(ELEVEN)
+    bad = command("--format", "sarif", "-o", "out.sarif", "bad.py", folder=tmp_path)
+    assert (bad.returncode, bad.stdout, bad.stderr) == (1, "", "")
+    assert len(json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]) == 5
+    good = command(str(HERE / "graphs" / "vae.py"), folder=tmp_path)
+    assert good.returncode == 0, good.stdout
+    assert good.stdout.endswith("0 missing, 0 not checked\n")
+    absent = command("no.py", folder=tmp_path)
+    assert (absent.returncode, absent.stderr) == (2, "dualgrad check: there is no file no.py\n")

@@ -1,0 +1,117 @@
+"""What programs are converted to computes what their sessions computed, to the bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.core.aval import Aval
+from engine.core.dtypes import bool_, complex64, float32, int32
+from engine.core.errors import DTypeError
+from engine.core.op import Op
+from engine.core.trace import Trace
+from graph_api.migrate.convert.spelling import spelled
+from tape_api.names import TABLE
+from tests.migrate.round_trip import round_trip
+from tests.programs.catalogue import HERE
+
+SAME = """
+    adversarial_examples checkpoints convnet_dropout ddpg dqn_target_network flags_and_app gan_scopes
+    hamiltonian_monte_carlo integrated_gradients layers_dcgan layers_mlp linear_regression lstm_language_model maml
+    matrix_factorization mixture_density_network moving_averages pinn_burgers ppo_clip real_nvp
+    reinforce_baseline rnn_cells scoped_model_reuse sessions_and_graphs slim_network softmax_regression style_transfer
+    transformer_block trpo vae wgan_gradient_penalty word2vec_nce
+"""
+"""Programs that convert as a whole and compare equal; neural_ode does too, but takes half a minute."""
+
+
+@pytest.mark.parametrize("name", SAME.split())
+def test_the_converted_program_computes_the_same_to_the_bit(name: str, tmp_path: Path) -> None:
+    trip = round_trip(HERE / "graphs" / f"{name}.py")
+    assert trip.difference(tmp_path) == ""
+    assert trip.conversion.map["not_converted"] == []
+
+
+SEEDED = """
+import numpy as np
+import tensorflow as tf
+tf.set_random_seed(5)
+x = tf.placeholder(tf.float32, [None, 3], name="x")
+w = tf.Variable(tf.truncated_normal([3, 4], stddev=0.1), name="w")
+v = tf.get_variable("v", [4, 2], initializer=tf.random_uniform_initializer(-0.5, 0.5, seed=3))
+copy = tf.get_variable("copy", [4, 2], initializer=tf.random_uniform_initializer(-0.5, 0.5, seed=3))
+noise = tf.random_normal(tf.shape(x), 0.0, 0.3, seed=7)
+h = tf.nn.dropout(tf.nn.relu(tf.matmul(x + noise, w)), keep_prob=0.5)
+loss = tf.reduce_mean(tf.square(tf.matmul(h, v + copy)))
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    data = np.random.RandomState(0).randn(8, 3)
+    first = sess.run([w, v])
+    for i in range(3):
+        print(sess.run([loss, train], {x: data})[0])
+"""
+
+
+def test_seeds_give_the_converted_program_the_same_random_numbers(tmp_path: Path) -> None:
+    program = tmp_path / "seeded.py"
+    program.write_text(SEEDED)
+    trip = round_trip(program)
+    # the initial values are drawn anew: they are not set from what was recorded
+    for one in trip.runs:
+        one.before.clear()
+    assert trip.difference(tmp_path) == ""
+    assert "tf.nn.dropout(" in trip.conversion.text
+
+
+def test_what_cannot_be_converted_is_said_and_counted(tmp_path: Path) -> None:
+    trip = round_trip(HERE / "graphs" / "summaries.py")
+    missing = trip.conversion.map["not_converted"]
+    assert {"Summary", "MergeSummary"} <= {m["type"] for m in missing}
+    assert trip.conversion.map["rate"] < 1.0
+    compile(trip.conversion.text, "summaries_tape.py", "exec")
+    assert "NotImplementedError" in trip.difference(tmp_path)
+
+
+OPS = sorted({row.name for row, _ in TABLE if isinstance(row, Op)})
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_an_op_with_a_public_name_is_spelled_by_a_call(name: str) -> None:
+    op = next(row for row, _ in TABLE if isinstance(row, Op) and row.name == name)
+    for dtype in (float32, bool_, int32, complex64):
+        trace = Trace()
+        operands = [trace.placeholder(Aval((3, 3), dtype)) for _ in op.args]
+        try:
+            trace.apply(op, operands, {})
+        except DTypeError:
+            continue
+        assert spelled(trace.nodes[-1]) is not None
+        return
+    pytest.fail(f"{name} takes none of the dtypes tried")
+
+
+STOPPED = """
+import numpy as np
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [4])
+a = tf.tanh(x)
+loss = tf.reduce_sum(a * x)
+(g,) = tf.gradients(loss, x, stop_gradients=[a])
+(h,) = tf.gradients(tf.add_n([tf.sin(x * k) for k in (1.0, 1.1, 1.3, 1.7, 1.9)]), x,
+                    aggregation_method=tf.AggregationMethod.EXPERIMENTAL_TREE)
+with tf.Session() as sess:
+    for i in range(3):
+        print(sess.run([g, h], {x: np.arange(4.0) + i}))
+"""
+
+
+def test_what_a_gradient_was_told_is_not_lost(tmp_path: Path) -> None:
+    program = tmp_path / "stopped.py"
+    program.write_text(STOPPED)
+    trip = round_trip(program)
+    assert "EXPERIMENTAL_TREE" in trip.conversion.text
+    # tapes have no `stop_gradients`: the gradient is not written as one, and what has no spelling is said
+    assert "Scale" in {m["type"] for m in trip.conversion.map["not_converted"]}
+    assert trip.conversion.text.count("tape.gradient") == 1

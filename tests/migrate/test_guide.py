@@ -1,0 +1,43 @@
+"""docs/graphs-to-tapes.md: its commands are run as they stand there, and do what it says."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("libcst")
+HOME = Path(__file__).resolve().parents[2]
+TEXT = (HOME / "docs" / "graphs-to-tapes.md").read_text()
+MAIN = 'if __name__ == "__main__":\n'
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def test_the_guide(tmp_path: Path) -> None:
+    program, converted = blocks("py")
+    (report,) = blocks("text")
+    (tmp_path / "circle.py").write_text(program)
+    environment = {**os.environ, "PYTHONPATH": str(HOME)}
+    same = doctest.OutputChecker().check_output
+    said = ""
+    for block in blocks("console"):
+        command, _, expected = block.removeprefix("$ dualgrad ").partition("\n")
+        line = [sys.executable, "-m", "graph_api.migrate", *command.split()]
+        result = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        said = result.stdout
+        assert same(expected, said, doctest.ELLIPSIS), (command, said)
+    assert re.sub(r"\s+", " ", report.strip()) in re.sub(r"\s+", " ", said)
+    assert (tmp_path / "report.html").is_file()
+    # what `convert` wrote: the functions have these names, and the program around them reads like this
+    found = (tmp_path / "circle_tape.py").read_text()
+    assert found.partition(MAIN)[2] == converted.partition(MAIN)[2] != ""
+    assert re.findall(r"^def .*", found, re.MULTILINE) == re.findall(r"^def .*", converted, re.MULTILINE)

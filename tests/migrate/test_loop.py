@@ -1,0 +1,162 @@
+"""``dualgrad convert`` keeps the program around the graph where that is sure, and says why where it is not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph_api.migrate.convert import loop
+from tests.programs.catalogue import HERE
+
+pytest.importorskip("libcst")
+HOME = Path(__file__).resolve().parents[2]
+
+WHOLE = "linear_regression gan_scopes word2vec_nce"
+"""Programs with a plain loop; with initial values drawn between other draws; with a dict of feeds."""
+
+X = """\
+import numpy as np
+import tensorflow as tf
+# what it learns from
+data = np.arange(6.0).reshape(3, 2)  # three rows
+x = tf.placeholder(tf.float32, [None, 2], name="x")
+w = tf.Variable([[1.0], [2.0]], name="w")
+y = tf.matmul(x, w)
+"""
+TAIL = """\
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+"""
+REFUSED = {
+    "fetches of a name": (
+        X + TAIL + "    for t in (y, w):\n        print(sess.run(t, {x: data}))\n",
+        "depends on the graph",
+    ),
+    "feeds in stars": (X + TAIL + "    print(sess.run(y, {**{x: data}}))\n", "line 10: what is fed depends"),
+    "a graph that is shown and run": (X + TAIL + "    print(y.name, sess.run(y, {x: data}))\n", "beside running it"),
+    "what goes on with the graph": (
+        X + TAIL + "    n = 0\n    for v in tf.trainable_variables():\n        n += 1\n    print(n)\n",
+        "depends on the graph",
+    ),
+    "a saver": (
+        X + "saver = tf.train.Saver()\n" + TAIL + "    print(sess.run(y, {x: data}))\n    saver.save(sess, 'm')\n",
+        "line 12: it does something with the graph itself (saver)",
+    ),
+    "initialized twice": (
+        X + "with tf.Session() as sess:\n    for i in range(2):\n"
+        "        sess.run(tf.global_variables_initializer())\n        print(sess.run(y, {x: data}))\n",
+        "initialized more than once",
+    ),
+}
+KEPT = (
+    X
+    + """\
+step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(y))
+print(y.name, [v.name for v in tf.trainable_variables()])
+
+def values(sess):
+    # used twice
+    return sess.run([y, w], feed_dict={x: data})
+
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(3):
+        _, now = sess.run([step, y], {x: data[:2]})
+        step.run({x: data})  # again
+        if i == 1:
+            print("now", now.mean(), w.eval()[0])
+    print(values(sess), sess.run(y, {x: data[:1]}))
+"""
+)
+
+CONVERT = """
+import json, sys
+from pathlib import Path
+from graph_api import reset_default_graph
+from graph_api.migrate.convert import convert_program
+for file in sys.argv[1:]:
+    reset_default_graph()
+    code, conversion = convert_program(file)
+    assert code == 0
+    conversion.write(Path(file).with_suffix(".out.py"))
+"""
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, dict[str, Any]]]:
+    """By name: the text and the map of what programs were converted to, all in one process."""
+    folder = tmp_path_factory.mktemp("converted")
+    texts = {name: (HERE / "graphs" / f"{name}.py").read_text() for name in WHOLE.split()}
+    texts |= {name: text for name, (text, _) in REFUSED.items()} | {"kept": KEPT}
+    files = {name: folder / f"p{i}.py" for i, name in enumerate(texts)}
+    for name, file in files.items():
+        file.write_text(texts[name])
+    command = [
+        sys.executable,
+        "-c",
+        f"import sys; sys.path.insert(1, {str(HOME)!r})\n{CONVERT}",
+        *map(str, files.values()),
+    ]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    outs = {name: file.with_suffix(".out.py") for name, file in files.items()}
+    return {n: (out.read_text(), json.loads(out.with_suffix(".map.json").read_text())) for n, out in outs.items()}
+
+
+@pytest.mark.parametrize("name", WHOLE.split())
+def test_whole_programs(converted: dict[str, tuple[str, dict[str, Any]]], name: str) -> None:
+    """They were run, and printed what they printed before: `loop.tried`."""
+    text, content = converted[name]
+    assert content["whole"] is True, content["why"]
+    assert 'if __name__ == "__main__":\n' in text
+    assert "Session" not in text and "placeholder" not in text and "import tensorflow" not in text
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_sure_is_left(converted: dict[str, tuple[str, dict[str, Any]]], name: str) -> None:
+    text, content = converted[name]
+    assert content["whole"] is False
+    assert REFUSED[name][1] in content["why"]
+    assert "Its functions alone: " + content["why"] in text
+    assert "__main__" not in text
+
+
+def test_what_stays_stays_as_it_was_written(converted: dict[str, tuple[str, dict[str, Any]]]) -> None:
+    text, content = converted["kept"]
+    assert content["whole"] is True, content["why"]
+    main = text.partition('if __name__ == "__main__":\n')[2].splitlines()
+    for line in (
+        "# what it learns from",
+        "data = np.arange(6.0).reshape(3, 2)  # three rows",
+        """print("MatMul:0 ['w:0']")""",
+        "def values(sess):",
+        "    # used twice",
+        "for i in range(3):",
+        "    now = step(data[:2]).numpy()",
+        "    run_step(data)  # again",
+        "    if i == 1:",
+    ):
+        wanted = line.replace("step(data[:2])", next(x for x in main if "now = " in x).partition("= ")[2][:-8])
+        wanted = wanted.replace("run_step(data)", next(x for x in main if "# again" in x).strip()[:-9])
+        assert f"    {wanted}" in main, line
+
+
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "libcst", None)
+    with pytest.raises(ImportError, match=r"pip install 'dualgrad\[migrate\]'.*--functions"):
+        loop.needed()
+
+
+def test_a_program_that_prints_something_else_is_not_whole() -> None:
+    class Conversion:
+        def write(self, file: Path) -> None:
+            file.write_text("print('a')\n")
+
+    loop.tried(Conversion(), "p.py", [], "a\n")
+    with pytest.raises(loop.Unsafe, match="it prints 'a', not 'b'"):
+        loop.tried(Conversion(), "p.py", [], "b\n")

@@ -1,0 +1,272 @@
+"""``dualgrad run``: a program sees what ``python PROGRAM`` would show it, and ours as ``tensorflow``."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graph_api.migrate.judge import judge
+
+HOME = Path(__file__).resolve().parents[2]
+
+
+def run(folder: Path, text: str, *arguments: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run a program's text in a folder of its own."""
+    (folder / "program.py").write_text(text)
+    command = [sys.executable, "-m", "graph_api.migrate", "run", *options, "program.py", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(HOME)}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def output(folder: Path, text: str, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
+    result = run(folder, text, *arguments, options=options)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_a_program_sees_its_own_surroundings(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("import tensorflow as tf\ndef double(x): return tf.multiply(x, 2.0)\n")
+    (tmp_path / "data.txt").write_text("3.0")
+    text = """
+import pickle, sys
+import tensorflow as tf
+from helper import double
+
+class Own:
+    pass
+
+if __name__ == "__main__":
+    print(sys.argv, __file__)
+    print(type(pickle.loads(pickle.dumps(Own()))) is Own)
+    x = tf.placeholder(tf.float32, name="x")
+    g, = tf.gradients(double(x) * x, [x])
+    with tf.Session() as sess:
+        print(sess.run(g, {x: float(open("data.txt").read())}))
+"""
+    assert output(tmp_path, text, "--flag", "value") == [
+        "['program.py', '--flag', 'value'] program.py",
+        "True",
+        "12.0",
+    ]
+
+
+@pytest.mark.parametrize(("end", "code"), [("sys.exit(7)", 7), ("sys.exit('bad')", 1), ("1 / 0", 1), ("", 0)])
+def test_exit_codes(tmp_path: Path, end: str, code: int) -> None:
+    assert run(tmp_path, f"import sys\nimport tensorflow as tf\n{end}\n").returncode == code
+
+
+def test_tracebacks_show_the_lines_of_the_program(tmp_path: Path) -> None:
+    text = "import tensorflow as tf\ndef f():\n    return tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3]))\nf()\n"
+    lines = run(tmp_path, text).stderr.splitlines()
+    assert [line.strip() for line in lines if line.startswith("  File")] == [
+        'File "program.py", line 4, in <module>',
+        'File "program.py", line 3, in f',
+    ]
+    assert "inner dimensions must agree" in lines[-1]
+
+
+def test_full_tracebacks_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUALGRAD_TRACEBACK", "full")
+    text = "import tensorflow as tf\ntf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3]))\n"
+    assert "engine" in run(tmp_path, text).stderr
+
+
+IMPORTS = """
+import tensorflow as tf
+import tensorflow.compat.v1 as v1
+import tensorflow.nn
+from tensorflow import nn, float32
+from tensorflow.nn import relu
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops, math_ops
+from tensorflow.python.ops.math_ops import reduce_sum
+import tensorflow.python.training.adam as adam
+from tensorflow.examples.tutorials.mnist import input_data
+assert tf.nn is nn is tensorflow.nn and nn.relu is relu is v1.nn.relu
+assert ops.reset_default_graph is tf.reset_default_graph and array_ops.reshape is tf.reshape
+assert reduce_sum is tf.reduce_sum is math_ops.reduce_sum and adam.AdamOptimizer is tf.train.AdamOptimizer
+assert callable(input_data.read_data_sets) and tf.examples.tutorials.mnist.input_data is input_data
+assert tf.__version__.startswith("1.15") and float32 is tf.float32
+assert not hasattr(tf, "GradientTapes") and hasattr(tf, "Session")
+modules = [n for n in dir(tf) if getattr(getattr(tf, n), "__file__", None)]
+assert not modules, modules
+assert "control" not in dir(tf) and not hasattr(tf, "control")
+"""
+
+
+def test_the_ways_in_which_programs_import(tmp_path: Path) -> None:
+    output(tmp_path, IMPORTS)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("tf.estimator.Estimator", "estimators are out of scope"),
+        ("tf.train.Savers", "module 'tensorflow.train' has no attribute 'Savers'"),
+        ("tf.placeholde", "Did you mean: 'placeholder'"),
+        ("tf.contrib.seq2seq.BasicDecoder", "sequence-to-sequence decoders are out of scope"),
+        ("import tensorflow.contrib.tpu", "there is one device"),
+        ("from tensorflow.python.ops import nonsense", "cannot import name 'nonsense'"),
+        ("import tensorflow.nonsense", "No module named 'tensorflow.nonsense'"),
+    ],
+)
+def test_a_missing_name_says_what_to_do_where_it_is_used(tmp_path: Path, line: str, words: str) -> None:
+    result = run(tmp_path, f"import tensorflow as tf\nprint('started')\n{line}\n")
+    assert result.stdout == "started\n"
+    assert words in result.stderr
+    assert 'File "program.py", line 3' in result.stderr
+
+
+TAPES = """
+import tensorflow as tf
+import keras
+from tensorflow.keras.layers import Dense
+x = tf.Variable(3.0)
+with tf.GradientTape() as tape:
+    y = x * x
+print(tape.gradient(y, x).numpy(), tf.__version__[0], Dense is keras.layers.Dense)
+"""
+
+
+def test_a_program_with_tapes_is_recognised(tmp_path: Path) -> None:
+    assert output(tmp_path, TAPES) == ["6.0 2 True"]
+
+
+def test_the_api_can_be_told(tmp_path: Path) -> None:
+    text = "import tensorflow as tf\nprint(tf.__version__[0], tf.executing_eagerly())\n"
+    assert output(tmp_path, text, options=("--api", "2")) == ["2 True"]
+    assert output(tmp_path, text, options=("--api", "1")) == ["1 False"]
+
+
+def test_eager_execution_in_version_1(tmp_path: Path) -> None:
+    text = """
+import tensorflow as tf
+tf.enable_eager_execution()
+print(float(tf.reduce_sum(tf.to_float([[1, 2]]), reduction_indices=1)[0]))
+"""
+    assert output(tmp_path, text) == ["3.0"]
+
+
+def test_the_names_of_version_1_inside_version_2(tmp_path: Path) -> None:
+    text = """
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+x = tf.placeholder(tf.float32)
+print(*tf.Session().run(tf.gradients(x ** 3, x), {x: 2.0}))
+"""
+    assert output(tmp_path, text) == ["12.0"]
+
+
+def test_processes_that_a_program_starts(tmp_path: Path) -> None:
+    text = """
+import multiprocessing as mp
+import tensorflow as tf
+
+def square(x):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        return float(sess.run(tf.square(tf.constant(x))))
+
+if __name__ == "__main__":
+    with mp.get_context("spawn").Pool(1) as pool:
+        print(pool.map(square, [2.0, 3.0]))
+"""
+    assert output(tmp_path, text) == ["[4.0, 9.0]"]
+
+
+def test_files_with_names_of_ours_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "optim.py").write_text("")
+    result = run(tmp_path, "import optim\n")
+    assert result.returncode != 0
+    assert "optim.py" in result.stderr and "Rename it" in result.stderr
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "graph_api.migrate", "run", str(tmp_path / "no.py")]
+    result = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "there is no file" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "api"),
+    [
+        ("import tensorflow as tf\ntf.placeholder", "1"),
+        ("import tensorflow as T\nx = T.random.normal([2]).numpy()", "2"),
+        ("import tensorflow as tf\nwith tf.GradientTape() as t: pass", "2"),
+        ("import tensorflow as tf\ntf.compat.v1.disable_eager_execution()\ntf.random.normal([1])", "1"),
+        ("import tensorflow as tf\no = tf.compat.v1.train.AdamOptimizer()\nwith tf.GradientTape() as t: pass", "2"),
+        ("import tensorflow as tf\ntf.enable_eager_execution()", "eager"),
+        ("import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\ntf.layers", "1"),
+        ("from tensorflow import keras\nimport tensorflow as tf\n@tf.function\ndef f(): pass", "2"),
+        ("import tensorflow as tf\nprint(tf.add(1, 2))", "1"),
+        ("def broken(:", "1"),
+    ],
+)
+def test_judging(tmp_path: Path, text: str, api: str) -> None:
+    (tmp_path / "p.py").write_text(text)
+    assert judge(tmp_path / "p.py") == api
+
+
+def test_judging_looks_at_the_programs_own_modules(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("import tensorflow as tf\nx = tf.GradientTape()\n")
+    (tmp_path / "p.py").write_text("import tensorflow as tf\nfrom model import x\n")
+    assert judge(tmp_path / "p.py") == "2"
+
+
+def digits(folder: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Files as MNIST has them, with random contents."""
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, (count, 28, 28), dtype=np.uint8)
+    labels = random.integers(0, 10, count, dtype=np.uint8)
+    for name, array, magic in (("images-idx3", images, 2051), ("labels-idx1", labels, 2049)):
+        content = np.array([magic, *array.shape], ">u4").tobytes() + array.tobytes()
+        for which in ("train", "t10k"):
+            (folder / f"{which}-{name}-ubyte.gz").write_bytes(gzip.compress(content))
+    return images, labels
+
+
+MNIST = """
+import numpy as np
+import tensorflow as tf
+from tensorflow.examples.tutorials.mnist import input_data
+tf.set_random_seed(3)
+mnist = input_data.read_data_sets("data", one_hot=True, validation_size=20)
+print(mnist.train.num_examples, mnist.validation.num_examples, mnist.test.images.shape, mnist.train.labels.dtype)
+for _ in range(9):
+    x, y = mnist.train.next_batch(10)
+    print(x.dtype, x.shape, y.argmax(1).tolist(), mnist.train.epochs_completed, round(float(x.sum()), 3))
+"""
+
+
+def test_handwritten_digits(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    images, labels = digits(tmp_path / "data", 70)
+    lines = output(tmp_path, MNIST)
+    assert lines[0] == "50 20 (70, 784) float64"
+    np.random.seed(3)
+    order = np.concatenate([p := np.random.permutation(50), p[np.random.permutation(50)]])
+    for k, line in enumerate(lines[1:]):
+        chosen = 20 + order[10 * k : 10 * k + 10]
+        pixels = images[chosen].astype(np.float32) * np.float32(1 / 255)
+        start = f"float32 (10, 784) {labels[chosen].tolist()} {k // 5} "
+        assert line.startswith(start)
+        assert float(line.removeprefix(start)) == pytest.approx(pixels.sum(), abs=0.01)
+
+
+def test_digits_that_are_not_there_or_damaged(tmp_path: Path) -> None:
+    text = "from tensorflow.examples.tutorials.mnist.input_data import read_data_sets\nread_data_sets('data')\n"
+    assert "put train-images-idx3-ubyte.gz" in run(tmp_path, text).stderr
+    (tmp_path / "data").mkdir()
+    digits(tmp_path / "data", 30)
+    assert "Validation size should be between 0 and 30" in run(tmp_path, text).stderr
+    name = "train-images-idx3-ubyte.gz"
+    (tmp_path / "data" / name).write_bytes(gzip.compress(b"\0\0\x08\x03\0\0\0\x02"))
+    assert f"MNIST file {name}" in run(tmp_path, text).stderr

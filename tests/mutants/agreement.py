@@ -1,0 +1,108 @@
+"""Mutants of what holds both modes to the same numbers, each of which once was a real mistake or nearly one."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+AGREE = "tests/fuzz/test_fuzz.py::test_programs_that_once_disagreed_agree"
+
+MUTANTS = (
+    Mutant(
+        "the seed of a read waits for the read",
+        "engine/reverse.py",
+        "accumulate(cotangents, reads.get(id(value), id(value)), _plain",
+        "accumulate(cotangents, id(value), _plain",
+        (f"{AGREE}[a variable that is a target itself and is used, by a graph read once]",),
+    ),
+    Mutant(
+        "each read of a variable is a value of its own",
+        "engine/jacobian/structure/path.py",
+        "    if not same:\n",
+        "    if True:\n",
+        (f"{AGREE}[a variable that is read twice, once by a custom gradient]",),
+    ),
+    Mutant(
+        "nodes of a body stand as they were made",
+        "engine/subtraces/capture.py",
+        "self.nodes = in_order([made for n in nodes for made in closed.get(id(n), ())])",
+        "self.nodes = [made for n in nodes for made in closed.get(id(n), ())]",
+        (f"{AGREE}[a rule that reads a variable which is read behind the call]",),
+    ),
+    Mutant(
+        "a function with nothing to do gives back the variable",
+        "graph_api/convert.py",
+        "        return result.read_value()\n    return result if",
+        "        return result\n    return result if",
+        (f"{AGREE}[a cast with nothing to do, before an update]",),
+    ),
+    Mutant(
+        "a plan may not read its sources beside the path",
+        "engine/jacobian/callable_plan.py",
+        "(n.op is read_variable and id(n.inputs[0]) not in of)",
+        "n.op is read_variable",
+        (f"{AGREE}[a plan beside whose path a source is read]",),
+    ),
+    Mutant(
+        "all numbers take the dtype of the integers beside them",
+        "engine/core/eager.py",
+        'numbers = (int,) if dtype.kind in "iu" else (int, float, complex)',
+        "numbers = (int, float, complex)",
+        (f"{AGREE}[a NumPy number beside a count of steps]",),
+    ),
+    Mutant(
+        "a product that may be NaN is not checked",
+        "engine/program/passes/nan_checks.py",
+        "checks.add(-smallest[i][1])",
+        "checks.discard(-smallest[i][1])",
+        ("tests/test_program_passes.py",),
+    ),
+    Mutant(
+        "vectors are multiplied as such however they lie",
+        "engine/program/passes/unit_axes.py",
+        "if vector.order is not Order.CONTIGUOUS or matrix.order is not Order.CONTIGUOUS:",
+        "if vector.order is None:",
+        (f"{AGREE}[a vector times a matrix that lies backwards]",),
+    ),
+    Mutant(
+        "arrays are joined in place along any axis",
+        "engine/program/passes/inplace_concat.py",
+        'if not aval.is_static or join.params["axis"] not in (0, -len(aval.shape or ())):',
+        "if not aval.is_static:",
+        ("tests/test_program_loop_fusion.py",),
+    ),
+    Mutant(
+        "a product with a diagonal matrix keeps its minus zeros",
+        "engine/program/kernels.py",
+        "    return np.add(out, 0, out)\n",
+        "    return out\n",
+        ("tests/test_program_passes.py", "tests/test_program_algebraic.py"),
+    ),
+    Mutant(
+        "locks are taken as they come",
+        "engine/runtime/state.py",
+        "return tuple(sorted(set(locks), key=id))",
+        "return tuple(dict.fromkeys(locks))",
+        ("tests/test_threads.py::test_everybody_takes_locks_in_one_order",),
+    ),
+    Mutant(
+        "a replay's key misses what seeds are",
+        "engine/replay.py",
+        "targets = tuple([(slots[address(t)], *_leaf(s)) for t, s in seeds])",
+        "targets = tuple([(slots[address(t)],) for t, s in seeds])",
+        ("tests/test_replay.py::test_seeds_that_lie_in_another_order_have_a_replay_of_their_own",),
+    ),
+    Mutant(
+        "rows of a loop lie as they come",
+        "engine/ops/scan_loop.py",
+        "[np.ascontiguousarray(c) for c in operands[carries : carries + sequences]]",
+        "list(operands[carries : carries + sequences])",
+        (f"{AGREE}[sums of rows that do not lie in C order]",),
+    ),
+    Mutant(
+        "results of a loop lie as its rows do",
+        "engine/ops/scan_loop.py",
+        "return stack_op.kernel(*rows, axis=0)",
+        "return np.stack(rows)",
+        (f"{AGREE}[a loop over columns in a loop]",),
+    ),
+)

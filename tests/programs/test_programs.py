@@ -1,0 +1,66 @@
+"""Each program runs unchanged under ``dualgrad run`` and prints what it prints under TensorFlow."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.programs.catalogue import HERE, differences, output_of, programs, tolerance
+
+HOME = HERE.parents[1]
+PROGRAMS = programs()
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=[p.stem for p in PROGRAMS])
+def test_a_program_prints_what_it_prints_under_tensorflow(program: Path, tmp_path: Path) -> None:
+    copy = tmp_path / program.name
+    shutil.copy(program, copy)
+    environment = {**os.environ, "PYTHONPATH": str(HOME)}
+    command = [sys.executable, "-m", "graph_api.migrate", "run", copy.name]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert differences(result.stdout, output_of(program).read_text(), tolerance(program)) == []
+
+
+def test_every_output_is_that_of_a_program() -> None:
+    assert {p.name for p in (HERE / "outputs").iterdir()} == {output_of(p).name for p in PROGRAMS}
+    assert all(output_of(p).read_text().strip() for p in PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "same"),
+    [
+        ("loss 1.0", "loss 1.0000001", True),
+        ("loss 1.0", "loss 1.01", False),
+        ("loss 1.0", "cost 1.0", False),
+        ("[1. 2.]", "[1.  2.]", True),
+        ("a\nb", "a", False),
+        ("nan", "1.0", False),
+    ],
+)
+def test_comparison(got: str, expected: str, same: bool) -> None:
+    assert (differences(got, expected, 1e-5) == []) is same
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("folder", ["graphs", "tapes"])
+def test_the_outputs_are_those_of_real_tensorflow(folder: str) -> None:
+    pytest.importorskip("tensorflow")
+    code = (
+        "from tests.programs import catalogue, record\n"
+        f"tf = record.as_version_1() if {folder == 'graphs'} else None\n"
+        "from importlib.util import find_spec\n"
+        f"for p in [p for p in catalogue.programs() if p.parent.name == {folder!r}]:\n"
+        "    if catalogue.needs(p) and not find_spec(catalogue.needs(p)): continue\n"
+        "    tf and tf.reset_default_graph()\n"
+        "    said = catalogue.output_of(p).read_text()\n"
+        "    found = catalogue.differences(record.what_it_prints(p), said, catalogue.tolerance(p))\n"
+        "    assert not found, (p.name, found)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

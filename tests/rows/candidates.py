@@ -1,0 +1,22 @@
+"""Rows of `engine.ops.candidates`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.ops import candidates
+from tests.row import Row, fixed
+
+SEED, COUNTER = fixed([3, 4], np.int64), fixed(0, np.int64)
+OPTIONS = {"num_sampled": 3, "range_max": 4, "weights": (0.0, 1.0, 2.0, 1.0)}
+
+ROWS = (
+    Row(candidates.candidates_op, (SEED, COUNTER), {**OPTIONS, "unique": False}, order=0, label="with repetition"),
+    Row(
+        candidates.candidates_op,
+        (SEED, COUNTER),
+        {**OPTIONS, "num_sampled": 4, "weights": None, "unique": True},
+        order=0,
+        label="all",
+    ),
+)

@@ -1,0 +1,118 @@
+"""Callbacks of `fit`."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as g
+import tape_api as tf
+
+CALLBACKS = tf.keras.callbacks
+X = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]
+Y = 3 * X + 1
+
+
+def model(rate: float = 0.1) -> Any:
+    made = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,), kernel_initializer="zeros")])
+    made.compile(tf.keras.optimizers.SGD(rate), "mse")
+    return made
+
+
+def fit(made: Any, *callbacks: Any, epochs: int = 6, **more: Any) -> Any:
+    return made.fit(X, Y, epochs=epochs, verbose=0, shuffle=False, callbacks=list(callbacks), **more)
+
+
+def test_the_order_of_events() -> None:
+    events: list[Any] = []
+
+    class Listener(CALLBACKS.Callback):  # type: ignore[misc, name-defined]
+        def on_train_begin(self, logs: Any = None) -> None:
+            events.append(("begin", self.params["epochs"], self.model is net))
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            events.append(("epoch", epoch))
+
+        def on_batch_end(self, batch: int, logs: Any = None) -> None:
+            events.append(("batch", batch, sorted(logs)))
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            events.append(("end", epoch, sorted(logs)))
+
+    net = model()
+    history = fit(net, Listener(), epochs=1, validation_split=0.5, batch_size=10)
+    assert events == [
+        ("begin", 1, True), ("epoch", 0), ("batch", 0, ["loss"]), ("batch", 1, ["loss"]),
+        ("end", 0, ["loss", "val_loss"]),
+    ]  # fmt: skip
+    assert sorted(history.history) == ["loss", "val_loss"] and net.history is history
+
+
+def test_early_stopping_goes_back_to_the_best_weights() -> None:
+    net, values = model(), iter([5.0, 3.0, 4.0, 3.5, 1.0])
+    seen: list[Any] = []
+
+    class Given(CALLBACKS.Callback):  # type: ignore[misc, name-defined]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            logs["val_loss"] = next(values)
+            seen.append(self.model.get_weights())
+
+    stop = CALLBACKS.EarlyStopping(patience=2, restore_best_weights=True)
+    history = fit(net, Given(), stop)
+    assert history.epoch == [0, 1, 2, 3] and (stop.stopped_epoch, stop.best_epoch, stop.best) == (3, 1, 3.0)
+    for a, b in zip(net.get_weights(), seen[1], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_learning_rates() -> None:
+    net = model()
+    history = fit(net, CALLBACKS.LearningRateScheduler(lambda epoch, rate: rate / 2 if epoch else rate), epochs=3)
+    np.testing.assert_allclose(history.history["learning_rate"], [0.1, 0.05, 0.025], rtol=1e-6)
+    flat = model()
+    nothing = CALLBACKS.LambdaCallback(on_epoch_end=lambda epoch, logs: logs.update(flat=1.0))
+    plateau = CALLBACKS.ReduceLROnPlateau("flat", factor=0.5, patience=2, min_lr=0.03)
+    fit(flat, nothing, plateau, epochs=7)
+    assert float(flat.optimizer.learning_rate) == pytest.approx(0.03)
+
+
+def test_terminating_and_logging(tmp_path: Path, capsys: Any) -> None:
+    net = model(1e30)
+    history = fit(net, CALLBACKS.TerminateOnNaN())
+    assert len(history.epoch) == 1 and "Invalid loss, terminating training" in capsys.readouterr().out
+    file = tmp_path / "log.csv"
+    fit(model(), CALLBACKS.CSVLogger(file), epochs=2)
+    fit(model(), CALLBACKS.CSVLogger(file, append=True), epochs=1)
+    rows = list(csv.reader(file.read_text().splitlines()))
+    assert rows[0] == ["epoch", "loss"] and [row[0] for row in rows[1:]] == ["0", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: fit(model(), "callback"), TypeError, "must hold keras.callbacks.Callback, got 'callback'"),
+        (lambda: CALLBACKS.ReduceLROnPlateau(factor=2.0), ValueError, "does not support a factor >= 1.0"),
+        (lambda: CALLBACKS.EarlyStopping(mode="least"), ValueError, "must be 'auto', 'min' or 'max'"),
+        (lambda: CALLBACKS.LambdaCallback(on_nothing=print), ValueError, "there is no method on_nothing"),
+        (lambda: model().fit(iter([]), validation_split=0.5), ValueError, "`validation_split` must be in"),
+    ],
+)
+def test_mistakes(call: Any, kind: Any, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_a_number_that_is_not_there_is_reported() -> None:
+    with pytest.warns(UserWarning, match="there is no metric `val_loss`; available are loss"):
+        fit(model(), CALLBACKS.EarlyStopping(), epochs=1)
+
+
+def test_models_in_graphs_say_how_to_be_trained() -> None:
+    with g.Graph().as_default():
+        net = g.keras.Sequential([g.keras.layers.Dense(1, input_shape=(1,))])
+        net.compile("sgd", "mse")
+        with pytest.raises(NotImplementedError, match="minimize a loss of the model's outputs"):
+            net.fit(X, Y)

@@ -1,0 +1,173 @@
+"""Loaders of data sets: files of their formats, made here, where Keras keeps them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import pickle
+import struct
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+from engine.frontend.keras import files
+from engine.frontend.keras.datasets import sources
+
+datasets = tape_api.keras.datasets
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where Keras keeps files, with no network behind it."""
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+
+    def no_network(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr(files.urllib.request, "urlopen", no_network)
+    folder = tmp_path / "datasets"
+    folder.mkdir()
+    return folder
+
+
+def test_mnist(home: Path) -> None:
+    x, y = np.arange(3 * 28 * 28).reshape(3, 28, 28).astype(np.uint8), np.array([1, 2, 3], np.uint8)
+    np.savez(home / "mnist.npz", x_train=x, y_train=y, x_test=x[:1], y_test=y[:1])
+    for tf in (tape_api, graph_api):
+        (a, b), (c, d) = tf.keras.datasets.mnist.load_data()
+        assert a.dtype == np.uint8
+        assert (a.tolist(), b.tolist(), c.shape, d.tolist()) == (x.tolist(), [1, 2, 3], (1, 28, 28), [1])
+    np.savez(home / "part.npz", x_train=x)
+    with pytest.raises(ValueError, match="no array y_train, x_test, y_test; it has x_train"):
+        datasets.mnist.load_data("part.npz")
+
+
+def test_a_file_that_is_not_there_is_said_where_to_put(home: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"put it at .*mnist\.npz"):
+        datasets.mnist.load_data()
+    assert list(home.iterdir()) == []
+
+
+def test_fashion_mnist(home: Path) -> None:
+    folder = home / "fashion-mnist"
+    folder.mkdir()
+    images, labels = np.arange(2 * 28 * 28).reshape(2, 28, 28).astype(np.uint8), np.array([7, 9], np.uint8)
+    for which in ("train", "t10k"):
+        data = struct.pack(">4I", 2051, 2, 28, 28) + images.tobytes()
+        (folder / f"{which}-images-idx3-ubyte.gz").write_bytes(gzip.compress(data))
+        data = struct.pack(">2I", 2049, 2) + labels.tobytes()
+        (folder / f"{which}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(data))
+    (x, y), _ = datasets.fashion_mnist.load_data()
+    assert (x.tolist(), y.tolist()) == (images.tolist(), [7, 9])
+    (folder / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(bytes(16)))
+    with pytest.raises(ValueError, match="no IDX file of rank 3"):
+        datasets.fashion_mnist.load_data()
+
+
+def batch(first: int, names: list[bytes]) -> bytes:
+    rows = np.arange(first, first + 2 * 3072).reshape(2, 3072).astype(np.uint8)
+    return pickle.dumps({b"data": rows, **{name: [first, first + 1] for name in names}}, protocol=2)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_cifar10(home: Path, packed: bool) -> None:
+    members = {f"data_batch_{i}": batch(i, [b"labels"]) for i in range(1, 6)} | {"test_batch": batch(9, [b"labels"])}
+    if packed:
+        with tarfile.open(home / "cifar-10-batches-py-target_archive", "w:gz") as tar:
+            for name, data in members.items():
+                info = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        digest = hashlib.sha256((home / "cifar-10-batches-py-target_archive").read_bytes()).hexdigest()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(datasets.cifar10, "_DIGEST", digest)
+            (x, y), (_, t) = datasets.cifar10.load_data()
+    else:
+        (home / "cifar-10-batches-py").mkdir()
+        for name, data in members.items():
+            (home / "cifar-10-batches-py" / name).write_bytes(data)
+        (x, y), (_, t) = datasets.cifar10.load_data()
+    assert (x.shape, x.dtype, y.shape) == ((10, 32, 32, 3), np.uint8, (10, 1))
+    assert y[:4, 0].tolist() == [1, 2, 2, 3]
+    assert t.tolist() == [[9], [10]]
+    assert x[0, 0, 0].tolist() == [1, (1 + 1024) % 256, (1 + 2048) % 256]
+
+
+def test_cifar100_and_pickles_that_hold_code(home: Path) -> None:
+    folder = home / "cifar-100-python"
+    folder.mkdir()
+    for name in ("train", "test"):
+        (folder / name).write_bytes(batch(3, [b"fine_labels", b"coarse_labels"]))
+    assert datasets.cifar100.load_data("coarse")[0][1].tolist() == [[3], [4]]
+    with pytest.raises(ValueError, match="label_mode"):
+        datasets.cifar100.load_data("other")
+    (folder / "train").write_bytes(pickle.dumps(print, protocol=2))
+    with pytest.raises(pickle.UnpicklingError, match="which is no array"):
+        datasets.cifar100.load_data()
+
+
+def test_texts(home: Path) -> None:
+    x = sources.ragged([[4, 5, 6], [7], [8, 9], [3, 3, 3, 3]])
+    y = np.array([0, 1, 0, 1])
+    np.savez(home / "imdb.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    np.savez(home / "reuters.npz", x=x, y=y)
+    (home / "imdb_word_index.json").write_text(json.dumps({"the": 1}))
+    (a, b), _ = datasets.imdb.load_data(num_words=9)
+    by_label = {tuple(t): label for t, label in zip(a, b, strict=True)}
+    assert by_label == {(1, 7, 8, 2): 0, (1, 2): 1, (1, 2, 2): 0, (1, 6, 6, 6, 6): 1}
+    (a, _), _ = datasets.imdb.load_data(maxlen=4)
+    assert sorted(map(len, a)) == [2, 3]
+    with pytest.raises(ValueError, match="increase it"):
+        datasets.imdb.load_data(maxlen=1)
+    assert datasets.imdb.get_word_index() == {"the": 1}
+    (a, _), (c, _) = datasets.reuters.load_data(test_split=0.25)
+    assert (len(a), len(c)) == (3, 1)
+
+
+def test_prices(home: Path) -> None:
+    np.savez(home / "boston_housing.npz", x=np.arange(20.0).reshape(10, 2), y=np.arange(10.0))
+    (x, y), (u, v) = datasets.boston_housing.load_data()
+    assert (x.shape, u.shape) == ((8, 2), (2, 2))
+    assert sorted([*y, *v]) == list(range(10))
+    np.testing.assert_array_equal(x[:, 0], 2 * y)
+    with pytest.raises(ValueError, match="test_split"):
+        datasets.boston_housing.load_data(test_split=1.0)
+
+
+def test_files_from_anywhere(tmp_path: Path) -> None:
+    source = tmp_path / "source.txt"
+    source.write_text("contents")
+    digest = hashlib.md5(b"contents", usedforsecurity=False).hexdigest()
+    get = tape_api.keras.utils.get_file
+    path = get("mine.txt", source.as_uri(), md5_hash=digest, cache_dir=str(tmp_path), cache_subdir="sub")
+    assert path == str(tmp_path / "sub" / "mine.txt")
+    assert Path(path).read_text() == "contents"
+    source.write_text("other")
+    assert Path(get("mine.txt", source.as_uri(), cache_dir=str(tmp_path), cache_subdir="sub")).read_text() == "contents"
+    with pytest.raises(ValueError, match="does not hash to"):
+        get("new.txt", source.as_uri(), file_hash="0" * 64, cache_dir=str(tmp_path))
+    assert not (tmp_path / "datasets" / "new.txt").exists()
+    with pytest.raises(ValueError, match="must be a name"):
+        get("a/b", source.as_uri())
+    with pytest.raises(ValueError, match="origin"):
+        get("a")
+
+
+def test_archives_are_unpacked(tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        info = tarfile.TarInfo("inner/file")
+        info.size = 2
+        tar.addfile(info, io.BytesIO(b"hi"))
+    folder = tape_api.keras.utils.get_file("a.tar.gz", archive.as_uri(), extract=True, cache_dir=str(tmp_path / "c"))
+    assert (Path(folder) / "inner" / "file").read_text() == "hi"
+    assert Path(folder).name == "a_extracted"
+    (tmp_path / "b.zip").write_text("no archive")
+    with pytest.raises(ValueError, match="is no archive"):
+        tape_api.keras.utils.get_file("b.zip", (tmp_path / "b.zip").as_uri(), extract=True, cache_dir=str(tmp_path))

@@ -1,0 +1,426 @@
+"""The native executor: the same bits as kernels one after the other, for every op and for random programs."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+from engine.core.variable import read_variable
+from engine.ops import explog, linalg, nn, reduce, shape
+from engine.ops.creation import ones_like
+from engine.ops.trig import tanh
+from engine.program import Program, native
+from engine.program import program as program_module
+from engine.program.layout import Order
+from engine.program.native import encoding, memory, staged
+from engine.program.native.encoding import table_of
+from engine.program.native.hidden import Hidden, Opaque
+from engine.program.native.recorder import Recorder
+from engine.reverse import reverse
+from tests.op_table import CASES, case_id
+from tests.row import Row
+from tests.support import assert_same_bits
+from tests.test_program import lowered
+from tests.test_same_numbers import assert_same
+from tests.test_same_numbers import program as random_program
+
+pytestmark = [
+    pytest.mark.skipif(not native.status().active, reason=str(native.status())),
+    # kernels that a table calls here are called from this module
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+
+def natively(program: Program, inputs: Sequence[Any]) -> Any:
+    """The table of a program, made by observing a run with these arguments."""
+    program(*inputs)
+    program(*inputs)
+    assert type(program.native).__name__ == "Table"
+    return program.native
+
+
+def other(x: Any) -> Any:
+    """Other numbers of the same form, with special ones among them."""
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc" or not x.size:
+        return x
+    changed = x[..., ::-1].copy() if x.ndim else x * x.dtype.type(0.5)
+    if changed.size > 3:
+        changed.flat[:: changed.size // 3] = [np.inf, np.nan, -0.0, 0.0][: len(changed.flat[:: changed.size // 3])]
+    return changed
+
+
+def strides(x: Any) -> Any:
+    """Strides, of axes along which there is anything to tell apart."""
+    x = np.asarray(x)
+    return [step for step, d in zip(x.strides, x.shape, strict=True) if d > 1] if x.size else []
+
+
+PURE = [(row, dtype) for row, dtype in CASES if not row.op.stateful and row.op is not read_variable]
+
+
+@pytest.mark.parametrize(("row", "dtype"), PURE, ids=[case_id(c) for c in PURE])
+@pytest.mark.parametrize("passes", [(), None], ids=["plain", "passes"])
+def test_every_op(row: Row, dtype: str, passes: Any) -> None:
+    inputs = row.arrays(dtype)
+    program = lowered(row.apply, inputs, passes) if passes is not None else lowered(row.apply, inputs)
+    if not program.instructions:
+        return
+    table = natively(program, inputs)
+    for given in (inputs, [other(x) for x in inputs]):
+        try:
+            expected = program.run_generated(*given)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised natively too
+            with pytest.raises(type(error)):
+                table(*given)
+            continue
+        results = table(*given)
+        assert [type(r) for r in results] == [type(e) for e in expected]
+        assert_same_bits([np.asarray(o) for o in results], [np.asarray(o) for o in expected])
+        assert [strides(r) for r in results] == [strides(e) for e in expected]
+
+
+# ---- what rows do ----------------------------------------------------------------------------------------------------
+
+
+def by_rows(f: Callable[..., Any], *arrays: np.ndarray) -> Any:
+    """What a function of arrays gives when it is observed and run as rows."""
+    recorder = Recorder()
+    given = []
+    for i, a in enumerate(arrays):
+        root = recorder.root("argument", a, i)
+        recorder.recording.arguments.append(root)
+        given.append(recorder.whole(root, a))
+    recorder.recording.results = [f(*given).ref]
+    host = (unexpected, unexpected, unexpected, lambda: False)
+    (result,) = table_of(recorder.recording, [], [], host)(*arrays)
+    return result
+
+
+def unexpected(*_: Any) -> Any:
+    raise AssertionError("the table did not run by itself")
+
+
+def laid_out(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """An array in some layout: axes in any order, perhaps with gaps."""
+    order = rng.permutation(len(shape))
+    gaps = rng.integers(1, 3, len(shape))
+    whole = rng.normal(size=[shape[k] * g for k, g in zip(order, gaps, strict=True)]).astype(dtype)
+    return whole[tuple([slice(None, None, g) for g in gaps])].transpose(np.argsort(order))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum], ids=lambda u: u.__name__)
+def test_reductions_add_up_in_numpys_order(ufunc: np.ufunc, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    done = 0
+    for _ in range(300):
+        shape = tuple(rng.choice([1, 2, 3, 5, 9, 17, 40, 130], rng.integers(1, 5)).tolist())
+        if math.prod(shape) > 1 << 15:
+            continue
+        x = laid_out(rng, shape, dtype)
+        axes = tuple(np.flatnonzero(rng.integers(0, 2, len(shape))).tolist())
+        f = functools.partial(ufunc.reduce, axis=axes, keepdims=bool(rng.integers(2)))
+        try:
+            found = by_rows(f, x)
+        except Opaque:
+            continue
+        assert_same_bits([found], [f(x)])
+        done += 1
+    assert done > 60
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("product", [np.matmul, lambda a, b: a.dot(b)], ids=["matmul", "dot"])
+def test_products_are_those_of_numpy(product: Callable[..., Any], dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    done = 0
+    for n, k, m in itertools.product((1, 2, 4, 7, 33), repeat=3):
+        lead = tuple(rng.integers(1, 4, rng.integers(0, 3)).tolist()) if product is np.matmul else ()
+        a, b = laid_out(rng, (*lead, n, k), dtype), laid_out(rng, (*lead[1:], k, m), dtype)
+        for left, right in ((a, b), (np.ascontiguousarray(a), np.asfortranarray(b)), (a[..., 0, :], b)):
+            try:
+                found = by_rows(product, left, right)
+            except (Opaque, ValueError):
+                continue
+            assert_same_bits([found], [product(left, right)])
+            done += 1
+    assert done > 80
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: nn.sigmoid(reduce.reduce_sum(x)),
+        lambda x: reduce.add_n([x[0, 0], x[1, 1], x[0, 1]]),
+        lambda x: explog.exp(x)[1:, ::2] * 2.0,
+        lambda x: explog.exp(x)[:, 1] * 2.0,
+    ],
+    ids=["sigmoid of a scalar", "sum of scalars", "part", "column"],
+)
+def test_nothing_is_called_of(f: Callable[..., Any]) -> None:
+    x = np.random.default_rng(8).normal(size=(3, 4))
+    program = lowered(lambda x: derived(lambda x: f(x), [x]), [x])
+    program(x)
+    _, recording = staged.observed(program, [x], program_module.located)
+    assert all(isinstance(step, memory.Row) for step in recording.steps)
+    assert_same_bits(natively(program, [x])(x), program.run_generated(x))
+
+
+# ---- whole programs --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_random_programs(first: int) -> None:
+    for seed in range(first, first + 20):
+        f, inputs = random_program(seed)
+        program = lowered(lambda *xs, f=f: derived(f, xs), inputs)
+        if not program.instructions:
+            continue
+        table = natively(program, inputs)
+        for given in (inputs, [other(x) for x in inputs]):
+            assert_same(table(*given), program.run_generated(*given), f"program {seed}")
+
+
+def derived(f: Callable[..., Any], xs: Sequence[Any]) -> list[Any]:
+    """A function of symbols, and its gradients."""
+    out = f(*xs)
+    found = reverse(list(xs[0].trace.nodes), [(out, ones_like(out))], xs)
+    return [out, *[g for g in found if g is not None]]
+
+
+def network(x: Any, w: Any) -> Any:
+    h = tanh(linalg.matmul(x, w)) + x
+    return [reduce.reduce_sum(h * h, axis=0), shape.transpose(h, (1, 0)), h]
+
+
+def test_arguments_that_lie_otherwise() -> None:
+    rng = np.random.default_rng(3)
+    program = lowered(network, [rng.normal(size=(6, 6))] * 2, order=Order.UNKNOWN)
+    for a, b in itertools.product(range(3), repeat=2):
+        x, w = rng.normal(size=(2, 6, 6))
+        given = [[x, x.T, rng.normal(size=(6, 12))[:, ::2]][a], [w, w.T, np.asfortranarray(w)][b]]
+        for _ in range(3):
+            results, expected = program(*given), program.run_generated(*given)
+            assert_same_bits(results, expected)
+            assert [strides(r) for r in results] == [strides(e) for e in expected]
+
+
+def test_arguments_of_two_forms_in_turn_stay_native(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    x, w = rng.normal(size=(2, 6, 6))
+    program = lowered(network, [x, w], order=Order.UNKNOWN)
+    given = [(x, w), (x.T, w), (x.T, np.asfortranarray(w))]
+    expected = [program.run_generated(*arguments) for arguments in given]
+    for arguments in (given[0], *given):
+        program(*arguments)
+    monkeypatch.setattr(Program, "run_generated", unexpected)
+    for _ in range(10):
+        for arguments, results in zip(given, expected, strict=True):
+            assert_same_bits(program(*arguments), results)
+
+
+def test_bodies_are_observed_on_arrays_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    real = staged.observed
+
+    def noting(program: Any, arguments: Any, located: Any) -> Any:
+        given.extend(arguments)
+        return real(program, arguments, located)
+
+    monkeypatch.setattr(staged, "observed", noting)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, (3,))
+        y = tf.while_loop(lambda h: tf.reduce_sum(h) < 50.0, lambda h: [h * 1.5 + 1.0], [tf.exp(x)])
+        for _ in range(4):
+            session.run(y, {x: np.ones(3)})
+    assert given and not any(isinstance(x, Hidden) for x in given)
+
+
+def test_results_are_nobody_elses() -> None:
+    rng = np.random.default_rng(4)
+    inputs = [rng.normal(size=(6, 6)) for _ in range(2)]
+    table = natively(lowered(network, inputs), inputs)
+    first = table(*inputs)
+    kept = [np.array(r) for r in first]
+    second = table(*[x + 1 for x in inputs])
+    assert_same_bits(first, kept)
+    assert not any(np.shares_memory(a, b) for a in first for b in (*second, *inputs))
+
+
+def test_a_list_of_results_says_that_they_are_the_callers_alone() -> None:
+    x, w = np.random.default_rng(4).normal(size=(2, 6, 6))
+    alone = lowered(lambda x, w: [tanh(x), reduce.reduce_sum(x * w), linalg.matmul(x, w)], [x, w])
+    assert type(natively(alone, [x, w])(x, w)) is list
+    constant = np.ones((6, 6))
+    lent: list[Callable[..., Any]] = [
+        lambda x, w: [x, tanh(w)],  # an argument
+        lambda x, w: [shape.reshape(x, (36,)), tanh(w)],  # its memory
+        lambda x, w: [tanh(x), shape.transpose(tanh(x), (1, 0))],  # memory of two results
+        lambda x, w: [x.trace.operand(constant), tanh(w)],  # a constant
+    ]
+    for f in lent:
+        program = lowered(f, [x, w], ())
+        assert type(natively(program, [x, w])(x, w)) is tuple
+
+
+def test_values_of_megabytes() -> None:
+    def loss(x: Any, w: Any) -> list[Any]:
+        h = tanh(linalg.matmul(x, w))
+        return [reduce.reduce_sum(h * h, axis=0), explog.exp(h[:10]) + 1.0]
+
+    rng = np.random.default_rng(7)
+    inputs = [rng.normal(size=(900, 300)), rng.normal(size=(300, 500)) / 20]
+    program = lowered(lambda *xs: derived_of_all(loss, xs), inputs)
+    table = natively(program, inputs)
+    for given in (inputs, [x[::-1].copy() for x in inputs]):
+        assert_same_bits(table(*given), program.run_generated(*given))
+
+
+def derived_of_all(f: Callable[..., Any], xs: Sequence[Any]) -> list[Any]:
+    """Several results of symbols, and the gradients of their sum."""
+    outs = f(*xs)
+    found = reverse(list(xs[0].trace.nodes), [(out, ones_like(out)) for out in outs], xs)
+    return [*outs, *[g for g in found if g is not None]]
+
+
+def test_threads_run_one_table() -> None:
+    rng = np.random.default_rng(5)
+    inputs = [rng.normal(size=(40, 40)) for _ in range(2)]
+    program = lowered(network, inputs)
+    table = natively(program, inputs)
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        own = np.random.default_rng(seed)
+        given = [own.normal(size=(40, 40)) for _ in range(2)]
+        expected = program.run_generated(*given)
+        runs = [table(*given) for _ in range(200)]
+        wrong.extend(seed for run in runs if not all(map(np.array_equal, run, expected)))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_errors_name_the_op_and_its_place() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, i = tf.placeholder(tf.float64, (3,)), tf.placeholder(tf.int32, (2,))
+        y = tf.gather(tf.sin(x) * 2.0, i, name="picked") + 1.0
+        for _ in range(4):
+            session.run(y, {x: np.ones(3), i: [0, 2]})
+        with pytest.raises(Exception, match=r"7.*'picked', made at .*test_native.py"):
+            session.run(y, {x: np.ones(3), i: [0, 7]})
+        np.testing.assert_array_equal(session.run(y, {x: np.ones(3), i: [0, 2]}), np.sin(np.ones(2)) * 2 + 1)
+
+
+def test_a_call_whose_result_lies_otherwise_than_before() -> None:
+    turned = itertools.cycle([False, False, False, True])
+    calls = []
+
+    def function(a: Any) -> Any:
+        calls.append(a)
+        return np.asfortranarray(a * 2) if next(turned) else a * 2
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, (4, 5))
+        y = tf.py_func(function, [tf.cos(x) + 1.0], tf.float64)
+        y.set_shape((4, 5))
+        z = tf.reduce_sum(tf.sin(y) + tf.cos(x), axis=1)
+        for k in range(40):
+            value = np.random.default_rng(k).normal(size=(4, 5))
+            given = np.cos(value) + 1.0
+            inner = np.asfortranarray(given * 2) if k % 4 == 3 else given * 2
+            assert_same_bits([session.run(z, {x: value})], [np.add.reduce(np.sin(inner) + np.cos(value), axis=1)])
+    # it is called once a run, and may keep what it is given
+    assert len(calls) == 40
+    np.testing.assert_array_equal(calls[20], np.cos(np.random.default_rng(20).normal(size=(4, 5))) + 1.0)
+
+
+def test_a_result_of_another_size_in_each_run() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        ids, x = tf.placeholder(tf.int32, (6,)), tf.placeholder(tf.float64, (6,))
+        different, where = tf.unique(ids)
+        sums = tf.exp(tf.unsorted_segment_sum(x, where, tf.size(different))) + 1.0
+        loss = tf.reduce_sum(tf.gather(sums, where)) + tf.reduce_sum(tf.sin(x) * 2.0)
+        slope = tf.gradients(loss, x)[0]
+        for k in range(40):
+            rng = np.random.default_rng(k)
+            some, value = rng.integers(0, 1 + k % 5, 6), rng.normal(size=6)
+            by_hand = [np.exp(value[some == i].sum()) + 1.0 for i in some]
+            found = session.run([different, loss, slope], {ids: some, x: value})
+            assert set(found[0]) == set(some)
+            np.testing.assert_allclose(found[1], np.sum(by_hand) + np.sum(np.sin(value) * 2.0), rtol=1e-13)
+        (executable,) = session._executables.values()
+        assert type(executable.program.native).__name__ == "Table"
+
+
+def test_floating_point_errors_are_raised_where_numpy_is_told_to() -> None:
+    program = lowered(lambda x: explog.log(x) * 2.0, [np.ones(3)])
+    table = natively(program, [np.ones(3)])
+    assert np.isneginf(table(np.zeros(3))[0]).all()
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        program(np.zeros(3))
+
+
+# ---- tables that are wrong -------------------------------------------------------------------------------------------
+
+
+def test_tables_that_lead_astray_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    assert encoding.executor is not None
+    real = encoding.executor.Table
+    monkeypatch.setattr(encoding, "executor", SimpleNamespace(Table=lambda *args: made.append(args) or real(*args)))
+    rng = np.random.default_rng(6)
+    inputs = [rng.normal(size=(6, 6)) for _ in range(2)]
+    program = lowered(network, inputs)
+    program(*inputs)
+    program(*inputs)
+    nargs, bases, loops, numbers, *rest = made[0]
+    whole = np.frombuffer(numbers, np.intp)
+    refused = 0
+    for _ in range(3000):
+        changed = whole.copy()
+        at = rng.integers(len(whole))
+        changed[at] += rng.choice([1, -1, 8, -8, 64, -4096, 1 << 40, -(1 << 62)])
+        if is_refused(lambda changed=changed: real(nargs, bases, loops, changed.tobytes(), *rest)):
+            refused += 1
+        elif abs(changed[at]) < 1 << 20:
+            # other numbers, perhaps, but nothing outside of its memory
+            real(nargs, bases, loops, changed.tobytes(), *rest)(*inputs)
+    assert refused > 1000
+    for k in range(len(whole)):
+        assert is_refused(lambda k=k: real(nargs, bases, loops, numbers[: 8 * k], *rest))
+
+
+def is_refused(make: Callable[[], Any]) -> bool:
+    """Whether a table is found to be wrong before it runs."""
+    try:
+        make()
+    except ValueError as error:
+        return "native executor" in str(error)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("wanted", "outcome"), [("0", "off"), ("1", "on"), ("require", "on"), ("2", "must be 0, 1 or require")]
+)
+def test_the_environment_decides(wanted: str, outcome: str) -> None:
+    code = "from engine.program.native import status; print(status())"
+    environment = {**os.environ, "DUALGRAD_NATIVE": wanted}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert outcome in done.stdout + done.stderr
