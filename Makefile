@@ -25,6 +25,9 @@ CHECK ?= tests/test_house.py tests/test_core.py tests/test_modes_agree.py tests/
 BIN := $(VENV)/bin
 PEERS_BIN := $(VENV_PEERS)/bin
 ORACLES_BIN := $(VENV_ORACLES)/bin
+# What the native executor is built from
+NATIVE := setup.py $(wildcard engine/program/native/*.[ch])
+
 PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
@@ -68,19 +71,19 @@ bench: $(VENV_PEERS)/.for-peers
 peers: $(VENV_ORACLES)/.for-oracles
 	$(ORACLES_BIN)/python -m pytest -q -m peer tests
 
-$(VENV)/.for-test: pyproject.toml | $(BIN)/python
+$(VENV)/.for-test: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python $(PIP) -e '.[test,lint,report]'
 	touch $@
 
-$(VENV)/.for-report: pyproject.toml | $(BIN)/python
+$(VENV)/.for-report: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python $(PIP) -e '.[report]'
 	touch $@
 
-$(VENV_PEERS)/.for-peers: pyproject.toml | $(PEERS_BIN)/python
+$(VENV_PEERS)/.for-peers: pyproject.toml $(NATIVE) | $(PEERS_BIN)/python
 	$(PEERS_BIN)/python $(PIP) -e '.[test,report,peers]'
 	touch $@
 
-$(VENV_ORACLES)/.for-oracles: pyproject.toml | $(ORACLES_BIN)/python
+$(VENV_ORACLES)/.for-oracles: pyproject.toml $(NATIVE) | $(ORACLES_BIN)/python
 	$(ORACLES_BIN)/python $(PIP) -e '.[test,report,oracles]'
 	touch $@
 
