@@ -49,7 +49,7 @@ format: $(VENV)/.for-test
 	$(BIN)/ruff format .
 
 unit: $(VENV)/.for-test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 N ?= 1000
 SEED ?= 0
@@ -69,7 +69,7 @@ bench: $(VENV_PEERS)/.for-peers
 	$(PEERS_BIN)/python -m bench report report/bench.json
 
 peers: $(VENV_ORACLES)/.for-oracles
-	$(ORACLES_BIN)/python -m pytest -q -m peer tests
+	$(ORACLES_BIN)/python -m pytest -q -n auto -m peer tests
 
 $(VENV)/.for-test: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python $(PIP) -e '.[test,lint,report]'

@@ -1,0 +1,18 @@
+"""Benchmarks refuse a machine that chooses OpenBLAS's kernels; these tests run on such a machine too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bench.run import CHOOSES_KERNELS
+
+
+@pytest.fixture(scope="package", autouse=True)
+def no_chosen_kernels() -> Iterator[None]:
+    """Take the variables out of the environment, of programs that tests start too."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in CHOOSES_KERNELS:
+            patch.delenv(name, raising=False)
+        yield
