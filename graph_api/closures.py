@@ -11,10 +11,12 @@ need nothing more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from engine.core import nest
 from engine.core.op import Node, Op
+from engine.core.tape import active, address
 from engine.core.variable import assign_variable, read_variable
 from engine.ops import shape
 from engine.subtraces.capture import Region
@@ -70,6 +72,15 @@ def where(node: Node) -> str:
     )
 
 
+def _is_current(graph: Graph, read: Tensor) -> bool:
+    """Whether what was read from a variable is what it holds now, on all tapes as well."""
+    (handle,) = read.node.inputs
+    if any(address(handle) in t.tracked and address(read) not in t.tracked for t in active.tapes):
+        return False
+    later = takewhile(lambda node: node is not read.node, reversed(graph.nodes))
+    return not any(node.op is assign_variable and node.inputs[0] is handle for node in later)
+
+
 class Closure:
     """Functions that have added their operations to a graph, about to be replaced by one operation.
 
@@ -86,10 +97,13 @@ class Closure:
     ----------
     captured : list of Tensor
         What they take from the graph.
-    handles : list of Tensor
-        Of the variables they use.
     assigned : list of Tensor
-        Of those they assign to.
+        Handles of the variables they assign to.
+    read : list of Tensor
+        Handles of those they use besides.
+    known : dict
+        ``id(handle) -> tensor`` of those whose value is among `captured` already. So each enters once, and what comes
+        from its uses is added up use by use, as on a tape.
     """
 
     def __init__(
@@ -107,6 +121,10 @@ class Closure:
         self.captured = list(captured.values())
         self.assigned = [h for h in handles.values() if id(h) in changed]
         self.read = [h for h in handles.values() if id(h) not in changed]
+        again = {id(h) for h in self.read}
+        reads = [x for x in self.captured if x.node.op is read_variable and id(x.node.inputs[0]) in again]
+        self.known = {id(x.node.inputs[0]): x for x in reads if _is_current(graph, x)}
+        self.read = [h for h in self.read if id(h) not in self.known]
         self.after = [node for region in self.regions for node in region.after]
 
     def values(self, handles: Sequence[Any]) -> list[Any]:
@@ -120,7 +138,7 @@ class Closure:
         Its parameters are what is bound, what is captured, and the variables read; those assigned to stand behind what
         is bound, or before the bound parameter `states_first`.
         """
-        made = region.closed(self.captured, [*self.assigned, *self.read], new, where)
+        made = region.closed(self.captured, [*self.assigned, *self.read], new, where, self.known)
         bound, inner = len(region.bound), len(region.bound) + len(self.captured)
         parameters = made.parameters
         states = parameters[inner : inner + len(self.assigned)]

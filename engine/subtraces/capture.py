@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from engine.core.errors import UnimplementedError
@@ -16,6 +17,7 @@ from engine.core.variable import assign_variable, read_variable, variable_handle
 from engine.custom import closed_call, custom_call
 from engine.subtraces.subtrace import Body, SubTrace, plain
 
+_NONE: Mapping[int, Symbol] = MappingProxyType({})
 _ORDERS = 4
 """How deep rules of custom gradients that use custom gradients are closed: two such rules may use each other."""
 
@@ -117,13 +119,18 @@ class Region:
         handles: Sequence[Symbol],
         new: Sequence[Symbol],
         describe: Callable[[Node], str],
+        read: Mapping[int, Symbol] = _NONE,
     ) -> SubTrace:
-        """The sub-trace ``(bound, captured, values of handles) -> (results, values of the handles `new`)``."""
+        """The sub-trace ``(bound, captured, values of handles) -> (results, values of the handles `new`)``.
+
+        `read` has, for the identity of any other handle, the captured symbol that its variable has been read to.
+        """
         body = Body()
         own = [body.placeholder(b.aval) for b in (*self.bound, *captured)]
         states = [body.placeholder(plain(h.aval)) for h in handles]
         # a handle stands for what its variable holds now
         of = {id(x): p for x, p in zip((*self.bound, *captured, *handles), (*own, *states), strict=True)}
+        of |= {handle: of[id(x)] for handle, x in read.items()}
         copy = body.copied(describe)
 
         def make(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
