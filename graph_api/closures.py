@@ -16,7 +16,8 @@ from typing import Any
 
 from engine.core import nest
 from engine.core.op import Node, Op
-from engine.core.tape import active, address
+from engine.core.tape import active
+from engine.core.value import address
 from engine.core.variable import assign_variable, read_variable
 from engine.ops import shape
 from engine.subtraces.capture import Region

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import float16, float32
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.operands import Operand, operands
 from engine.core.value import aval_of, dtype_of, shape_of
 from engine.ops.arithmetic import clip, maximum, mod, squared_difference
@@ -251,7 +251,8 @@ def ssim(
     x, y = convert_image_dtype(img1, float32), convert_image_dtype(img2, float32)
     shape = shape_of(x)
     if shape is None or len(shape) < 3 or shape[-1] is None:
-        raise ShapeError(f"ssim: images must have rank 3 or more and a known number of channels, got {aval_of(img1)}")
+        error = NotKnownYet if shape is None or len(shape) > 2 else ShapeError
+        raise error(f"ssim: images must have rank 3 or more and a known number of channels, got {aval_of(img1)}")
     window = np.tile(_gaussian_window(filter_size, filter_sigma)[:, :, None, None], (1, 1, shape[-1], 1))
 
     def mean(z: Any) -> Operand:
@@ -285,7 +286,8 @@ def sobel_edges(image: Any) -> Operand:
     """
     shape = shape_of(image)
     if shape is None or len(shape) != 4 or shape[-1] is None:
-        raise ShapeError(f"sobel_edges: argument `image` must have rank 4 and known channels, got {aval_of(image)}")
+        error = NotKnownYet if shape is None or len(shape) == 4 else ShapeError
+        raise error(f"sobel_edges: argument `image` must have rank 4 and known channels, got {aval_of(image)}")
     kernels = np.tile(np.stack([_SOBEL, _SOBEL.T], -1)[:, :, None, :], (1, 1, shape[-1], 1))
     padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
     found = depthwise_conv2d(padded, kernels.astype(dtype_of(image).numpy), strides=[1, 1, 1, 1], padding="VALID")

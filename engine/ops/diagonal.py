@@ -362,7 +362,8 @@ def tensor_diag_part(input: Any) -> Operand:
     """
     shape = shape_of(input)
     if not shape or len(shape) % 2:
-        raise ShapeError(f"diag_part: argument `input` must have a known, even rank, got {aval_of(input)}")
+        error = NotKnownYet if shape is None else ShapeError
+        raise error(f"diag_part: argument `input` must have a known, even rank, got {aval_of(input)}")
     half = len(shape) // 2
     if not compatible(shape[:half], shape[half:]):
         raise ShapeError(f"diag_part: both halves of the shape of `input` must be equal, got {format_shape(shape)}")

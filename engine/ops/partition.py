@@ -9,7 +9,7 @@ import numpy as np
 from engine.core.aval import Aval, compatible, format_shape, normalize_axis
 from engine.core.batching import materialize
 from engine.core.dtypes import INTEGER, as_dtype, bool_, int32, int64
-from engine.core.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError
+from engine.core.errors import IndexOutOfRangeError, InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -129,11 +129,13 @@ def dynamic_stitch(indices: Any, data: Any) -> Operand:
     >>> dynamic_stitch([np.array([2, 0]), np.array([1])], [np.array([5, 6]), np.array([7])])
     array([6, 7, 5])
     """
-    ranks = [len(s) for s in map(shape_of, indices) if s is not None]
-    if len(ranks) < len(indices) or len(indices) != len(data) or not ranks:
-        raise ShapeError("dynamic_stitch: needs as many `indices` as `data`, and the ranks of all `indices`")
+    if len(indices) != len(data) or not indices:
+        raise ShapeError(f"dynamic_stitch: needs as many `indices` as `data`, got {len(indices)} and {len(data)}")
+    ranks = [(len(s), x) for s, x in zip(map(shape_of, indices), data, strict=True) if s is not None]
+    if not ranks:
+        raise NotKnownYet("dynamic_stitch: the rank of one of `indices` must be known; give it one with set_shape")
     flat = concat([reshape(i, [-1]) for i in indices], 0)
-    inner = getitem(shape_op(data[0], out_type=int32), slice(ranks[0], None))
+    inner = getitem(shape_op(ranks[0][1], out_type=int32), slice(ranks[0][0], None))
     one = np.asarray([-1], np.int32)
     rows = concat([reshape(d, concat([one, inner], 0)) for d in data], 0)
     size = cast(reshape(stitched_size(flat), [1]), int32)

@@ -100,7 +100,11 @@ def _scan_kernel(
         rows.append(results[carries:])
     if not rows:
         avals = body.avals([*map(aval_of, state), *[_row(aval_of(c)) for c in columns], *map(aval_of, captures)])
-        return [*state, *[_empty(a) for a in avals[carries:]]]
+        # a row that is a carry has that one's shape, also where no body tells it
+        carried = (*body.results[:carries], *body.parameters[:carries])
+        shapes = {id(r): aval_of(x) for r, x in zip(carried, (*state, *state), strict=True)}
+        made = [shapes.get(id(r), a) for r, a in zip(body.results[carries:], avals[carries:], strict=True)]
+        return [*state, *[_empty(a) for a in made]]
     if backwards:
         rows.reverse()
     return [*state, *[stacked(r, f"scan: result {i}") for i, r in enumerate(zip(*rows, strict=True))]]

@@ -64,6 +64,9 @@ RANKS: dict[str, Callable[[Any], Any]] = {
     "einsum": lambda x: tf.einsum("...ij,kj->...ik", x, tf.constant(A)),
     "computed": lambda x: tf.transpose(x, tf.range(tf.rank(x))[::-1]),
     "norm": lambda x: tf.norm(x, ord=2, axis=[0, 1]),
+    "diag_part": lambda x: tf.linalg.tensor_diag_part(tf.tensordot(x, tf.transpose(x), 1)),
+    "sobel_edges": lambda x: tf.image.sobel_edges(tf.expand_dims(tf.expand_dims(x, 0), -1)),
+    "dynamic_stitch": lambda x: tf.dynamic_stitch([tf.cast(x, tf.int32) - 1, [[6, 7, 8]]], [x, A[:1]]),
 }
 
 

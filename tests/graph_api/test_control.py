@@ -13,6 +13,7 @@ import graph_api as tf
 import tape_api as tape
 from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from engine.core.nest import flatten
+from engine.core.variable import read_variable
 
 Program = Callable[..., Any]
 
@@ -206,6 +207,27 @@ def test_variables_are_captured() -> None:
     dw = tf.gradients(y, w)[0]
     assert run([y, dw], {p: True}) == [9.0, 6.0]
     assert run([y, dw], {p: False}) == [3.0, 1.0]
+
+
+@pytest.mark.filterwarnings("ignore:variable .* is read again by a gradient tape")
+@pytest.mark.parametrize("assigned", [False, True])
+def test_a_variable_enters_a_branch_once_for_each_value(assigned: bool) -> None:
+    """Reads before a loop, in it and behind it are one operand, unless an assignment stands between them."""
+    w, p = tf.Variable([3.0, 4.0]), tf.placeholder(tf.bool)
+    before = w.read_value()
+    update = w.assign_add([1.0, 1.0]) if assigned else None
+    with tf.control_dependencies([update] if assigned else None):
+        y = tf.cond(p, lambda: tf.foldl(lambda a, row: a * w + row, w, before) * w, lambda: w)
+    (dw,) = tf.gradients(y, w)
+    assert [x.op.op for x in y.op.inputs].count(read_variable) == 1 + assigned
+    with tape.GradientTape() as recorder:
+        v = tape.Variable([3.0, 4.0])
+        before = v.read_value()
+        if assigned:
+            v.assign_add([1.0, 1.0])
+        z = tape.foldl(lambda a, row: a * v + row, v, before) * v
+    found, expected = run([y, dw], {p: True}), [z.numpy(), recorder.gradient(z, v).numpy()]
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_assignments_in_a_branch() -> None:
