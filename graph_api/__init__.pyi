@@ -31,6 +31,8 @@ from engine.frontend.data.parsing import FixedLenFeature as FixedLenFeature
 from engine.frontend.data.parsing import FixedLenFeature as _engine_frontend_data_parsing_FixedLenFeature
 from engine.frontend.data.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
 from engine.frontend.data.parsing import FixedLenSequenceFeature as _engine_frontend_data_parsing_FixedLenSequenceFeature
+from engine.frontend.data.parsing import VarLenFeature as VarLenFeature
+from engine.frontend.data.parsing import VarLenFeature as _engine_frontend_data_parsing_VarLenFeature
 from engine.frontend.initializers import Initializer as _engine_frontend_initializers_Initializer
 from engine.frontend.methods import ResizeMethodVersion1 as _engine_frontend_methods_ResizeMethodVersion1
 from engine.frontend.platform import flags as _engine_frontend_platform_flags
@@ -73,6 +75,20 @@ from engine.frontend.platform.gfile import rename as _engine_frontend_platform_g
 from engine.frontend.platform.gfile import rmtree as _engine_frontend_platform_gfile_rmtree
 from engine.frontend.platform.gfile import stat as _engine_frontend_platform_gfile_stat
 from engine.frontend.platform.gfile import walk as _engine_frontend_platform_gfile_walk
+from engine.frontend.sparse.functions import fill_empty_rows as _engine_frontend_sparse_functions_fill_empty_rows
+from engine.frontend.sparse.functions import maximum as _engine_frontend_sparse_functions_maximum
+from engine.frontend.sparse.functions import minimum as _engine_frontend_sparse_functions_minimum
+from engine.frontend.sparse.functions import reorder as _engine_frontend_sparse_functions_reorder
+from engine.frontend.sparse.functions import reset_shape as _engine_frontend_sparse_functions_reset_shape
+from engine.frontend.sparse.functions import reshape as _engine_frontend_sparse_functions_reshape
+from engine.frontend.sparse.functions import retain as _engine_frontend_sparse_functions_retain
+from engine.frontend.sparse.functions import slice as _engine_frontend_sparse_functions_slice
+from engine.frontend.sparse.functions import softmax as _engine_frontend_sparse_functions_softmax
+from engine.frontend.sparse.functions import sparse_dense_matmul as _engine_frontend_sparse_functions_sparse_dense_matmul
+from engine.frontend.sparse.functions import to_dense as _engine_frontend_sparse_functions_to_dense
+from engine.frontend.sparse.functions import to_indicator as _engine_frontend_sparse_functions_to_indicator
+from engine.frontend.sparse.functions import transpose as _engine_frontend_sparse_functions_transpose
+from engine.frontend.sparse.tensor import SparseTensorValue as SparseTensorValue
 from engine.gradient_tape import GradientTape as GradientTape
 from engine.io.checkpoints import CheckpointReader as _engine_io_checkpoints_CheckpointReader
 from engine.io.checkpoints import CheckpointState as _engine_io_checkpoints_CheckpointState
@@ -119,6 +135,7 @@ from graph_api import layers as _graph_api_layers
 from graph_api import metrics as _graph_api_metrics
 from graph_api import mnist as _graph_api_mnist
 from graph_api import slim as _graph_api_slim
+from graph_api import sparse as _graph_api_sparse
 from graph_api.assertions import assert_integer as _graph_api_assertions_assert_integer
 from graph_api.assertions import assert_integer as assert_integer
 from graph_api.assertions import assert_near as _graph_api_assertions_assert_near
@@ -343,6 +360,22 @@ from graph_api.session import InteractiveSession as InteractiveSession
 from graph_api.session import Session as Session
 from graph_api.slim import framework as _graph_api_slim_framework
 from graph_api.slim import layers as _graph_api_slim_layers
+from graph_api.sparse import SparseTensor as SparseTensor
+from graph_api.sparse import add as _graph_api_sparse_add
+from graph_api.sparse import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
+from graph_api.sparse import embedding_lookup_sparse as _graph_api_sparse_embedding_lookup_sparse
+from graph_api.sparse import placeholder as _graph_api_sparse_placeholder
+from graph_api.sparse import reduce_max as _graph_api_sparse_reduce_max
+from graph_api.sparse import reduce_max_sparse as _graph_api_sparse_reduce_max_sparse
+from graph_api.sparse import reduce_sum as _graph_api_sparse_reduce_sum
+from graph_api.sparse import reduce_sum_sparse as _graph_api_sparse_reduce_sum_sparse
+from graph_api.sparse import safe_embedding_lookup_sparse as _graph_api_sparse_safe_embedding_lookup_sparse
+from graph_api.sparse import segment_mean as _graph_api_sparse_segment_mean
+from graph_api.sparse import segment_sqrt_n as _graph_api_sparse_segment_sqrt_n
+from graph_api.sparse import segment_sum as _graph_api_sparse_segment_sum
+from graph_api.sparse import sparse_concat as sparse_concat
+from graph_api.sparse import sparse_split as sparse_split
+from graph_api.sparse import sparse_to_dense as sparse_to_dense
 from graph_api.summaries import FileWriter as _graph_api_summaries_FileWriter
 from graph_api.summaries import FileWriterCache as _graph_api_summaries_FileWriterCache
 from graph_api.summaries import audio as _graph_api_summaries_audio
@@ -754,6 +787,7 @@ class io:
     FixedLenFeature = _engine_frontend_data_parsing_FixedLenFeature
     FixedLenSequenceFeature = _engine_frontend_data_parsing_FixedLenSequenceFeature
     TFRecordWriter = _engine_io_records_RecordWriter
+    VarLenFeature = _engine_frontend_data_parsing_VarLenFeature
     decode_raw = staticmethod(_graph_api_parsing_decode_raw)
     class gfile:
         GFile = _engine_frontend_platform_gfile_GFile
@@ -1245,6 +1279,7 @@ class nn:
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, partition_strategy: Any = ..., name: str | None = ..., validate_indices: Any = ..., max_norm: Any = ...) -> Tensor: ...
+    embedding_lookup_sparse = staticmethod(_graph_api_sparse_embedding_lookup_sparse)
     @staticmethod
     def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1305,6 +1340,7 @@ class nn:
         MultiRNNCell = _graph_api_rnn_wrappers_MultiRNNCell
         RNNCell = _graph_api_rnn_cells_RNNCell
         ResidualWrapper = _graph_api_rnn_wrappers_ResidualWrapper
+    safe_embedding_lookup_sparse = staticmethod(_graph_api_sparse_safe_embedding_lookup_sparse)
     @staticmethod
     def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1495,6 +1531,29 @@ def sort(values: TensorLike, axis: Any = ..., direction: Any = ..., name: str | 
 def space_to_batch(input: TensorLike, paddings: Any, block_size: Any = ..., name: str | None = ..., *, block_shape: Any = ...) -> Tensor: ...
 def space_to_batch_nd(input: TensorLike, block_shape: Any, paddings: Any, name: str | None = ...) -> Tensor: ...
 def space_to_depth(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
+sparse = _graph_api_sparse
+sparse_add = _graph_api_sparse_add
+sparse_fill_empty_rows = _engine_frontend_sparse_functions_fill_empty_rows
+sparse_maximum = _engine_frontend_sparse_functions_maximum
+sparse_minimum = _engine_frontend_sparse_functions_minimum
+sparse_placeholder = _graph_api_sparse_placeholder
+sparse_reduce_max = _graph_api_sparse_reduce_max
+sparse_reduce_max_sparse = _graph_api_sparse_reduce_max_sparse
+sparse_reduce_sum = _graph_api_sparse_reduce_sum
+sparse_reduce_sum_sparse = _graph_api_sparse_reduce_sum_sparse
+sparse_reorder = _engine_frontend_sparse_functions_reorder
+sparse_reset_shape = _engine_frontend_sparse_functions_reset_shape
+sparse_reshape = _engine_frontend_sparse_functions_reshape
+sparse_retain = _engine_frontend_sparse_functions_retain
+sparse_segment_mean = _graph_api_sparse_segment_mean
+sparse_segment_sqrt_n = _graph_api_sparse_segment_sqrt_n
+sparse_segment_sum = _graph_api_sparse_segment_sum
+sparse_slice = _engine_frontend_sparse_functions_slice
+sparse_softmax = _engine_frontend_sparse_functions_softmax
+sparse_tensor_dense_matmul = _engine_frontend_sparse_functions_sparse_dense_matmul
+sparse_tensor_to_dense = _engine_frontend_sparse_functions_to_dense
+sparse_to_indicator = _engine_frontend_sparse_functions_to_indicator
+sparse_transpose = _engine_frontend_sparse_functions_transpose
 class spectral:
     @staticmethod
     def fft(input: TensorLike, name: str | None = ...) -> Tensor: ...

@@ -11,6 +11,13 @@ from engine.frontend import image_draws, later
 from engine.frontend import platform as files
 from engine.frontend.sampled_losses import SAMPLERS
 
+_SPARSE = (
+    *("add", "fill_empty_rows", "maximum", "minimum", "reduce_max", "reduce_max_sparse", "reduce_sum"),
+    *("reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n"),
+    *("segment_sum", "slice", "softmax", "transpose"),
+)
+"""What TensorFlow 1 has as ``sparse_...`` besides."""
+
 LATER: tuple[tuple[str, str], ...] = (
     # ---- Jacobians, and what needs SciPy
     ("graph_api.jacobians:", "batch_jacobian hessian hessian_diag hessians hvp jacobian jacobian_plan jvp vjp"),
@@ -55,7 +62,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.data", "data"),
     ("graph_api.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
     ("graph_api.parsing:", "io.FixedLenSequenceFeature parse_single_example parse_example decode_raw"),
-    ("graph_api.parsing:", "FixedLenFeature FixedLenSequenceFeature"),
+    ("graph_api.parsing:", "FixedLenFeature FixedLenSequenceFeature VarLenFeature io.VarLenFeature"),
     ("graph_api.coordination:", "train.Coordinator train.LooperThread train.QueueRunner train.add_queue_runner"),
     ("graph_api.coordination:", "train.start_queue_runners"),
     ("graph_api.queues:", "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase queue.FIFOQueue"),
@@ -65,6 +72,16 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.input_producers:", "train.slice_input_producer TextLineReader TFRecordReader WholeFileReader"),
     ("graph_api.input_producers:", "FixedLengthRecordReader ReaderBase"),
     ("graph_api.data:", "TensorSpec"),
+    # ---- sparse tensors
+    ("graph_api.sparse", "sparse"),
+    ("graph_api.sparse:", "SparseTensor SparseTensorValue sparse_to_dense sparse_concat sparse_split"),
+    ("graph_api.sparse:placeholder", "sparse_placeholder"),
+    ("graph_api.sparse:sparse_dense_matmul", "sparse_tensor_dense_matmul"),
+    ("graph_api.sparse:to_dense", "sparse_tensor_to_dense"),
+    ("graph_api.sparse:to_indicator", "sparse_to_indicator"),
+    *[(f"graph_api.sparse:{name}", f"sparse_{name}") for name in _SPARSE],
+    ("graph_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
+    ("graph_api.sparse:", "convert_to_tensor_or_sparse_tensor"),
     # ---- layers, cells, keras
     ("graph_api.keras", "keras"),
     ("graph_api.layers", "layers"),

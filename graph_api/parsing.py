@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from engine.core.operands import Operand
-from engine.frontend.data.parsing import FixedLenFeature, FixedLenSequenceFeature, decoded, parsed
+from engine.frontend.data.parsing import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, decoded, parsed
 from graph_api.convert import convert_to_tensor
+from graph_api.sparse import SparseTensor
 
 
 def parse_single_example(
@@ -17,7 +18,7 @@ def parse_single_example(
     Parameters
     ----------
     serialized : scalar string
-    features : dict of str to FixedLenFeature or FixedLenSequenceFeature
+    features : dict of str to FixedLenFeature, FixedLenSequenceFeature or VarLenFeature
     example_names, name : optional
         Accepted for compatibility.
 
@@ -30,12 +31,12 @@ def parse_single_example(
     InvalidArgumentError
         If a feature is missing, or of another kind or number of values.
     """
-    return parsed(convert_to_tensor, serialized, features, False)
+    return parsed(convert_to_tensor, SparseTensor, serialized, features, False)
 
 
 def parse_example(serialized: Any, features: Any, example_names: Any = None, name: str | None = None) -> dict[str, Any]:
     """The features of several serialised examples, stacked; see `parse_single_example`."""
-    return parsed(convert_to_tensor, serialized, features, True)
+    return parsed(convert_to_tensor, SparseTensor, serialized, features, True)
 
 
 def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Operand:
@@ -43,4 +44,11 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
     return decoded(convert_to_tensor, input_bytes, out_type, little_endian)
 
 
-__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "decode_raw", "parse_example", "parse_single_example"]
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "VarLenFeature",
+    "decode_raw",
+    "parse_example",
+    "parse_single_example",
+]

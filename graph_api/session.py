@@ -326,6 +326,8 @@ class Session:
         for key, value in feed_dict.items():
             if type(key) is Tensor and key.trace is graph:
                 pairs: Any = ((key, value),)
+            elif isinstance(key, Composite):
+                pairs = [(self._fed_tensor(one), part) for one, part in key.fed(value)]
             elif isinstance(key, tuple):
                 given = zip(nest.flatten(key), nest.flatten(value), strict=True)
                 pairs = [(self._fed_tensor(one), part) for one, part in given]

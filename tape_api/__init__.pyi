@@ -22,6 +22,7 @@ from engine.core.value import Value as _Value
 from engine.explain import explain as explain
 from engine.frontend.data.parsing import FixedLenFeature as _engine_frontend_data_parsing_FixedLenFeature
 from engine.frontend.data.parsing import FixedLenSequenceFeature as _engine_frontend_data_parsing_FixedLenSequenceFeature
+from engine.frontend.data.parsing import VarLenFeature as _engine_frontend_data_parsing_VarLenFeature
 from engine.frontend.keras.losses import Reduction as _engine_frontend_keras_losses_Reduction
 from engine.frontend.methods import ResizeMethod as _engine_frontend_methods_ResizeMethod
 from engine.frontend.module import Module as Module
@@ -69,6 +70,7 @@ from tape_api import data as _tape_api_data
 from tape_api import debugging as _tape_api_debugging
 from tape_api import keras as _tape_api_keras
 from tape_api import random as _tape_api_random
+from tape_api import sparse as _tape_api_sparse
 from tape_api import summary as _tape_api_summary
 from tape_api import test as _tape_api_test
 from tape_api import train as _tape_api_train
@@ -130,6 +132,9 @@ from tape_api.parsing import parse_single_example as _tape_api_parsing_parse_sin
 from tape_api.random import dropout as _tape_api_random_dropout
 from tape_api.random import normal as _tape_api_random_normal
 from tape_api.random import set_seed as _tape_api_random_set_seed
+from tape_api.sparse import SparseTensor as SparseTensor
+from tape_api.sparse import embedding_lookup_sparse as _tape_api_sparse_embedding_lookup_sparse
+from tape_api.sparse import safe_embedding_lookup_sparse as _tape_api_sparse_safe_embedding_lookup_sparse
 from tape_api.tensor import TensorSpec as TensorSpec
 from tape_api.tensor import constant as constant
 from tape_api.tensor import convert_to_tensor as convert_to_tensor
@@ -357,6 +362,7 @@ class io:
     FixedLenFeature = _engine_frontend_data_parsing_FixedLenFeature
     FixedLenSequenceFeature = _engine_frontend_data_parsing_FixedLenSequenceFeature
     TFRecordWriter = _engine_io_records_RecordWriter
+    VarLenFeature = _engine_frontend_data_parsing_VarLenFeature
     decode_raw = staticmethod(_tape_api_parsing_decode_raw)
     class gfile:
         GFile = _engine_frontend_platform_gfile_GFile
@@ -863,6 +869,7 @@ class nn:
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: Any = ..., partition_strategy: Any = ..., name: str | None = ...) -> Tensor: ...
+    embedding_lookup_sparse = staticmethod(_tape_api_sparse_embedding_lookup_sparse)
     @staticmethod
     def gelu(features: TensorLike, approximate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -903,6 +910,7 @@ class nn:
     def relu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def relu6(features: TensorLike, name: str | None = ...) -> Tensor: ...
+    safe_embedding_lookup_sparse = staticmethod(_tape_api_sparse_safe_embedding_lookup_sparse)
     @staticmethod
     def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1017,6 +1025,7 @@ def slice(input_: TensorLike, begin: Any, size: Any, name: str | None = ...) -> 
 def sort(values: TensorLike, axis: Any = ..., direction: Any = ..., name: str | None = ...) -> Tensor: ...
 def space_to_batch(input: TensorLike, block_shape: Any, paddings: Any, name: str | None = ...) -> Tensor: ...
 def space_to_batch_nd(input: TensorLike, block_shape: Any, paddings: Any, name: str | None = ...) -> Tensor: ...
+sparse = _tape_api_sparse
 def split(value: TensorLike, num_or_size_splits: Any, axis: Any = ..., num: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
 def sqrt(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def square(x: TensorLike, name: str | None = ...) -> Tensor: ...

@@ -30,7 +30,11 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- data
     ("tape_api.data", "data"),
     ("tape_api.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
-    ("tape_api.parsing:", "io.FixedLenSequenceFeature"),
+    ("tape_api.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),
+    # ---- sparse tensors
+    ("tape_api.sparse", "sparse"),
+    ("tape_api.sparse:SparseTensor", "SparseTensor"),
+    ("tape_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
     # ---- keras
     # ---- images, sparse tensors, strings, logging, files
     *later.BOTH,

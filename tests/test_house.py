@@ -69,6 +69,7 @@ ORDER = (
     "engine.ops.dropout",
     "engine.ops.candidates",
     "engine.frontend.sampled_losses",
+    "engine.frontend.sparse",
     "engine.frontend.names",
     "engine.frontend.version1_images",
     "engine.frontend.version1",

@@ -79,3 +79,13 @@ def test_a_number_fed_for_a_string_is_refused() -> None:
         x = graph_api.placeholder(graph_api.string)
         with pytest.raises(TypeError, match="Cannot feed"):
             session.run(x, {x: [1]})
+
+
+@pytest.mark.parametrize("tf", [tape_api, graph_api])
+def test_equality(tf) -> None:
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x, y = tf.constant([["a", "b"], ["c", ""]]), tf.constant(["a", "c"])
+        out = [tf.equal(x, y), tf.not_equal(x, "b"), tf.cast(tf.equal(x, y), tf.float32) * 2.0]
+        found = session.run(out) if tf is graph_api else [v.numpy() for v in out]
+    assert [v.dtype for v in found] == [np.bool_, np.bool_, np.float32]
+    assert [v.tolist() for v in found[:2]] == [[[True, False], [False, False]], [[True, False], [True, True]]]

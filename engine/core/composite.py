@@ -16,3 +16,16 @@ class Composite:
     def rebuilt(self, components: Sequence[Any]) -> Any:
         """The same from arrays: what a session returns when it is fetched."""
         raise NotImplementedError
+
+    def fed(self, value: Any) -> list[tuple[Any, Any]]:
+        """Its components, each with what is fed for it.
+
+        Raises
+        ------
+        TypeError
+            If `value` is not a tuple or list of as many parts.
+        """
+        parts = self.components()
+        if not isinstance(value, (tuple, list)) or len(value) != len(parts):
+            raise TypeError(f"Cannot feed {value!r} for {self!r}: give a tuple of {len(parts)} arrays")
+        return list(zip(parts, value, strict=True))

@@ -56,8 +56,6 @@ ABSENT: dict[str, str] = {
     "profiler": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around session.run",
     "summary.trace_on": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
     "summary.trace_export": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
-    "io.VarLenFeature": "examples with any number of values: use io.FixedLenSequenceFeature, one example at a time",
-    "VarLenFeature": "examples with any number of values: use io.FixedLenSequenceFeature, one example at a time",
     "data.experimental.make_csv_dataset": "read the file with NumPy or pandas, and use data.Dataset.from_tensor_slices",
     "ragged": "ragged tensors are out of scope: pad, and mask with sequence_mask",
     "RaggedTensor": "ragged tensors are out of scope: pad, and mask with sequence_mask",

@@ -20,6 +20,9 @@ from engine.core.value import Value, as_array
 
 Wrap = Callable[[Any], Any]
 
+_OF_SPARSE = frozenset({"abs", "cast", "erf", "negative", "sign", "sqrt", "square", "tanh"})
+"""Functions that, given a sparse tensor, act on its values; they leave a zero a zero."""
+
 
 def convert_operands(
     name: str,
@@ -188,6 +191,7 @@ def lift(
     by_name = {t.lstrip("*") for t in tensors}
     least = len(parameters) if isinstance(function, Op) else 0
     most = len(parameters) if signature.variadic is None else -1
+    takes_sparse = public.rpartition(".")[2] in _OF_SPARSE
 
     def is_converted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether all tensors among the arguments are tensors already, so that nothing remains to be done."""
@@ -205,6 +209,8 @@ def lift(
         label = kwargs.pop("name", None)
         if is_converted(args, kwargs):
             return finish(function, label, *args, **kwargs)
+        if takes_sparse and args and hasattr(args[0], "mapped"):
+            return args[0].mapped(lifted, *args[1:], **kwargs)
         arguments, last = signature.bind(args, kwargs)
         convert_operands(public, arguments, same, alone, signature.optional, wrap)
         if isinstance(function, Op):

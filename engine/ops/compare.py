@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import elementwise_rule
-from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64
+from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64, string
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
@@ -23,8 +23,8 @@ def _comparison(doc: str, accepts: Any = REAL) -> dict[str, Any]:
     return {"result": bool_, "accepts": accepts, "args": ("x", "y"), "doc": doc}
 
 
-equal = nondifferentiable("equal", np.equal, **_comparison("``x == y``, elementwise.", ANY))
-not_equal = nondifferentiable("not_equal", np.not_equal, **_comparison("``x != y``, elementwise.", ANY))
+equal = nondifferentiable("equal", np.equal, **_comparison("``x == y``, elementwise.", ANY | {string}))
+not_equal = nondifferentiable("not_equal", np.not_equal, **_comparison("``x != y``, elementwise.", ANY | {string}))
 less = nondifferentiable("less", np.less, **_comparison("``x < y``, elementwise."))
 less_equal = nondifferentiable("less_equal", np.less_equal, **_comparison("``x <= y``, elementwise."))
 greater = nondifferentiable("greater", np.greater, **_comparison("``x > y``, elementwise."))

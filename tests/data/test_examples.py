@@ -74,7 +74,7 @@ def test_a_file_of_examples(tmp_path: Path) -> None:
         (lambda io: {"x": io.FixedLenFeature([], "int64")}, ValueError, "Data types don't match"),
         (lambda io: {"x": io.FixedLenFeature([3], "float32")}, ValueError, r"Values size: 2 but output shape: \[3\]"),
         (lambda io: {"x": io.FixedLenFeature([], "float64")}, TypeError, "float32, int64 or string"),
-        (lambda io: {"x": 3}, tape_api.errors.UnimplementedError, "fixed length"),
+        (lambda io: {"x": 3}, tape_api.errors.UnimplementedError, "VarLenFeature"),
         (lambda io: {}, ValueError, "Missing features"),
     ],
 )
@@ -98,6 +98,56 @@ def test_sequences() -> None:
     assert found["x"].numpy().tolist() == [1.5, 2.0]
     wanted = {"gone": io.FixedLenSequenceFeature([2], "int64", allow_missing=True)}
     assert io.parse_single_example(example(1), wanted)["gone"].shape.as_list() == [0, 2]
+
+
+def of_any_length(tf: Any, many: bool) -> list[Any]:
+    """Sparse features, and padded ones, of examples with 0 to 3 words."""
+    train = tape_api.train
+    words = [[], [b"a", b"b"], [b"c"]]
+    made = [example(n, words=train.Feature(bytes_list=train.BytesList(value=w))) for n, w in enumerate(words)]
+    wanted = {
+        "words": tf.io.VarLenFeature(tf.string),
+        "x": tf.io.VarLenFeature(tf.float32),
+        "absent": tf.io.VarLenFeature(tf.int64),
+    }
+    if many:
+        wanted["label"] = tf.io.FixedLenFeature([], tf.int64)
+        found = tf.io.parse_example(made, wanted)
+        padded = tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True, default_value="-")
+        found["padded"] = tf.io.parse_example(made, {"words": padded})["words"]
+    else:
+        found = tf.io.parse_single_example(made[1], wanted)
+    leaves = [found[name] for name in sorted(found)]
+    parts = [p for x in leaves for p in ([x.indices, x.values, x.dense_shape] if hasattr(x, "values") else [x])]
+    if tf is graph_api:
+        with graph_api.Session() as sess:
+            return [np.asarray(p) for p in sess.run(parts)]
+    return [np.asarray(p.numpy()) for p in parts]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_features_of_any_length(many: bool) -> None:
+    with graph_api.Graph().as_default():
+        graph, tape = of_any_length(graph_api, many), of_any_length(tape_api, many)
+    assert [(a.dtype, a.tolist()) for a in graph] == [(a.dtype, a.tolist()) for a in tape]
+    if many:
+        assert tape[4].tolist() == [[b"-", b"-"], [b"a", b"b"], [b"c", b"-"]]
+        assert [a.tolist() for a in tape[5:8]] == [[[1, 0], [1, 1], [2, 0]], [b"a", b"b", b"c"], [3, 2]]
+
+
+@pytest.mark.peer
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("many", [False, True])
+def test_features_of_any_length_are_tensorflows(many: bool) -> None:
+    theirs = of_any_length(pytest.importorskip("tensorflow"), many)
+    ours = of_any_length(tape_api, many)
+    assert [(a.dtype, a.shape, a.tolist()) for a in ours] == [(a.dtype, a.shape, a.tolist()) for a in theirs]
+
+
+def test_a_sequence_of_several_examples_may_be_missing() -> None:
+    io = tape_api.io
+    with pytest.raises(ValueError, match="allow_missing"):
+        io.parse_example([example(1)], {"x": io.FixedLenSequenceFeature([], "float32")})
 
 
 @pytest.mark.peer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,12 +38,24 @@ class FixedLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A feature with any number of values, along a first dimension; for examples one at a time."""
+    """A feature with any number of values, along a first dimension; of several examples, padded to the longest."""
 
     shape: Any
     dtype: Any
     allow_missing: bool = False
     default_value: Any = None
+
+
+class VarLenFeature(NamedTuple):
+    """A feature with any number of values, as a sparse tensor.
+
+    Attributes
+    ----------
+    dtype : DType
+        float32, int64 or string.
+    """
+
+    dtype: Any
 
 
 def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
@@ -79,6 +91,9 @@ def _parsed(data: bytes, features: Sequence[tuple[str, Any]]) -> list[np.ndarray
     found = []
     for name, feature in features:
         values = _values(example, name, feature.dtype)
+        if isinstance(feature, VarLenFeature):
+            found.append(_filled(values or [], (-1,), feature.dtype))
+            continue
         inner = math.prod(feature.shape)
         if isinstance(feature, FixedLenSequenceFeature):
             if values is None and not feature.allow_missing:
@@ -113,12 +128,32 @@ def _missing(name: str, feature: Any) -> Exception:
 
 def _parse_kernel(serialized: Any, *, names: Any, features: Any, many: bool) -> tuple[Any, ...]:
     pairs = list(zip(names, features, strict=True))
+    rows = [_parsed(data, pairs) for data in (serialized.tolist() if many else [serialized[()]])]
+    joined = [_joined([row[i] for row in rows], feature, many) for i, feature in enumerate(features)]
+    return tuple([array for arrays in joined for array in arrays])
+
+
+def _joined(parts: Sequence[np.ndarray], feature: Any, many: bool) -> list[np.ndarray]:
+    """The arrays of a feature of all examples."""
+    if isinstance(feature, VarLenFeature):
+        lengths = [len(part) for part in parts]
+        places = [np.stack([np.full(n, row), np.arange(n)], 1) for row, n in enumerate(lengths)]
+        indices = np.concatenate([np.zeros((0, 2), np.int64), *places])
+        shape = np.array([len(parts), max(lengths, default=0)], np.int64)
+        values = np.concatenate([_filled([], (0,), feature.dtype), *parts])
+        return [indices if many else indices[:, 1:], values, shape if many else shape[1:]]
     if not many:
-        return tuple(_parsed(serialized[()], pairs))
-    rows = [_parsed(data, pairs) for data in serialized.tolist()]
-    if not rows:
-        return tuple([_filled([], (0, *f.shape), f.dtype) for f in features])
-    return tuple([np.stack(column) for column in zip(*rows, strict=True)])
+        return [parts[0]]
+    if not isinstance(feature, FixedLenSequenceFeature):
+        return [np.stack(parts) if parts else _filled([], (0, *feature.shape), feature.dtype)]
+    default = feature.default_value
+    if default is None:
+        default = b"" if feature.dtype is string else 0
+    out = np.empty((len(parts), max(map(len, parts), default=0), *feature.shape), feature.dtype.numpy)
+    out[...] = as_array(default, feature.dtype, "default_value")
+    for row, part in zip(out, parts, strict=True):
+        row[: len(part)] = part
+    return [out]
 
 
 def _parse_abstract(serialized: Aval, *, names: Any, features: Any, many: bool) -> tuple[Aval, ...]:
@@ -130,12 +165,15 @@ def _parse_abstract(serialized: Aval, *, names: Any, features: Any, many: bool) 
             f"parse_example: argument `serialized` must be {'a vector' if many else 'a scalar'}, got {serialized}"
         )
     lead = () if not many else (None,) if serialized.shape is None else serialized.shape
-    return tuple(
-        [
-            Aval((*lead, *((None,) if isinstance(f, FixedLenSequenceFeature) else ()), *f.shape), f.dtype)
-            for f in features
-        ]
-    )
+
+    def of(feature: Any) -> list[Aval]:
+        if isinstance(feature, VarLenFeature):
+            rank = 1 + many
+            return [Aval((None, rank), int64), Aval((None,), feature.dtype), Aval((rank,), int64)]
+        more = (None,) if isinstance(feature, FixedLenSequenceFeature) else ()
+        return [Aval((*lead, *more, *feature.shape), feature.dtype)]
+
+    return tuple([aval for feature in features for aval in of(feature)])
 
 
 parse_examples = nondifferentiable(
@@ -155,22 +193,24 @@ def _checked(features: Any, many: bool) -> tuple[tuple[str, ...], tuple[Any, ...
     if not isinstance(features, Mapping) or not features:
         raise ValueError("Missing features: parse_example needs a dict of names to features")
     names = tuple(sorted(features))
-    made = []
+    made: list[Any] = []
     for name in names:
         feature = features[name]
-        if not isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
+        if not isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature, VarLenFeature)):
             raise UnimplementedError(
-                f"parse_example: feature {name!r} is a {type(feature).__name__}; features of a fixed length are "
-                f"supported, and FixedLenSequenceFeature in place of VarLenFeature for one example at a time"
+                f"parse_example: feature {name!r} is a {type(feature).__name__}; use FixedLenFeature, "
+                f"FixedLenSequenceFeature or VarLenFeature"
             )
-        if many and isinstance(feature, FixedLenSequenceFeature):
-            raise UnimplementedError(
-                f"parse_example: feature {name!r} has any number of values; parse examples one at a time, and use "
-                f"padded_batch"
+        if many and isinstance(feature, FixedLenSequenceFeature) and not feature.allow_missing:
+            raise ValueError(
+                f"Unsupported: FixedLenSequenceFeature requires allow_missing to be True, of feature {name!r}"
             )
         dtype = as_dtype(feature.dtype)
         if dtype not in _LISTS:
             raise DTypeError(f"parse_example: feature {name!r} must be float32, int64 or string, got {dtype.name}")
+        if isinstance(feature, VarLenFeature):
+            made.append(VarLenFeature(dtype))
+            continue
         shape = normalize_shape(feature.shape) or ()
         if None in shape:
             raise ValueError(f"First dimension of shape for feature {name} unknown. Consider FixedLenSequenceFeature.")
@@ -178,11 +218,17 @@ def _checked(features: Any, many: bool) -> tuple[tuple[str, ...], tuple[Any, ...
     return names, tuple(made)
 
 
-def parsed(convert: Any, serialized: Any, features: Any, many: bool) -> dict[str, Any]:
-    """The features by name; `convert` makes the front end's tensor of the examples."""
+def parsed(convert: Any, sparse: Callable[..., Any], serialized: Any, features: Any, many: bool) -> dict[str, Any]:
+    """The features by name.
+
+    `convert` makes the front end's tensor of the examples, `sparse` its sparse tensor of indices, values and shape.
+    """
     names, made = _checked(features, many)
-    outputs = parse_examples(convert(serialized), names=names, features=made, many=many)
-    return dict(zip(names, outputs, strict=True))
+    outputs = iter(parse_examples(convert(serialized), names=names, features=made, many=many))
+    return {
+        name: sparse(next(outputs), next(outputs), next(outputs)) if isinstance(f, VarLenFeature) else next(outputs)
+        for name, f in zip(names, made, strict=True)
+    }
 
 
 def _decode_kernel(data: Any, *, dtype: Any, little_endian: bool) -> np.ndarray:

@@ -1,0 +1,257 @@
+"""``tf.sparse`` of graphs: `engine.frontend.sparse`, placeholders, and TensorFlow 1's spellings of arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graph_api
+from engine.core.aval import normalize_shape
+from engine.core.dtypes import float32, int64
+from engine.core.operands import Operand
+from engine.frontend.sparse import functions, lookup
+from engine.frontend.sparse.functions import (
+    concat,
+    expand_dims,
+    fill_empty_rows,
+    map_values,
+    maximum,
+    minimum,
+    reorder,
+    reset_shape,
+    reshape,
+    retain,
+    slice,
+    softmax,
+    sparse_dense_matmul,
+    split,
+    to_dense,
+    to_indicator,
+    transpose,
+)
+from engine.frontend.sparse.tensor import SparseTensor as AnySparseTensor
+from engine.frontend.sparse.tensor import SparseTensorValue
+
+
+class SparseTensor(AnySparseTensor):
+    """A tensor that is zero but for some elements (`engine.frontend.sparse.tensor.SparseTensor`), of graph tensors."""
+
+    tf = graph_api
+
+
+def from_dense(tensor: Any, name: str | None = None) -> AnySparseTensor:
+    """The elements of a tensor that are not zero."""
+    return functions.from_dense(SparseTensor, tensor)
+
+
+def eye(
+    num_rows: int, num_columns: int | None = None, dtype: Any = float32, name: str | None = None
+) -> AnySparseTensor:
+    """The identity matrix."""
+    return functions.eye(SparseTensor, num_rows, num_columns, dtype)
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> AnySparseTensor:
+    """A sparse tensor that is fed, as a `SparseTensorValue` or a tuple of indices, values and shape.
+
+    Parameters
+    ----------
+    dtype : DType
+    shape : shape, optional
+        If all of it is known, it need not be fed with the rest.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.sparse_placeholder(tf.float32)
+    ...     total = tf.sparse_reduce_sum(x)
+    ...     print(sess.run(total, {x: tf.SparseTensorValue([[0, 1], [2, 0]], [1.5, 2.0], [3, 2])}))
+    3.5
+    """
+    dims = normalize_shape(shape)
+    rank = None if dims is None else len(dims)
+    label = f"{name}/" if name else ""
+    values = graph_api.placeholder(dtype, [None], f"{label}values" if name else None)
+    indices = graph_api.placeholder(int64, [None, rank], f"{label}indices" if name else None)
+    if dims is not None and None not in dims:
+        known = graph_api.constant(list(dims), int64, [rank])
+        whole = graph_api.placeholder_with_default(known, [rank], f"{label}shape" if name else None)
+    else:
+        whole = graph_api.placeholder(int64, [rank], f"{label}shape" if name else None)
+    made = SparseTensor(indices, values, whole)
+    made._static = dims
+    return made
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Operand:
+    """A tensor of `default_value`, but for given elements (`engine.frontend.sparse.functions.sparse_to_dense`)."""
+    return functions.sparse_to_dense(
+        SparseTensor, sparse_indices, output_shape, sparse_values, default_value, validate_indices
+    )
+
+
+def _sparse(name: str, x: Any) -> AnySparseTensor:
+    return functions.sparse(name, x, SparseTensor)
+
+
+def _either(first: Any, second: Any, default: Any = None) -> Any:
+    return default if first is None and second is None else second if first is None else first
+
+
+def reduce_sum(
+    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+) -> Any:
+    """Sums along axes (by default all), as a dense tensor."""
+    return functions.reduce_sum(_sparse("reduce_sum", sp_input), _either(axis, reduction_axes), keepdims or keep_dims)
+
+
+def reduce_sum_sparse(
+    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+) -> Any:
+    """The same as a sparse tensor."""
+    sp = _sparse("reduce_sum_sparse", sp_input)
+    return functions.reduce_sum(sp, _either(axis, reduction_axes), keepdims or keep_dims, output_is_sparse=True)
+
+
+def reduce_max(
+    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+) -> Any:
+    """The largest elements along axes, of those that it has."""
+    return functions.reduce_max(_sparse("reduce_max", sp_input), _either(axis, reduction_axes), keepdims or keep_dims)
+
+
+def reduce_max_sparse(
+    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+) -> Any:
+    """The same as a sparse tensor."""
+    sp = _sparse("reduce_max_sparse", sp_input)
+    return functions.reduce_max(sp, _either(axis, reduction_axes), keepdims or keep_dims, output_is_sparse=True)
+
+
+def add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+    """The sum of two tensors at least one of which is sparse (`engine.frontend.sparse.functions.add`)."""
+    return functions.add(a, b, _either(threshold, thresh, 0))
+
+
+def sparse_concat(
+    axis: Any = None,
+    sp_inputs: Any = None,
+    name: str | None = None,
+    expand_nonconcat_dim: Any = None,
+    concat_dim: Any = None,
+    expand_nonconcat_dims: Any = None,
+) -> Any:
+    """Several one after the other along an axis (`engine.frontend.sparse.functions.concat`)."""
+    return functions.concat(
+        _either(axis, concat_dim), sp_inputs, bool(_either(expand_nonconcat_dims, expand_nonconcat_dim, False))
+    )
+
+
+def sparse_split(
+    keyword_required: Any = None,
+    sp_input: Any = None,
+    num_split: Any = None,
+    axis: Any = None,
+    name: str | None = None,
+    split_dim: Any = None,
+) -> Any:
+    """`num_split` parts along an axis; arguments by keyword."""
+    return functions.split(sp_input, num_split, _either(axis, split_dim))
+
+
+def segment_sum(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Any:
+    """Sums over segments of the rows of `data` that `indices` name."""
+    return lookup.segments(graph_api, "sum", data, indices, segment_ids, num_segments)
+
+
+def segment_mean(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Any:
+    """Means over segments of the rows of `data` that `indices` name."""
+    return lookup.segments(graph_api, "mean", data, indices, segment_ids, num_segments)
+
+
+def segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Any:
+    """Sums over segments of the rows of `data` that `indices` name, over the root of their number."""
+    return lookup.segments(graph_api, "sqrt_n", data, indices, segment_ids, num_segments)
+
+
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: Any = None,
+    max_norm: Any = None,
+    allow_fast_lookup: bool = False,
+) -> Operand:
+    """Rows of `params`, combined for each row of ids (`engine.frontend.sparse.lookup.embedding_lookup_sparse`)."""
+    strategy = {"partition_strategy": partition_strategy}
+    return lookup.embedding_lookup_sparse(graph_api, params, sp_ids, sp_weights, combiner, max_norm, strategy)
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: Any = "mean",
+    default_id: Any = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+    allow_fast_lookup: bool = False,
+) -> Operand:
+    """The same for ids some of which are no ids (`engine.frontend.sparse.lookup.safe_embedding_lookup_sparse`)."""
+    strategy = {"partition_strategy": partition_strategy}
+    return lookup.safe_embedding_lookup_sparse(
+        graph_api, embedding_weights, sparse_ids, sparse_weights, combiner, default_id, max_norm, strategy
+    )
+
+
+def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A sparse tensor of a `SparseTensorValue`, a sparse tensor itself, of anything else a tensor."""
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    if isinstance(value, AnySparseTensor):
+        return value
+    return graph_api.convert_to_tensor(value, dtype=dtype, name=name)
+
+
+__all__ = [
+    "SparseTensor",
+    "add",
+    "concat",
+    "expand_dims",
+    "eye",
+    "fill_empty_rows",
+    "from_dense",
+    "map_values",
+    "maximum",
+    "minimum",
+    "placeholder",
+    "reduce_max",
+    "reduce_max_sparse",
+    "reduce_sum",
+    "reduce_sum_sparse",
+    "reorder",
+    "reset_shape",
+    "reshape",
+    "retain",
+    "segment_mean",
+    "segment_sqrt_n",
+    "segment_sum",
+    "slice",
+    "softmax",
+    "sparse_dense_matmul",
+    "split",
+    "to_dense",
+    "to_indicator",
+    "transpose",
+]

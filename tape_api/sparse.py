@@ -1,0 +1,131 @@
+"""``tf.sparse`` of eager tensors: `engine.frontend.sparse`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tape_api
+from engine.core.dtypes import float32
+from engine.core.operands import Operand
+from engine.frontend.sparse import functions, lookup
+from engine.frontend.sparse.functions import (
+    add,
+    concat,
+    expand_dims,
+    fill_empty_rows,
+    map_values,
+    maximum,
+    minimum,
+    reduce_max,
+    reduce_sum,
+    reorder,
+    reset_shape,
+    reshape,
+    retain,
+    slice,
+    softmax,
+    sparse_dense_matmul,
+    split,
+    to_dense,
+    to_indicator,
+    transpose,
+)
+from engine.frontend.sparse.tensor import SparseTensor as AnySparseTensor
+
+
+class SparseTensor(AnySparseTensor):
+    """A tensor that is zero but for some elements (`engine.frontend.sparse.tensor.SparseTensor`), of eager tensors."""
+
+    tf = tape_api
+
+
+def from_dense(tensor: Any, name: str | None = None) -> AnySparseTensor:
+    """The elements of a tensor that are not zero."""
+    return functions.from_dense(SparseTensor, tensor)
+
+
+def eye(
+    num_rows: int, num_columns: int | None = None, dtype: Any = float32, name: str | None = None
+) -> AnySparseTensor:
+    """The identity matrix."""
+    return functions.eye(SparseTensor, num_rows, num_columns, dtype)
+
+
+def segment_sum(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
+) -> Operand:
+    """Sums over segments of the rows of `data` that `indices` name."""
+    return lookup.segments(tape_api, "sum", data, indices, segment_ids, num_segments)
+
+
+def segment_mean(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
+) -> Operand:
+    """Means over segments of the rows of `data` that `indices` name."""
+    return lookup.segments(tape_api, "mean", data, indices, segment_ids, num_segments)
+
+
+def segment_sqrt_n(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
+) -> Operand:
+    """Sums over segments of the rows of `data` that `indices` name, over the root of their number."""
+    return lookup.segments(tape_api, "sqrt_n", data, indices, segment_ids, num_segments)
+
+
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    combiner: Any = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Operand:
+    """Rows of `params`, combined for each row of ids (`engine.frontend.sparse.lookup.embedding_lookup_sparse`)."""
+    return lookup.embedding_lookup_sparse(tape_api, params, sp_ids, sp_weights, combiner, max_norm, {})
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: Any = "mean",
+    default_id: Any = None,
+    max_norm: Any = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Operand:
+    """The same for ids some of which are no ids (`engine.frontend.sparse.lookup.safe_embedding_lookup_sparse`)."""
+    return lookup.safe_embedding_lookup_sparse(
+        tape_api, embedding_weights, sparse_ids, sparse_weights, combiner, default_id, max_norm, {}
+    )
+
+
+__all__ = [
+    "SparseTensor",
+    "add",
+    "concat",
+    "expand_dims",
+    "eye",
+    "fill_empty_rows",
+    "from_dense",
+    "map_values",
+    "maximum",
+    "minimum",
+    "reduce_max",
+    "reduce_sum",
+    "reorder",
+    "reset_shape",
+    "reshape",
+    "retain",
+    "segment_mean",
+    "segment_sqrt_n",
+    "segment_sum",
+    "slice",
+    "softmax",
+    "sparse_dense_matmul",
+    "split",
+    "to_dense",
+    "to_indicator",
+    "transpose",
+]

@@ -1,0 +1,286 @@
+"""Sparse tensors: both modes beside each other, finite differences and TensorFlow."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+from engine.core import nest
+from engine.core.errors import InvalidArgumentError
+from tests.beside import both_modes, close, in_graph, on_tape
+
+PLACES = np.array([[0, 1], [0, 3], [1, 0], [2, 2], [2, 3]])
+VALUES = np.array([3.0, -1.0, 2.0, 0.5, 4.0])
+OTHER = np.array([[0, 1], [1, 1], [2, 3]])
+DENSE = np.linspace(-1.0, 2.0, 12)
+
+
+def matrix(tf: Any, values: Any, places: Any = PLACES, shape: Any = (3, 4)) -> Any:
+    return tf.SparseTensor(tf.constant(places, tf.int64), values, tf.constant(shape, tf.int64))
+
+
+def other(tf: Any, values: Any) -> Any:
+    return matrix(tf, values[:3] * 1.5, OTHER)
+
+
+def dense(tf: Any, *shape: int) -> Any:
+    return tf.reshape(tf.constant(DENSE[: int(np.prod(shape))]), shape)
+
+
+def unordered(tf: Any, values: Any) -> Any:
+    return matrix(tf, values, PLACES[[3, 1, 0, 4, 2]])
+
+
+def ids(tf: Any) -> Any:
+    return matrix(tf, tf.constant([1, 3, 0, 3, 2], tf.int64))
+
+
+def table(tf: Any, values: Any) -> Any:
+    return tf.reshape(tf.concat([values, values * 2], 0)[:8], [4, 2])
+
+
+def positive(tf: Any, values: Any) -> Any:
+    return matrix(tf, values * values + 0.5)
+
+
+CASES: dict[str, Any] = {
+    "to_dense": lambda tf, v: tf.sparse.to_dense(matrix(tf, v)),
+    "to_dense of another default": lambda tf, v: tf.sparse.to_dense(matrix(tf, v), tf.constant(7.0, v.dtype)),
+    "to_dense without order": lambda tf, v: tf.sparse.to_dense(unordered(tf, v), validate_indices=False),
+    "from_dense": lambda tf, v: tf.sparse.from_dense(tf.reshape(tf.concat([v, v * 0], 0), [2, 5])),
+    "eye": lambda tf, v: tf.sparse.eye(3, 4, v.dtype),
+    "reorder": lambda tf, v: tf.sparse.reorder(unordered(tf, v)),
+    "reshape": lambda tf, v: tf.sparse.reshape(matrix(tf, v), [2, -1, 2]),
+    "transpose": lambda tf, v: tf.sparse.transpose(matrix(tf, v)),
+    "transpose by a permutation": lambda tf, v: tf.sparse.transpose(tf.sparse.expand_dims(matrix(tf, v)), [2, 1, 0]),
+    "expand_dims": lambda tf, v: tf.sparse.expand_dims(matrix(tf, v), 1),
+    "slice": lambda tf, v: tf.sparse.slice(matrix(tf, v), [0, 1], [2, 7]),
+    "concat": lambda tf, v: tf.sparse.concat(1, [matrix(tf, v), other(tf, v)]),
+    "concat of rows": lambda tf, v: tf.sparse.concat(0, [matrix(tf, v), other(tf, v), matrix(tf, v)]),
+    "concat with growth": lambda tf, v: tf.sparse.concat(
+        -1, [matrix(tf, v), matrix(tf, v, PLACES, (5, 6))], expand_nonconcat_dims=True
+    ),
+    "split": lambda tf, v: tf.sparse.split(sp_input=matrix(tf, v), num_split=3, axis=1),
+    "retain": lambda tf, v: tf.sparse.retain(matrix(tf, v), [True, False, True, True, False]),
+    "fill_empty_rows": lambda tf, v: tf.sparse.fill_empty_rows(matrix(tf, v, np.add(PLACES, [[1, 0]]), (5, 4)), 2.0),
+    "reset_shape": lambda tf, v: tf.sparse.reset_shape(matrix(tf, v, PLACES, (9, 9))),
+    "reset_shape to one given": lambda tf, v: tf.sparse.reset_shape(matrix(tf, v), [5, 6]),
+    "add": lambda tf, v: tf.sparse.add(matrix(tf, v), other(tf, v)),
+    "add with a threshold": lambda tf, v: tf.sparse.add(matrix(tf, v), other(tf, v), 1.5),
+    "add to dense": lambda tf, v: tf.sparse.add(matrix(tf, v), dense(tf, 3, 4)),
+    "dense and sparse": lambda tf, v: tf.sparse.add(dense(tf, 3, 4), matrix(tf, v)),
+    "maximum": lambda tf, v: tf.sparse.maximum(matrix(tf, v), other(tf, v)),
+    "minimum": lambda tf, v: tf.sparse.minimum(matrix(tf, v), other(tf, v)),
+    "times dense": lambda tf, v: matrix(tf, v) * dense(tf, 3, 4),
+    "times a row": lambda tf, v: matrix(tf, v) * dense(tf, 4),
+    "over dense": lambda tf, v: matrix(tf, v) / (dense(tf, 3, 1) + 5.0),
+    "matmul": lambda tf, v: tf.sparse.sparse_dense_matmul(matrix(tf, v), dense(tf, 4, 3)),
+    "matmul by the values": lambda tf, v: tf.sparse.sparse_dense_matmul(
+        matrix(tf, tf.constant(VALUES)), tf.reshape(v[:4], [4, 1])
+    ),
+    "matmul of adjoints": lambda tf, v: tf.sparse.sparse_dense_matmul(matrix(tf, v), dense(tf, 2, 3), True, True),
+    "reduce_sum": lambda tf, v: tf.sparse.reduce_sum(matrix(tf, v)),
+    "reduce_sum of rows": lambda tf, v: tf.sparse.reduce_sum(matrix(tf, v), 1),
+    "reduce_sum of columns": lambda tf, v: tf.sparse.reduce_sum(matrix(tf, v), [-2], keepdims=True),
+    "reduce_sum of all": lambda tf, v: tf.sparse.reduce_sum(matrix(tf, v), [0, 1], keepdims=True),
+    "softmax": lambda tf, v: tf.sparse.softmax(matrix(tf, v)),
+    "embeddings, mean": lambda tf, v: tf.nn.embedding_lookup_sparse(table(tf, v), ids(tf), None, combiner="mean"),
+    "embeddings, sum": lambda tf, v: tf.nn.embedding_lookup_sparse(
+        table(tf, v), ids(tf), positive(tf, v), combiner="sum"
+    ),
+    "embeddings, weighted mean": lambda tf, v: tf.nn.embedding_lookup_sparse(
+        table(tf, v), ids(tf), positive(tf, v), combiner="mean"
+    ),
+    "embeddings, sqrtn": lambda tf, v: tf.nn.embedding_lookup_sparse(
+        table(tf, v), ids(tf), positive(tf, v), combiner="sqrtn"
+    ),
+    "embeddings, unweighted sqrtn": lambda tf, v: tf.nn.embedding_lookup_sparse(
+        table(tf, v), ids(tf), None, combiner="sqrtn"
+    ),
+    "embeddings, safely": lambda tf, v: tf.nn.safe_embedding_lookup_sparse(
+        table(tf, v), matrix(tf, tf.constant([1, -1, -3, 3, 2], tf.int64), PLACES, (4, 4)), combiner="mean"
+    ),
+    "embeddings, safely by weights": lambda tf, v: tf.nn.safe_embedding_lookup_sparse(
+        table(tf, v), ids(tf), matrix(tf, tf.constant([0.5, 0.0, -1.0, 2.0, 1.0], v.dtype)), default_id=1
+    ),
+    "elementwise functions": lambda tf, v: [
+        f(matrix(tf, v)) for f in (tf.abs, tf.negative, tf.square, tf.sign, tf.tanh, tf.math.erf)
+    ],
+    "cast": lambda tf, v: tf.cast(tf.sqrt(positive(tf, v)), tf.float64),
+    "segment_sum": lambda tf, v: tf.sparse.segment_sum(table(tf, v), tf.constant([0, 2, 1]), tf.constant([0, 0, 2])),
+    "segment_mean": lambda tf, v: tf.sparse.segment_mean(table(tf, v), tf.constant([0, 2, 1]), tf.constant([0, 0, 1])),
+    "segment_sqrt_n": lambda tf, v: tf.sparse.segment_sqrt_n(
+        table(tf, v), tf.constant([0, 2, 1]), tf.constant([0, 0, 1]), num_segments=3
+    ),
+}
+VALUES_ONLY: dict[str, Any] = {
+    "reduce_max": lambda tf, v: tf.sparse.reduce_max(matrix(tf, v)),
+    "reduce_max of columns": lambda tf, v: tf.sparse.reduce_max(matrix(tf, v), 0),
+    "to_indicator": lambda tf, v: tf.sparse.to_indicator(ids(tf), 5),
+    "fill_empty_rows of ids": lambda tf, v: tf.sparse.fill_empty_rows(ids(tf), 7),
+}
+VERSION1: dict[str, Any] = {
+    "sparse_to_dense": lambda tf, v: tf.sparse_to_dense([[0, 1], [1, 2]], [2, 3], v[:2], 9.0),
+    "sparse_to_dense of a vector": lambda tf, v: tf.sparse_to_dense([1, 3], [4], v[0]),
+    "sparse_reduce_sum": lambda tf, v: tf.sparse_reduce_sum(matrix(tf, v), reduction_axes=1, keep_dims=True),
+    "sparse_reduce_sum_sparse": lambda tf, v: tf.sparse_reduce_sum_sparse(matrix(tf, v), 1),
+    "sparse_reduce_sum_sparse, kept": lambda tf, v: tf.sparse_reduce_sum_sparse(matrix(tf, v), 0, keepdims=True),
+    "sparse_split": lambda tf, v: tf.sparse_split(sp_input=matrix(tf, v), num_split=2, axis=1),
+    "sparse_concat": lambda tf, v: tf.sparse_concat(0, [matrix(tf, v), matrix(tf, v)]),
+    "sparse_add": lambda tf, v: tf.sparse_add(matrix(tf, v), other(tf, v), 1.0),
+    "sparse_tensor_dense_matmul": lambda tf, v: tf.sparse_tensor_dense_matmul(matrix(tf, v), dense(tf, 4, 2)),
+}
+REFUSED: dict[str, tuple[Any, str]] = {
+    "order": (lambda tf: tf.sparse.to_dense(unordered(tf, tf.constant(VALUES))), "out of order"),
+    "repetition": (
+        lambda tf: tf.sparse.to_dense(matrix(tf, tf.constant(VALUES), PLACES[[0, 0, 1, 2, 3]])),
+        "repeated",
+    ),
+    "bounds": (lambda tf: tf.sparse.to_dense(matrix(tf, tf.constant(VALUES), PLACES + 1)), "out of bounds"),
+    "product": (
+        lambda tf: tf.sparse.sparse_dense_matmul(matrix(tf, tf.constant(VALUES)), dense(tf, 3, 4)),
+        "dimension",
+    ),
+    "reshape": (lambda tf: tf.sparse.reshape(matrix(tf, tf.constant(VALUES)), [5, 2]), "shape"),
+    "add": (
+        lambda tf: tf.sparse.add(matrix(tf, tf.constant(VALUES)), matrix(tf, tf.constant(VALUES), PLACES, (3, 5))),
+        "shapes",
+    ),
+}
+
+
+def opened(call: Any) -> Any:
+    """The call, with the three parts of a sparse tensor in its place, values first."""
+
+    def parts(x: Any) -> list[Any]:
+        return [x.values, x.indices, x.dense_shape] if hasattr(x, "dense_shape") else [x]
+
+    return lambda tf, *args: [p for x in nest.flatten(call(tf, *args)) for p in parts(x)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_modes_and_finite_differences(name: str) -> None:
+    both_modes(opened(CASES[name]), [VALUES])
+
+
+@pytest.mark.parametrize("name", VALUES_ONLY)
+def test_values_in_both_modes(name: str) -> None:
+    both_modes(opened(VALUES_ONLY[name]), [VALUES], differentiate=False)
+
+
+@pytest.fixture(scope="module")
+def theirs() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("tensorflow")
+
+
+NO_GRADIENT_THERE = {
+    *("maximum", "minimum", "concat", "concat of rows", "concat with growth", "split"),
+    *("sparse_split", "sparse_concat", "sparse_reduce_sum_sparse", "sparse_reduce_sum_sparse, kept"),
+    "sparse_to_dense of a vector",
+}
+"""TensorFlow has no gradient of these; that of the last fails."""
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", [*CASES, *VALUES_ONLY])
+def test_as_tensorflow(name: str, theirs: Any) -> None:
+    call = opened({**CASES, **VALUES_ONLY}[name])
+    differentiate = name in CASES and name not in NO_GRADIENT_THERE
+    close(on_tape(tape_api, call, [VALUES], differentiate), on_tape(theirs, call, [VALUES], differentiate))
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", VERSION1)
+def test_as_tensorflow_1(name: str, theirs: Any) -> None:
+    call = opened(VERSION1[name])
+    differentiate = name not in NO_GRADIENT_THERE
+    ours = in_graph(graph_api, call, [VALUES], differentiate)
+    close(ours, in_graph(theirs.compat.v1, call, [VALUES], differentiate))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("tf", [tape_api, graph_api])
+def test_what_is_refused(tf: Any, name: str) -> None:
+    call, words = REFUSED[name]
+    with graph_api.Graph().as_default(), pytest.raises(InvalidArgumentError, match=words):
+        graph_api.Session().run(opened(call)(tf))
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", REFUSED)
+def test_tensorflow_refuses_it_too(name: str, theirs: Any) -> None:
+    with pytest.raises((theirs.errors.InvalidArgumentError, ValueError)):
+        REFUSED[name][0](theirs)
+
+
+def fed(tf: Any, shape: Any) -> list[Any]:
+    """A sparse placeholder, fed in three ways, with what a graph network does with it."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.sparse_placeholder(tf.float32, shape, name="x")
+        w = tf.constant(np.ones((4, 2), np.float32))
+        y = tf.sparse_tensor_dense_matmul(x, w)
+        gradient = tf.gradients(y * y, [w, x.values])
+        value = tf.SparseTensorValue(PLACES, VALUES, [3, 4])
+        results = []
+        for given in (value, tuple(value)):
+            results += nest.flatten(session.run([y, gradient, x, tf.sparse_reduce_sum(x)], {x: given}))
+        if shape is not None and None not in shape:
+            results.append(session.run(y, {x.values: VALUES, x.indices: PLACES}))
+        assert x.get_shape().ndims == (None if shape is None else 2)
+        found = session.run(x, {x: value})
+        assert type(found).__name__ == "SparseTensorValue"
+        results += [*x.eval({x: value}, session), found.values]
+        return results
+
+
+@pytest.mark.parametrize("shape", [None, [None, 4], [3, 4]])
+def test_placeholders(shape: Any) -> None:
+    results = fed(graph_api, shape)
+    dense_x = np.zeros((3, 4), np.float32)
+    dense_x[tuple(PLACES.T)] = VALUES
+    np.testing.assert_allclose(results[0], dense_x @ np.ones((4, 2)))
+    np.testing.assert_allclose(results[1], dense_x.T @ (2 * results[0]))
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("shape", [None, [None, 4]])
+def test_placeholders_as_in_tensorflow(shape: Any, theirs: Any) -> None:
+    for a, b in zip(fed(graph_api, shape), fed(theirs.compat.v1, shape), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_what_a_placeholder_is_not_fed_with() -> None:
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.sparse_placeholder(graph_api.float32)
+        with pytest.raises(TypeError, match="tuple of 3"):
+            session.run(x, {x: np.eye(2)})
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [([[0, 0]], [1.0, 2.0], [2, 2]), ([0, 0], [1.0, 2.0], [2]), ([[0, 0]], [1.0], [2, 2, 2]), ([[0, 0]], 1.0, [2, 2])],
+)
+@pytest.mark.parametrize("tf", [tape_api, graph_api])
+def test_parts_that_do_not_fit(tf: Any, parts: Any) -> None:
+    with graph_api.Graph().as_default(), pytest.raises(ValueError, match="SparseTensor"):
+        tf.SparseTensor(*parts)
+
+
+def test_a_sparse_tensor_is_not_taken_for_a_dense_one() -> None:
+    with pytest.raises(TypeError, match=r"sparse\.to_dense"):
+        tape_api.reduce_sum(matrix(tape_api, tape_api.constant(VALUES)))
+    with pytest.raises(TypeError, match="from_dense"):
+        tape_api.sparse.reduce_sum(tape_api.constant(VALUES))
+
+
+def test_strings() -> None:
+    x = tape_api.sparse.from_dense([["a", ""], ["", "b"]])
+    assert x.values.numpy().tolist() == [b"a", b"b"]
+    assert tape_api.sparse.to_dense(x, "?").numpy().tolist() == [[b"a", b"?"], [b"?", b"b"]]
