@@ -14,7 +14,7 @@ from scipy import sparse
 import graph_api
 import tape_api
 from bench.namespaces import ArrayNamespace
-from bench.problems import Problem, Values
+from bench.problems import FIELD, Problem, Values
 from engine import replay
 from engine.jacobian import plan_cache as recordings
 from engine.jacobian.planning import plan as planning
@@ -65,8 +65,15 @@ def shape(problem: Problem, values: Values) -> tuple[int, int]:
     return rows // batch, columns // batch
 
 
+def is_scalar(problem: Problem, values: Values) -> bool:
+    """Whether the function gives a single number, so that its Jacobian is a gradient."""
+    return problem.kind == "jacobian" and np.ndim(problem.function(ArrayNamespace(np), *values)) == 0
+
+
 def methods(problem: Problem) -> tuple[str, ...]:
-    """The methods that make sense for a problem."""
+    """The methods that make sense for a problem; those of the field's lists are measured as they come."""
+    if problem.group == FIELD:
+        return METHODS[:1]
     looped = problem.kind == "jacobian" and problem.format == "dense"
     return tuple(m for m in METHODS if looped or m not in ("row loop", "numeric"))
 

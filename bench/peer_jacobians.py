@@ -17,13 +17,15 @@ from scipy import sparse
 
 from bench import peers
 from bench.casadi_arrays import CasadiArray, CasadiNamespace
-from bench.jacobians import LARGEST, LONGEST_LOOP, NotHere, Runner, shape
+from bench.jacobians import LARGEST, LONGEST_LOOP, NotHere, Runner, is_scalar, shape
 from bench.namespaces import ArrayNamespace, TorchNamespace
 from bench.problems import Problem, Values
 
 Ways = dict[str, Callable[[], Any]]
 LARGEST_SPARSE = {"casadi SX": 20_000, "casadi MX": 1_000_000, "asdex": 200_000}
 """Rows beyond which the first call of the sparse peers takes minutes."""
+FEW = 64
+"""Numbers a gradient is taken by, up to which forward mode may be the faster way to it."""
 LARGEST_BOTH_WAYS = 2_000
 """The same where both directions are needed: an arrowhead of 10,000 rows takes them more than half a minute."""
 
@@ -99,12 +101,13 @@ def _tensorflow(problem: Problem, values: Values, **options: Any) -> Ways:
         # it keeps what it once took from the system
         raise NotHere(f"a seed for each of {rows} rows is too much for the memory")
     sources, constants = _split(problem, [tf.constant(v) for v in values])
+    scalar = is_scalar(problem, values)
 
     def jacobian(*sources: Any) -> Any:
         with tf.GradientTape() as tape:
             tape.watch(sources)
             y = problem.function(tf, *sources, *constants)
-        return tape.jacobian(y, sources)
+        return tape.gradient(y, sources) if scalar else tape.jacobian(y, sources)
 
     def batch_jacobian(source: Any) -> Any:
         with tf.GradientTape() as tape:
@@ -133,7 +136,12 @@ def _tensorflow(problem: Problem, values: Values, **options: Any) -> Ways:
 def _jax_function(problem: Problem, values: Values) -> tuple[Callable[..., Any], list[Any]]:
     """The problem as a function of its sources, and these."""
     jax = peers.jax()
-    namespace = ArrayNamespace(jax.numpy, jax.nn.softplus)
+
+    def conv2d(x: Any, filters: Any, strides: int, padding: str) -> Any:
+        layout = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(x, filters, (strides, strides), padding, dimension_numbers=layout)
+
+    namespace = ArrayNamespace(jax.numpy, jax.nn.softplus, jax.nn.sigmoid, conv2d)
     sources, constants = _split(problem, [jax.numpy.asarray(v) for v in values])
     return lambda *sources: problem.function(namespace, *sources, *constants), sources
 
@@ -144,7 +152,7 @@ def _jax(problem: Problem, values: Values) -> Ways:
     function, sources = _jax_function(problem, values)
     return {
         name: _waiting(jax, jax.jit(transform), sources)
-        for name, transform in _transforms(jax, jax.vmap, problem, function, shape(problem, values)).items()
+        for name, transform in _transforms(jax, jax.vmap, problem, function, values).items()
     }
 
 
@@ -152,15 +160,17 @@ def _waiting(jax: Any, function: Callable[..., Any], sources: list[Any]) -> Runn
     return lambda: jax.block_until_ready(function(*sources))
 
 
-def _transforms(
-    library: Any, vmap: Any, problem: Problem, function: Callable[..., Any], sizes: tuple[int, int]
-) -> Ways:
+def _transforms(library: Any, vmap: Any, problem: Problem, function: Callable[..., Any], values: Values) -> Ways:
     """The transforms of JAX and of ``torch.func``, which have the same names; only those whose seeds fit the memory."""
     numbers = tuple(range(problem.sources))
     if problem.kind == "hessian":
         return {"hessian": _listed(library.hessian(function))}
-    itemsize = np.dtype(problem.dtype).itemsize
-    names = [name for name, n in zip(("jacrev", "jacfwd"), sizes, strict=True) if n * n * itemsize <= LARGEST]
+    rows, columns = shape(problem, values)
+    if is_scalar(problem, values):
+        forward = {"jacfwd": library.jacfwd(function, argnums=numbers)} if columns <= FEW else {}
+        return {"grad": library.grad(function, argnums=numbers), **forward}
+    seeds, itemsize = {"jacrev": rows, "jacfwd": columns}, np.dtype(problem.dtype).itemsize
+    names = [name for name, n in seeds.items() if n * n * itemsize <= LARGEST]
     if problem.kind == "jacobian":
         return {name: getattr(library, name)(function, argnums=numbers) for name in names}
 
@@ -229,9 +239,7 @@ def _torch(problem: Problem, values: Values) -> Ways:
 
     return {
         name: _given(transform, sources)
-        for name, transform in _transforms(
-            torch.func, torch.func.vmap, problem, function, shape(problem, values)
-        ).items()
+        for name, transform in _transforms(torch.func, torch.func.vmap, problem, function, values).items()
     }
 
 
@@ -256,6 +264,8 @@ def _autograd(problem: Problem, values: Values) -> Ways:
         return problem.function(namespace, *sources, *constants)
 
     transform = autograd.hessian if problem.kind == "hessian" else autograd.jacobian
+    if is_scalar(problem, values):
+        transform = autograd.grad
     functions = [transform(function, i) for i in range(problem.sources)]
     return {"rows": lambda: [f(*sources) for f in functions]}
 

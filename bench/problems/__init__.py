@@ -4,15 +4,18 @@ A problem is a function of a namespace `tf` (``graph_api``, ``tape_api``, Tensor
 of another library) and of values, so that every library runs the same text.
 """
 
-from bench.problems import bundle, dense, field, hand, hessians, sparse
+from bench.problems import bundle, dense, equations, field, hand, hessians, networks, simulation, sparse
 from bench.problems.chains import chain, chain_gradient, cross_entropy, deep_chain, mlp_logits
-from bench.problems.problem import Problem, Size, Values, label
+from bench.problems.problem import FIELD, Problem, Size, Values, label
 
 PROBLEMS: dict[str, Problem] = {
-    problem.name: problem for module in (dense, hand, sparse, bundle, hessians, field) for problem in module.PROBLEMS
+    problem.name: problem
+    for module in (dense, hand, sparse, bundle, hessians, field, networks, simulation, equations)
+    for problem in module.PROBLEMS
 }
 
 __all__ = [
+    "FIELD",
     "PROBLEMS",
     "Problem",
     "Size",

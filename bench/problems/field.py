@@ -1,7 +1,7 @@
 """Problems of the field's own lists (ADBench, GradBench, COPS, CUTEst), written before anything was tuned for them.
 
-Mixtures, least squares, molecules, attention, kinematics, boundary values, shooting, training steps. `Problem.held_out`
-says which of them are timed and reported, but never profiled.
+Mixtures, least squares, molecules, attention, kinematics, boundary values, shooting, training steps. More are in
+`networks`, `simulation` and `equations`. `Problem.held_out` says which are timed and reported, but never profiled.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bench.problems.problem import Problem, Size, Values
+from bench.problems.problem import FIELD, Problem, Size, Values
 from engine.core.operands import Operand
 
-GROUP = "field"
 
-
-def _row(*gradients: Any) -> np.ndarray:
+def row(*gradients: Any) -> np.ndarray:
     """The Jacobian of a scalar."""
     return np.concatenate([np.ravel(g) for g in gradients])[None]
 
@@ -41,7 +39,7 @@ def mixture_gradient(weights: Any, means: Any, scales: Any, points: Any) -> np.n
     belongs /= belongs.sum(1, keepdims=True)
     share = np.exp(weights) / np.exp(weights).sum()
     of_means = np.einsum("nk,nkd->kd", belongs, z * np.exp(scales))
-    return _row(belongs.sum(0) - len(points) * share, of_means, np.einsum("nk,nkd->kd", belongs, 1 - z * z))
+    return row(belongs.sum(0) - len(points) * share, of_means, np.einsum("nk,nkd->kd", belongs, 1 - z * z))
 
 
 def _mixture_inputs(size: Size, rng: np.random.Generator) -> Values:
@@ -51,7 +49,7 @@ def _mixture_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 MIXTURE = Problem(
     name="mixture",
-    group=GROUP,
+    group=FIELD,
     function=mixture,
     inputs=_mixture_inputs,
     expected=mixture_gradient,
@@ -71,10 +69,10 @@ def least_squares(tf: Any, x: Any, matrix: Any, wanted: Any) -> Operand:
 
 LEAST_SQUARES = Problem(
     name="least_squares",
-    group=GROUP,
+    group=FIELD,
     function=least_squares,
     inputs=lambda size, rng: (rng.normal(size=(size[1], 1)), rng.normal(size=size), rng.normal(size=(size[0], 1))),
-    expected=lambda x, matrix, wanted: _row(matrix.T @ (matrix @ x - wanted)),
+    expected=lambda x, matrix, wanted: row(matrix.T @ (matrix @ x - wanted)),
     quick=((64, 32),),
     full=((1024, 512),),
 )
@@ -96,7 +94,7 @@ def molecule_gradient(positions: Any, identity: Any) -> np.ndarray:
     between = positions[:, None] - positions[None]
     distance = (between**2).sum(2) + identity
     pull = -6 * (2 * distance**-3 - 1) * distance**-4 * (1 - identity)
-    return _row(4 * np.einsum("ij,ijd->id", pull, between))
+    return row(4 * np.einsum("ij,ijd->id", pull, between))
 
 
 def _molecule_inputs(size: Size, rng: np.random.Generator) -> Values:
@@ -107,7 +105,7 @@ def _molecule_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 MOLECULE = Problem(
     name="molecule",
-    group=GROUP,
+    group=FIELD,
     function=molecule,
     inputs=_molecule_inputs,
     expected=molecule_gradient,
@@ -137,7 +135,7 @@ def attention_gradient(query: Any, key: Any, value: Any, tokens: Any, wanted: An
     error = shares @ v - wanted
     back = error @ v.T
     back = shares * (back - (back * shares).sum(1, keepdims=True)) / width
-    return _row(tokens.T @ (back @ k), tokens.T @ (back.T @ q), tokens.T @ (shares.T @ error))
+    return row(tokens.T @ (back @ k), tokens.T @ (back.T @ q), tokens.T @ (shares.T @ error))
 
 
 def _attention_inputs(size: Size, rng: np.random.Generator) -> Values:
@@ -147,7 +145,7 @@ def _attention_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 ATTENTION = Problem(
     name="attention",
-    group=GROUP,
+    group=FIELD,
     function=attention,
     inputs=_attention_inputs,
     expected=attention_gradient,
@@ -173,7 +171,7 @@ def arm_jacobian(angles: Any, lengths: Any, lower: Any) -> np.ndarray:
 
 ARM = Problem(
     name="arm",
-    group=GROUP,
+    group=FIELD,
     function=arm,
     inputs=lambda size, rng: (rng.normal(size=(*size, 1)), rng.random((*size, 1)), np.tri(size[0])),
     expected=arm_jacobian,
@@ -205,7 +203,7 @@ def bratu_jacobian(u: Any, edge: Any) -> Any:
 
 BRATU = Problem(
     name="bratu",
-    group=GROUP,
+    group=FIELD,
     function=bratu,
     inputs=lambda size, rng: (rng.random((*size, *size)), np.zeros((1, *size))),
     expected=bratu_jacobian,
@@ -247,7 +245,7 @@ def shooting_jacobian(states: Any) -> Any:
 
 SHOOTING = Problem(
     name="shooting",
-    group=GROUP,
+    group=FIELD,
     function=shooting,
     inputs=lambda size, rng: (rng.normal(size=(*size, 2)),),
     expected=shooting_jacobian,
@@ -267,26 +265,28 @@ def softmax_regression(tf: Any, weights: Any, features: Any, labels: Any) -> Ope
 
 def softmax_regression_gradient(weights: Any, features: Any, labels: Any) -> np.ndarray:
     """Probabilities less labels, by features."""
-    return _row(features.T @ (_probabilities(features @ weights) - labels) / len(labels))
+    return row(features.T @ (probabilities(features @ weights) - labels) / len(labels))
 
 
-def _probabilities(scores: Any) -> Any:
+def probabilities(scores: Any) -> Any:
+    """The softmax of each row."""
     grown = np.exp(scores)
     return grown / grown.sum(1, keepdims=True)
 
 
-def _labels(n: int, k: int, rng: np.random.Generator) -> np.ndarray:
+def one_hot(n: int, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels as rows with a one."""
     return np.eye(k)[rng.integers(0, k, n)]
 
 
 SOFTMAX_REGRESSION = Problem(
     name="softmax_regression",
-    group=GROUP,
+    group=FIELD,
     function=softmax_regression,
     inputs=lambda size, rng: (
         0.1 * rng.normal(size=size[1:]),
         rng.normal(size=size[:2]),
-        _labels(size[0], size[2], rng),
+        one_hot(size[0], size[2], rng),
     ),
     expected=softmax_regression_gradient,
     quick=((32, 20, 5),),
@@ -303,20 +303,20 @@ def classifier(tf: Any, first: Any, bias: Any, second: Any, features: Any, label
 def classifier_gradient(first: Any, bias: Any, second: Any, features: Any, labels: Any) -> np.ndarray:
     """Back through both layers."""
     hidden = np.tanh(features @ first + bias)
-    error = (_probabilities(hidden @ second) - labels) / len(labels)
+    error = (probabilities(hidden @ second) - labels) / len(labels)
     back = (error @ second.T) * (1 - hidden**2)
-    return _row(features.T @ back, back.sum(0), hidden.T @ error)
+    return row(features.T @ back, back.sum(0), hidden.T @ error)
 
 
 def _classifier_inputs(size: Size, rng: np.random.Generator) -> Values:
     n, d, h, k = size
     weights = rng.normal(size=(d, h)) / np.sqrt(d), 0.1 * rng.normal(size=h), rng.normal(size=(h, k)) / np.sqrt(h)
-    return (*weights, rng.normal(size=(n, d)), _labels(n, k, rng))
+    return (*weights, rng.normal(size=(n, d)), one_hot(n, k, rng))
 
 
 CLASSIFIER = Problem(
     name="classifier",
-    group=GROUP,
+    group=FIELD,
     function=classifier,
     inputs=_classifier_inputs,
     expected=classifier_gradient,
@@ -344,12 +344,12 @@ def physics_gradient(slopes: Any, shifts: Any, weights: Any, times: Any) -> np.n
     back = 2 / len(times) * (rest @ (slopes * weights) + hidden @ weights - np.sin(times[:, 0]))[:, None]
     inner = back * (weights - 2 * hidden * slopes * weights) * rest
     of_slopes = (times * inner + back * rest * weights).sum(0)
-    return _row(of_slopes, inner.sum(0), (back * (hidden + rest * slopes)).sum(0))
+    return row(of_slopes, inner.sum(0), (back * (hidden + rest * slopes)).sum(0))
 
 
 PHYSICS = Problem(
     name="physics",
-    group=GROUP,
+    group=FIELD,
     function=physics,
     inputs=lambda size, rng: (*rng.normal(size=(3, size[1])), np.linspace(0, 3, size[0])[:, None]),
     expected=physics_gradient,
@@ -374,7 +374,7 @@ def hanging_chain_gradient(points: Any, ends: Any) -> np.ndarray:
     step = np.diff(np.concatenate([ends[:1], points, ends[1:]]), axis=0)
     length = np.sqrt((step**2).sum(1, keepdims=True))
     pull = 100 * (length - 0.1) / length * step
-    return _row(np.array([0.0, 1.0]) + pull[:-1] - pull[1:])
+    return row(np.array([0.0, 1.0]) + pull[:-1] - pull[1:])
 
 
 def _hanging_inputs(size: Size, rng: np.random.Generator) -> Values:
@@ -385,7 +385,7 @@ def _hanging_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 HANGING_CHAIN = Problem(
     name="hanging_chain",
-    group=GROUP,
+    group=FIELD,
     function=hanging_chain,
     inputs=_hanging_inputs,
     expected=hanging_chain_gradient,

@@ -12,6 +12,7 @@ from bench import problems
 from bench.__main__ import main
 from bench.namespaces import ArrayNamespace
 from bench.problems import PROBLEMS, Problem, Size, label
+from bench.run import CHOOSES_KERNELS
 
 # small enough for a column at a time; no two dimensions alike
 SMALL: dict[str, Size] = {
@@ -42,8 +43,42 @@ SMALL: dict[str, Size] = {
     "classifier": (6, 4, 5, 3),
     "physics": (6, 3),
     "hanging_chain": (5,),
+    "lstm": (3, 2, 4),
+    "gru": (3, 5, 2, 4),
+    "convolution": (2, 6, 2, 3, 4),
+    "convnet": (3, 7, 2, 2, 4),
+    "autoencoder": (5, 6, 4, 2),
+    "layer_norm": (3, 5, 4),
+    "ode": (4,),
+    "saddle": (4, 3),
+    "particle": (3,),
+    "n_body": (3,),
+    "robot": (4,),
+    "option": (4, 7),
+    "determinant": (4,),
+    "polynomial": (9, 4),
+    "gaussian_process": (6, 2),
+    "minimal_surface": (4,),
+    "kuramoto": (7,),
+    "rocket": (5,),
+    "broyden": (6,),
+    "woods": (8,),
+    "electrons": (4,),
+    "physics_hessian": (6, 3),
 }
+
+
+def cholesky(a: Any) -> Any:
+    """The factor of a symmetric matrix, which may be complex: NumPy's conjugates, so it has no complex step."""
+    factor = np.zeros_like(a)
+    for j in range(len(a)):
+        left = a[j:, j] - factor[j:, :j] @ factor[j, :j]
+        factor[j:, j] = left / np.sqrt(left[0])
+    return factor
+
+
 NUMPY = ArrayNamespace(np)
+NUMPY.linalg.cholesky = cholesky
 EACH = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS.keys())
 
 
@@ -123,10 +158,12 @@ def test_what_is_held_out_follows_from_names_alone() -> None:
     assert [PROBLEMS[name].held_out for name in ("mixture", "arm", "attention", "bratu")] == [False, False, True, True]
 
 
-@pytest.mark.parametrize("name", ["OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"])
+@pytest.mark.parametrize("name", CHOOSES_KERNELS)
 def test_a_run_with_chosen_kernels_is_refused(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for other in CHOOSES_KERNELS:
+        monkeypatch.delenv(other, raising=False)
     monkeypatch.setenv(name, "Haswell")
     assert main(["run", "-k", "nothing"]) == 2
     assert f"{name} is set" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from bench.measure import interleaved, peak_bytes
 from bench.results import read
 from bench.rounds import InterleavedRounds, Progress, merged
+from bench.run import CHOOSES_KERNELS
 from tests.bench.made import entry
 
 HOME = Path(__file__).resolve().parent.parent.parent
@@ -117,7 +119,13 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Compl
     (folder / "test_sums.py").write_text(BENCHMARKS)
     out = folder / "new" / "out.json"
     program = [sys.executable, "-m", "bench", "run", "--json", str(out), "--seconds", "0", str(folder / "test_sums.py")]
-    return subprocess.run(program, cwd=HOME, capture_output=True, text=True, check=False), out
+    return _run(program), out
+
+
+def _run(program: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command without the variables with which a measurement is refused."""
+    environment = {name: value for name, value in os.environ.items() if name not in CHOOSES_KERNELS}
+    return subprocess.run(program, cwd=HOME, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_a_run_writes_what_it_measured(measured: tuple[subprocess.CompletedProcess[str], Path]) -> None:
@@ -147,6 +155,6 @@ def test_only_what_matches_runs(tmp_path: Path) -> None:
     # a folder may be called 20
     chosen = ["--json", str(out), "--seconds", "0", "--passes", "1", "-k", "sum[20]"]
     program = [sys.executable, "-m", "bench", "run", *chosen]
-    done = subprocess.run([*program, str(tmp_path)], cwd=HOME, capture_output=True, text=True, check=False)
+    done = _run([*program, str(tmp_path)])
     assert done.returncode == 0, done.stderr
     assert [b["name"] for b in json.loads(out.read_text())["benchmarks"]] == ["test_sum[20]"]
