@@ -8,6 +8,8 @@ The passes, each a module:
 - `spelling`: the call of `tape_api` that makes a node, proved by making it (`adapters`, `literals`);
 - `names`: the program's own names, from its globals, its lines and its scopes;
 - `body`, `module`: the statements of a function; variables, constants, optimizers and functions of the module;
+- `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
+  `alignment` says in what statements differ;
 - `printing`: lines of text;
 - `notes`, `runs`, `plan`, `loop`: the program's own lines around the graph, with calls in place of runs.
 

@@ -45,11 +45,11 @@ _SIZE = 9
 
 @dataclass
 class Statement:
-    """A statement, and where in the user's program it comes from."""
+    """A statement, where in the user's program it comes from, and the node whose value it returns."""
 
     code: ast.stmt
     item: Item | None = None
-    note: str = ""
+    node: Any = None
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Body:
         if self.wanted:
             values = [self._returned(x) for x in self.wanted]
             returned = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
-            self.add(ast.Return(returned))
+            self.statements.append(Statement(ast.Return(returned), None, self.wanted[0].node))
         return self.statements
 
     def _returned(self, x: Any) -> ast.expr:

@@ -7,7 +7,6 @@ import inspect
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,32 +22,12 @@ from graph_api.migrate.convert.capture import Capture, Run
 from graph_api.migrate.convert.items import Items, OpItem, StepItem
 from graph_api.migrate.convert.literals import data, literal
 from graph_api.migrate.convert.names import Names, Scope, snake
-from graph_api.migrate.convert.repetition import Repetition
 from graph_api.migrate.convert.sharing import HelperItem, Plan, plan_of, share
+from graph_api.migrate.convert.shortening import Function, Shortening
 from graph_api.migrate.convert.spelling import path
 
 LONGEST = 70
 """Characters up to which an array is written out."""
-
-
-@dataclass
-class Function:
-    """A function of the module, or what stands for a set of fetches that needs none.
-
-    Attributes
-    ----------
-    name : str or None
-        None where there is nothing to call: `values` are then the expressions of the module that were fetched, none
-        where variables were only initialized.
-    returns : list of tensor
-    """
-
-    name: str | None
-    run: Run | None
-    returns: list[Any]
-    parameters: list[tuple[str, Any]] = field(default_factory=list)
-    values: list[str] = field(default_factory=list)
-    statements: list[Statement] = field(default_factory=list)
 
 
 class Module:
@@ -360,9 +339,7 @@ class Module:
 
     def text(self) -> list[str]:
         """The lines of variables and functions."""
-        repetition = Repetition(self._lists, lambda name: name not in self.scope, self._listed)
-        for function in self.functions:
-            function.statements = repetition.shorten(function.statements)
+        Shortening(self.functions, self.scope, self.names, self._lists, self._listed).shorten()
         found = printing.lines([*self._seeding(), *self.top], self.origin)
         for function in self.functions:
             if function.name is None or not function.statements:

@@ -122,6 +122,11 @@ class Names:
         where = getattr(node, "where", None)
         return _assigned_on(*where) if isinstance(where, tuple) and id(node) not in self._inner else None
 
+    def function_of(self, node: Any) -> str | None:
+        """The name of the program's function whose line made a node."""
+        where = getattr(node, "where", None)
+        return _function_around(*where) if isinstance(where, tuple) else None
+
     def note_uses(self, nodes: Iterable[Any]) -> None:
         """Note which nodes are used by nothing but nodes of their own line."""
         inner: set[int] = set()
@@ -151,12 +156,38 @@ class Names:
 
 def _loop_names(file: str) -> set[str]:
     """Names that loops of a program give to one thing after the other."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return set()
-    targets = [node.target for node in ast.walk(tree) if isinstance(node, (ast.For, ast.comprehension))]
+    targets = [node.target for node in ast.walk(_parsed(file)) if isinstance(node, (ast.For, ast.comprehension))]
     return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+@cache
+def _function_around(file: str, line: int) -> str | None:
+    """The name of the innermost function around a line; that of the class for a constructor."""
+    found = [
+        (node, node.name if node.name != "__init__" else None)
+        for node in ast.walk(_parsed(file))
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or line)
+    ]
+    if not found:
+        return None
+    name = max(found, key=lambda pair: pair[0].lineno)[1]
+    if name is None:
+        classes = [
+            n
+            for n in ast.walk(_parsed(file))
+            if isinstance(n, ast.ClassDef) and n.lineno <= line <= (n.end_lineno or line)
+        ]
+        name = max(classes, key=lambda n: n.lineno).name if classes else "init"
+    return snake(name.strip("_"))
+
+
+@cache
+def _parsed(file: str) -> ast.Module:
+    """A file's tree; an empty one if it is not Python."""
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
 
 
 @cache
@@ -167,13 +198,9 @@ def _assigned_on(file: str, line: int) -> str | None:
 
 @cache
 def _assignments(file: str) -> dict[int, str]:
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError):
-        return {}
     found = {}
     node: Any
-    for node in ast.walk(tree):
+    for node in ast.walk(_parsed(file)):
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         target = getattr(node, "target", None) if isinstance(node, (ast.AnnAssign, ast.AugAssign)) else target
         if target is None:

@@ -1,4 +1,4 @@
-"""Statements as text: lines of at most 100 columns, with the lines of the original program beside them."""
+"""Statements as text: lines of at most 120 columns, with the lines of the original program beside them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-WIDTH = 100
+WIDTH = 120
 
 
 def lines(statements: Iterable[Any], origin: Callable[[Any], str], indent: int = 0) -> list[str]:
@@ -42,12 +42,13 @@ def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], inden
         head = f"{pad}def {code.name}({_unparsed(code.args)}):"
         return ["", head + comment, *lines(code.body, origin, indent + 4), ""]
     if isinstance(code, ast.For):
-        head = f"{pad}for {_unparsed(code.target).strip('()')} in {_unparsed(code.iter)}:"
-        return [head + comment, *lines(code.body, origin, indent + 4)]
+        heads = _broken(f"for {_unparsed(code.target).strip('()')} in ", code.iter, indent, ":")
+        heads[0] += comment
+        return [*heads, *lines(code.body, origin, indent + 4)]
     before, value = _split(code)
     text = before + ("" if value is None else _unparsed(value))
-    if isinstance(code, ast.Return) and isinstance(value, ast.Tuple):
-        text = text.replace("return (", "return ", 1)[:-1]
+    if isinstance(code, (ast.Return, ast.Assign)) and isinstance(value, ast.Tuple) and len(value.elts) > 1:
+        text = before + text[len(before) + 1 : -1]
     if len(pad) + len(text) + len(comment) <= WIDTH:
         return [f"{pad}{text}{comment}"]
     broken = _broken(before, value, indent)
@@ -88,6 +89,13 @@ def _broken(before: str, value: ast.expr | None, indent: int, after: str = "") -
     if isinstance(value, (ast.List, ast.Tuple)) and value.elts:
         brackets = "[]" if isinstance(value, ast.List) else "()"
         return _bracketed(f"{pad}{before}{brackets[0]}", [("", e) for e in value.elts], f"{brackets[1]}{after}", indent)
+    if isinstance(value, ast.ListComp):
+        (loop,) = value.generators
+        through = f"for {_unparsed(loop.target).strip('()')} in "
+        element = _broken("", value.elt, indent + 4)
+        return [f"{pad}{before}[", *element, *_broken(through, loop.iter, indent + 4), f"{pad}]{after}"]
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) and isinstance(value.operand, ast.Call):
+        return _broken(f"{before}-", value.operand, indent, after)
     if isinstance(value, ast.BinOp) and not before.endswith("("):
         return [f"{pad}{before}(", *_terms(value, indent + 4), f"{pad}){after}"]
     return [whole]

@@ -37,10 +37,28 @@ class Repetition:
         listed: Callable[[Sequence[str]], str | None],
     ) -> None:
         self._lists, self._is_free, self._listed = lists, is_free, listed
+        self.sizes: dict[str, int] = {}
+        """How many elements lists in functions have, by name."""
+
+    def gathered(self, elements: Sequence[ast.expr]) -> ast.expr | None:
+        """The list of which some expressions are all elements, or a list with it in stars; None if there is none."""
+        texts = [ast.unparse(e) for e in elements]
+        for at, first in enumerate(elements):
+            if not isinstance(first, ast.Subscript) or not isinstance(first.value, ast.Name):
+                continue
+            name = first.value.id
+            size = self.sizes.get(name, 0)
+            if size < LEAST or texts[at : at + size] != [f"{name}[{i}]" for i in range(size)]:
+                continue
+            starred = ast.Starred(first.value, ast.Load())
+            return first.value if size == len(texts) else _list([*elements[:at], starred, *elements[at + size :]])
+        return None
 
     def shorten(self, statements: list[Any]) -> list[Any]:
         """Statements with their repetitions as loops."""
         for statement in statements:
+            if isinstance(statement.code, ast.For):
+                statement.code.iter = _Lists(self).visit(statement.code.iter)
             if isinstance(statement.code, (ast.With, ast.FunctionDef, ast.For)):
                 statement.code.body = self.shorten(statement.code.body)
             else:
@@ -96,6 +114,8 @@ class Repetition:
 
     def _source(self, column: Sequence[ast.expr]) -> ast.expr:
         """What some expressions are the elements of."""
+        if all(isinstance(e, ast.Constant) for e in column):
+            return counted([e.value for e in column])  # type: ignore[attr-defined]
         texts = tuple(ast.unparse(e) for e in column)
         if texts in self._lists:
             return ast.Name(self._lists[texts])
@@ -104,12 +124,69 @@ class Repetition:
             whole = {ast.unparse(e.value) for e in column}  # type: ignore[attr-defined]
             numbers = [e.slice.value for e in column]  # type: ignore[attr-defined]
             if len(whole) == 1 and numbers == list(range(len(column))):
-                return first.value
+                if self.sizes.get(whole.pop()) == len(numbers):
+                    return first.value
+                return ast.Subscript(first.value, ast.Slice(None, ast.Constant(len(numbers))), ast.Load())
         for size in range(len(texts) - 1, LEAST - 1, -1):
             if texts[:size] in self._lists and texts[size:] in self._lists:
                 return ast.BinOp(ast.Name(self._lists[texts[:size]]), ast.Add(), ast.Name(self._lists[texts[size:]]))
         name = self._listed(texts)
-        return ast.List(list(column), ast.Load()) if name is None else ast.Name(name)
+        return _list(column) if name is None else ast.Name(name)
+
+
+def sizes(statements: Sequence[Any], lists: Mapping[tuple[str, ...], str]) -> dict[str, int]:
+    """How many elements the lists of a function have, by name, as far as that can be read.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+    lists : mapping
+        Names of lists at the top of the module, by the texts of their elements.
+    """
+    found = {name: len(texts) for texts, name in lists.items()}
+
+    def size(value: Any) -> int | None:
+        if isinstance(value, (ast.List, ast.Tuple)):
+            return len(value.elts)
+        if isinstance(value, ast.Name):
+            return found.get(value.id)
+        if isinstance(value, ast.ListComp):
+            return size(value.generators[0].iter)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "gradient":
+            return size(value.args[1])
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
+            return None
+        if value.func.id == "range" and len(value.args) == 1 and isinstance(value.args[0], ast.Constant):
+            count = value.args[0].value
+            return count if isinstance(count, int) else None
+        return size(value.args[0]) if value.func.id in ("enumerate", "zip") else None
+
+    def read(block: Sequence[Any], times: int | None) -> None:
+        for statement in block:
+            code = statement.code
+            if isinstance(code, ast.Assign) and isinstance(code.targets[0], ast.Name):
+                found.pop(code.targets[0].id, None)
+                if (count := size(code.value)) is not None:
+                    found[code.targets[0].id] = count
+            appended = code.value.func if isinstance(code, ast.Expr) and isinstance(code.value, ast.Call) else None
+            if (
+                isinstance(appended, ast.Attribute)
+                and appended.attr == "append"
+                and isinstance(appended.value, ast.Name)
+            ):
+                name = appended.value.id
+                found[name] = found.get(name, 0) + (times or 0)
+            if isinstance(code, ast.For):
+                read(code.body, size(code.iter))
+            elif isinstance(code, (ast.With, ast.FunctionDef)):
+                read(code.body, times)
+
+    read(statements, 1)
+    return found
+
+
+def _list(elements: Sequence[ast.expr]) -> ast.List:
+    return ast.List(list(elements), ast.Load())
 
 
 def _listed_return(code: ast.stmt) -> None:
@@ -126,6 +203,9 @@ class _Lists(ast.NodeTransformer):
 
     def visit_List(self, node: ast.List) -> ast.expr:
         self.generic_visit(node)
+        gathered = self._repetition.gathered(node.elts)
+        if gathered is not None:
+            return gathered
         if len(node.elts) < LEAST or all(isinstance(e, (ast.Name, ast.Constant, ast.UnaryOp)) for e in node.elts):
             return node
         made = self._repetition.looped(node.elts)
@@ -174,20 +254,40 @@ def _are_items(nodes: Iterable[Any]) -> bool:
 
 
 def _is_part(nodes: list[Any], columns: list[list[ast.expr]]) -> bool:
-    if not all(isinstance(n, (ast.Name, ast.Subscript)) for n in nodes):
+    is_count = all(isinstance(n, ast.Constant) and type(n.value) is int for n in nodes)
+    if not is_count and not all(isinstance(n, (ast.Name, ast.Subscript)) for n in nodes):
         return False
     columns.append(nodes)
     return True
 
 
+def counted(values: Sequence[Any]) -> ast.expr:
+    """Numbers as a range, if they are one, or as a list."""
+    step = values[1] - values[0]
+    if all(type(v) is int for v in values) and step:
+        end = values[0] + step * len(values)
+        if list(values) == list(range(values[0], end, step)):
+            args = [end] if values[0] == 0 and step == 1 else [values[0], end] if step == 1 else [values[0], end, step]
+            return ast.Call(ast.Name("range"), [ast.Constant(a) for a in args], [])
+    return _list([ast.Constant(v) for v in values])
+
+
 def _with_names(values: Sequence[ast.expr], parts: list[list[ast.expr]], names: Sequence[str]) -> ast.expr:
-    texts = {ast.unparse(column[0]): name for column, name in zip(parts, names, strict=True)}
+    new: dict[int, str] = {}
+    columns: list[list[ast.expr]] = []
+    _compare(list(values), columns)
+    by_texts = {tuple(map(ast.unparse, part)): name for part, name in zip(parts, names, strict=True)}
+    for column in columns:
+        new[id(column[0])] = by_texts[tuple(map(ast.unparse, column))]
 
-    class Named(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> Any:
-            if isinstance(node, (ast.Name, ast.Subscript)) and ast.unparse(node) in texts:
-                return ast.Name(texts[ast.unparse(node)])
-            return self.generic_visit(node)
+    def copied(node: Any) -> Any:
+        if isinstance(node, list):
+            return [copied(item) for item in node]
+        if not isinstance(node, ast.AST):
+            return node
+        if id(node) in new:
+            return ast.Name(new[id(node)])
+        return type(node)(**{name: copied(getattr(node, name)) for name in node._fields if hasattr(node, name)})
 
-    found: ast.expr = Named().visit(copy.deepcopy(values[0]))
+    found: ast.expr = copied(values[0])
     return found
