@@ -51,7 +51,7 @@ def is_pairwise(method: Any, name: str) -> bool:
     return method == AggregationMethod.EXPERIMENTAL_TREE
 
 
-def total(previous: Any, contribution: Any) -> Any:
+def total(previous: Any, contribution: Any) -> Operand | IndexedSlices:
     """The sum of two cotangents; of rows it stays rows."""
     if type(previous) is IndexedSlices and type(contribution) is IndexedSlices:
         return previous.plus(contribution)
@@ -97,6 +97,6 @@ class PairwiseSum:
         return result
 
 
-def value_of(cotangent: Any) -> Any:
+def value_of(cotangent: Any) -> Operand | None:
     """A cotangent, of a sum in pairs its value."""
     return cotangent.value() if type(cotangent) is PairwiseSum else cotangent

@@ -21,7 +21,7 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten, pack_sequence_as
-from engine.core.value import aval_of, dtype_of
+from engine.core.value import Value, aval_of, dtype_of
 from engine.transform import as_value, jvp, vjp
 
 _TOLERANCE = {2: 0.1, 4: 1e-2, 8: 1e-6}
@@ -74,7 +74,7 @@ def _array(x: Any) -> np.ndarray:
     return np.asarray(x._array if isinstance(x, EagerTensor) else x)
 
 
-def _moved(x: np.ndarray, t: np.ndarray | None, step: float) -> EagerTensor:
+def _moved(x: np.ndarray, t: np.ndarray | None, step: float) -> Value:
     return as_value(x if t is None else (x + step * t).astype(x.dtype))
 
 

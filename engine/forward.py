@@ -100,7 +100,7 @@ def _transposed_vjp(node: Node, given: Sequence[Any]) -> Sequence[Any]:
     return [zeros_like(o) if r is None else r for r, o in zip(result, node.outputs, strict=True)]
 
 
-def _as_value(x: Any) -> Any:
+def _as_value(x: Any) -> Value:
     """Raw arrays cannot be tracked; wrap them."""
     return x if isinstance(x, Value) else EagerTensor(x)
 

@@ -305,13 +305,13 @@ def _checked_seed(target: Any, seed: Any) -> Operand:
     return seed
 
 
-def _wrapped(x: Any) -> Any:
+def _wrapped(x: Any) -> Operand | IndexedSlices:
     if type(x) is IndexedSlices:
         return x.map(_wrapped)
     return x if isinstance(x, Value) else EagerTensor(x)
 
 
-def _result(ct: Any, source: Any, policy: UnconnectedGradients) -> Any:
+def _result(ct: Any, source: Any, policy: UnconnectedGradients) -> Operand | IndexedSlices | None:
     """A cotangent as the user gets it; None or zeros for an unconnected source."""
     if ct is not None:
         return _wrapped(ct)

@@ -186,7 +186,7 @@ def _without_lead(aval: Aval) -> Aval:
     return Aval(None if aval.shape is None else aval.shape[1:], aval.dtype)
 
 
-def _value(x: Any) -> Any:
+def _value(x: Any) -> Operand:
     return x if isinstance(x, Value) else EagerTensor(x)
 
 
@@ -198,7 +198,7 @@ def _rule(rule: Callable[..., Any] | None, kind: str, name: str) -> Callable[...
     return rule
 
 
-def _checked(found: Any, like: Any, what: str) -> Any:
+def _checked(found: Any, like: Any, what: str) -> Operand:
     """A rule's result, of the shape and dtype of `like`; a plain array where the walk works on these."""
     if not isinstance(found, Value):
         found = EagerTensor(as_array(found, dtype_of(like), what))

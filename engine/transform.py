@@ -120,6 +120,6 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
     return out, pack_sequence_as(out, map(as_value, found))
 
 
-def as_value(x: Any) -> Any:
+def as_value(x: Any) -> Value:
     """`x` itself if it is a value, else an eager value of it."""
     return x if isinstance(x, Value) else EagerTensor(as_array(x))

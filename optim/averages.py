@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from engine.core.dtypes import FLOATING, float32
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Operation
 from engine.core.tape import unrecorded
 from engine.core.variable import Variable
 from engine.ops.arithmetic import minimum
@@ -61,7 +61,7 @@ class ExponentialMovingAverage:
         """The name given."""
         return self._name
 
-    def apply(self, var_list: Sequence[Variable]) -> Any:
+    def apply(self, var_list: Sequence[Variable]) -> Operation | None:
         """Update the averages of the given variables. An average starts from its variable's (initial) value.
 
         Parameters
@@ -89,11 +89,11 @@ class ExponentialMovingAverage:
         """The averages of some variables; those that are not there yet start from the variables' values."""
         return [self._averages.create(v, self._name, present) for v in variables]
 
-    def _applied(self, averaged: Sequence[Any]) -> Any:
+    def _applied(self, averaged: Sequence[Any]) -> Operation | None:
         fresh = self._fresh()
         averages = [self._average_of(x) for x in averaged]
 
-        def update() -> Any:
+        def update() -> Operation | None:
             changes = []
             for x, average in zip(averaged, averages, strict=True):
                 old = average.read_value()

@@ -90,7 +90,7 @@ class Plan:
             self.kinds = []
 
     @staticmethod
-    def _facts(optimizer: Any, variables: Sequence[Any]) -> Any:
+    def _facts(optimizer: Any, variables: Sequence[Any]) -> tuple[list[int], list[Any], list[str]]:
         return list(map(id, variables)), list(map(_constraint, variables)), list(optimizer.initial_slots())
 
     def fits(self, optimizer: Any, pairs: Sequence[Pair]) -> bool:
@@ -119,7 +119,7 @@ class Plan:
             self._places = {key: list(zip(map(slice, [0, *ends], ends), shapes, strict=True))}
         return self._places[key]
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[()]]:
         # it is made again where it is needed
         return _no_plan, ()
 
@@ -127,7 +127,7 @@ class Plan:
 _array, _shape, _dtype = map(attrgetter, ("_array", "shape", "dtype"))
 
 
-def _constraint(variable: Variable) -> Any:
+def _constraint(variable: Variable) -> Callable[[Any], Any] | None:
     return getattr(variable, "constraint", None)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from engine.core.dtypes import DType, float32
 from engine.core.eager import EagerTensor
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.operands import Operand, Operation
 from engine.core.trace import Symbol
 from engine.core.unconnected import reasons
 from engine.core.value import Value, dtype_of
@@ -25,7 +26,7 @@ from optim.optimizer import Optimizer, evaluated, filled
 from optim.pairs import Pair, Pairs, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
 from optim.schedules import InverseTimeDecay, LearningRateSchedule
-from optim.state import Slots, assign_all, graph_of
+from optim.state import Done, Slots, assign_all, graph_of
 from optim.transforms import accumulate
 
 
@@ -160,7 +161,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     lr = learning_rate
 
     @property
-    def iterations(self) -> Any:
+    def iterations(self) -> Value:
         """The number of steps done: a variable as soon as there has been one."""
         counters = self._counters.all()
         return counters[-1] if counters else EagerTensor(np.int64(0))
@@ -169,7 +170,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
     def minimize(  # type: ignore[override]
         self, loss: Any, var_list: Any = None, grad_loss: Any = None, name: str | None = None, tape: Any = None
-    ) -> Any:
+    ) -> Done:
         """Compute gradients and apply them.
 
         Parameters
@@ -199,7 +200,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         require_gradient(pairs, loss)
         return self.apply_gradients(pairs, name=name)
 
-    def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Any:
+    def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         missing = [v for g, v in pairs if g is None]
         if 0 < len(missing) < len(pairs):
             names = [v.name for v in missing]
@@ -234,7 +235,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
             after += [(variable, value), (average, mean)]
         return after
 
-    def finalize_variable_values(self, var_list: Sequence[Variable]) -> Any:
+    def finalize_variable_values(self, var_list: Sequence[Variable]) -> Operation | None:
         """Give variables their moving averages, at the end of training with `use_ema`.
 
         Returns
@@ -260,7 +261,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         for variable in var_list:
             self._slots_of(variable)
 
-    def _checked_gradient(self, gradient: Any, variable: Variable) -> Any:
+    def _checked_gradient(self, gradient: Any, variable: Variable) -> Operand | IndexedSlices:
         if isinstance(gradient, IndexedSlices):
             gradient = gradient.with_values(cast(gradient.values, variable.dtype))
         elif isinstance(gradient, Value):
@@ -343,7 +344,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         return cls(**config)
 
 
-def in_single(x: Any) -> Any:
+def in_single(x: Any) -> Operand:
     """A hyperparameter as Keras gets it where it casts a number, which is float32 first."""
     return cast(cast(x, float32), dtype_of(x))
 

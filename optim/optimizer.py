@@ -43,7 +43,7 @@ from optim import dense
 from optim.pairs import Pair, Pairs, as_pairs, label, require_fit, require_gradient, required, whole
 from optim.protocols import UserProtocol, user_step, written_by_users
 from optim.schedules import LearningRateSchedule
-from optim.state import MAKING, Slots, assign_all, locks_of
+from optim.state import MAKING, Done, Slots, assign_all, locks_of
 
 
 class Optimizer(UserProtocol):
@@ -112,7 +112,7 @@ class Optimizer(UserProtocol):
         """The hyperparameters for one variable: those of its dtype."""
         return hyper
 
-    def hyper_kind(self, variable: Variable) -> Any:
+    def hyper_kind(self, variable: Variable) -> int | None:
         """What variables have in common for which `hyper_for` gives the same."""
         return None if type(self).hyper_for is Optimizer.hyper_for else id(variable)
 
@@ -220,7 +220,7 @@ class Optimizer(UserProtocol):
         name: str | None = None,
         grad_loss: Any = None,
         tape: Any = None,
-    ) -> Any:
+    ) -> Done:
         """Compute gradients and apply them; for the parameters see `compute_gradients` and `apply_gradients`.
 
         Returns
@@ -246,7 +246,7 @@ class Optimizer(UserProtocol):
         global_step: Any = None,
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
-    ) -> Any:
+    ) -> Done:
         """Make a step along given gradients, the second half of `minimize`.
 
         Parameters
@@ -278,10 +278,10 @@ class Optimizer(UserProtocol):
             raise ValueError("No variables provided.")
         return self._step(pairs, global_step, name)
 
-    def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Any:
+    def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         return unrecorded(self._step_unrecorded, pairs, global_step, name)
 
-    def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Any:
+    def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         ready = [pair for pair in pairs if pair[0] is not None]
         if not ready:
             given = [v for _, v in pairs]
@@ -299,7 +299,7 @@ class Optimizer(UserProtocol):
         if update is not None:
             return user_step(self, update, ready, [*shared.values(), *counters], pairs, name or self._name)
 
-        def step() -> Any:
+        def step() -> Done:
             if pairs.is_put_off:
                 return assign_all(pairs.changes, name or self._name)
             state = {n: v.read_value() for n, v in shared.items()}
@@ -380,7 +380,7 @@ class Optimizer(UserProtocol):
     ) -> tuple[Any, dict[str, Any]]:
         return self.update(gradient, value, slots, hyper, state)
 
-    def _checked_gradient(self, gradient: Any, variable: Variable) -> Any:
+    def _checked_gradient(self, gradient: Any, variable: Variable) -> Operand | IndexedSlices:
         """The gradient as a value of the variable's shape and dtype, or as distinct rows of one."""
         self._require_dtype(variable)
         if isinstance(gradient, IndexedSlices):
@@ -450,7 +450,7 @@ class Optimizer(UserProtocol):
         """The names of what is kept for each variable so far."""
         return self._slots.names()
 
-    def variables(self) -> Any:
+    def variables(self) -> list[Variable]:
         """All variables that the optimizer made so far."""
         return [*self._counters.all(), *self._slots.all()]
 
@@ -489,7 +489,7 @@ def _flat(var_list: Any) -> list[Any]:
     return nest.flatten(var_list if isinstance(var_list, (Value, list, tuple, dict)) else list(var_list))
 
 
-def filled(variable: Variable, fill: float) -> Any:
+def filled(variable: Variable, fill: float) -> Operand:
     """The initial value of a slot."""
     shape = shape_of(variable)
     if shape is None or None in shape:

@@ -56,7 +56,7 @@ class Pairs(list[Pair]):
         return isinstance(self.when, EagerTensor) and not bool(self.when)
 
 
-def _chosen(when: Any, new: Any, old: Any) -> Any:
+def _chosen(when: Any, new: Any, old: Any) -> Operand | IndexedSlices:
     if isinstance(new, IndexedSlices):
         return new.with_values(where(when, new.values, gather(old, new.indices)))
     return where(when, new, old)

@@ -19,6 +19,7 @@ import numpy as np
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.operands import Operand, Operation
 from engine.core.value import Value, as_array, shape_of
 from engine.core.variable import Variable, assign_variable
 from engine.ops.compare import cast
@@ -47,23 +48,25 @@ class UserProtocol:
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         """Make what is kept for the variables."""
 
-    def _apply_dense(self, grad: Any, var: Variable) -> Any:
+    def _apply_dense(self, grad: Any, var: Variable) -> Operation | Value | None:
         """Update a variable, and return the operation that does it."""
         raise NotImplementedError(f"{type(self).__name__} does not define _apply_dense")
 
-    def _resource_apply_dense(self, grad: Any, var: Variable, *apply_state: Any) -> Any:
+    def _resource_apply_dense(self, grad: Any, var: Variable, *apply_state: Any) -> Operation | Value | None:
         """The same under a later name."""
         raise NotImplementedError(f"{type(self).__name__} does not define _resource_apply_dense")
 
-    def _apply_sparse(self, grad: Any, var: Variable) -> Any:
+    def _apply_sparse(self, grad: Any, var: Variable) -> Operation | Value | None:
         """Update some rows of a variable; their indices are distinct."""
         raise NotImplementedError(f"{type(self).__name__} does not define _apply_sparse")
 
-    def _resource_apply_sparse(self, grad: Any, var: Variable, indices: Any, *apply_state: Any) -> Any:
+    def _resource_apply_sparse(
+        self, grad: Any, var: Variable, indices: Any, *apply_state: Any
+    ) -> Operation | Value | None:
         """The same under a later name."""
         raise NotImplementedError(f"{type(self).__name__} does not define _resource_apply_sparse")
 
-    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Operation | None:
         """One operation that runs all updates, and what comes after them."""
         trace = next((op.graph for op in update_ops if hasattr(op, "graph")), None)
         return None if trace is None else trace.group(update_ops, name_scope)
@@ -120,15 +123,15 @@ class UserProtocol:
         """What a callable returns, and anything else itself."""
         return param() if callable(param) and not isinstance(param, Value) else param
 
-    def assign(self, variable: Variable, value: Any) -> Any:
+    def assign(self, variable: Variable, value: Any) -> Operation | Value | None:
         """Set a variable."""
         return variable.assign(value)
 
-    def assign_add(self, variable: Any, value: Any) -> Any:
+    def assign_add(self, variable: Any, value: Any) -> Operation | Value | None:
         """Add to a variable."""
         return variable.assign_add(value)
 
-    def assign_sub(self, variable: Any, value: Any) -> Any:
+    def assign_sub(self, variable: Any, value: Any) -> Operation | Value | None:
         """Subtract from a variable."""
         return variable.assign_sub(value)
 
@@ -180,7 +183,7 @@ class KerasProtocol(UserProtocol):
         value = self._get_hyper(name)
         return float(value) if isinstance(value, EagerTensor) else value
 
-    def _decayed_lr(self, var_dtype: Any) -> Any:
+    def _decayed_lr(self, var_dtype: Any) -> Operand:
         """The learning rate as it is now."""
         return cast(self.learning_rate, var_dtype)  # type: ignore[attr-defined]
 
@@ -198,7 +201,7 @@ def written_by_users(optimizer: UserProtocol) -> Update | None:
 
 def user_step(
     optimizer: UserProtocol, update: Update, pairs: Sequence[Pair], counters: Sequence[Variable], also: Pairs, name: str
-) -> Any:
+) -> Operation | None:
     """Let a user's class update all variables, count the step, and make the changes that transforms noted `also`.
 
     Returns
@@ -252,7 +255,7 @@ def _or_undone(variables: Sequence[Variable], function: Callable[[], None]) -> N
 def _update_step(optimizer: Any) -> Update:
     takes_rate = _extra(optimizer.update_step) > 2
 
-    def update(g: Any, v: Variable) -> Any:
+    def update(g: Any, v: Variable) -> Operation | Value | None:
         if takes_rate:
             return optimizer.update_step(g, v, cast(optimizer.learning_rate, v.dtype))
         return optimizer.update_step(g, v)
@@ -261,7 +264,7 @@ def _update_step(optimizer: Any) -> Update:
 
 
 def _apply(dense: Callable[..., Any], sparse: Callable[..., Any], whole: bool) -> Update:
-    def update(g: Any, v: Variable) -> Any:
+    def update(g: Any, v: Variable) -> Operation | Value | None:
         if not isinstance(g, IndexedSlices):
             return dense(g, v, *([None] * (_extra(dense) - 2)))
         g = g.summed()

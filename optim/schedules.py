@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -27,7 +27,7 @@ from engine.ops.explog import exp, log, pow
 from engine.ops.trig import cos
 
 
-def as_tensor(x: Any, name: str = "value") -> Any:
+def as_tensor(x: Any, name: str = "value") -> Operand:
     """A number, array, tensor or variable as a tensor."""
     if isinstance(x, Variable):
         return x.read_value()
@@ -43,7 +43,7 @@ def _like_first(first: Any, *others: Any) -> list[Any]:
 class LearningRateSchedule:
     """Base of the schedules. Derive from it and define ``__call__(step)`` for one of your own."""
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Any) -> Operand:
         """The learning rate at a step, of which 0 is the first."""
         raise NotImplementedError(
             f"Learning rate schedule '{type(self).__name__}' must override `__call__(self, step)`."
@@ -259,7 +259,7 @@ class PiecewiseConstantDecay(_Configured):
 # ---- TensorFlow 1's functions ----------------------------------------------------------------------------------------
 
 
-def _at(schedule: LearningRateSchedule, global_step: Any, function: str) -> Any:
+def _at(schedule: LearningRateSchedule, global_step: Any, function: str) -> Operand | Callable[[], Operand]:
     """The schedule at a step of a graph; what evaluates it, if the step is eager."""
     if global_step is None:
         raise ValueError(f"global_step is required for {function}.")
@@ -275,7 +275,7 @@ def exponential_decay(
     decay_rate: Any,
     staircase: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Operand | Callable[[], Operand]:
     """`ExponentialDecay` at `global_step`."""
     return _at(ExponentialDecay(learning_rate, decay_steps, decay_rate, staircase), global_step, "exponential_decay")
 
@@ -287,7 +287,7 @@ def natural_exp_decay(
     decay_rate: Any,
     staircase: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Operand | Callable[[], Operand]:
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``: `ExponentialDecay` by ``exp(-decay_rate)``."""
     factor = exp(-as_tensor(decay_rate))
     return _at(ExponentialDecay(learning_rate, decay_steps, factor, staircase), global_step, "natural_exp_decay")
@@ -300,7 +300,7 @@ def inverse_time_decay(
     decay_rate: Any,
     staircase: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Operand | Callable[[], Operand]:
     """`InverseTimeDecay` at `global_step`."""
     return _at(InverseTimeDecay(learning_rate, decay_steps, decay_rate, staircase), global_step, "inverse_time_decay")
 
@@ -313,7 +313,7 @@ def polynomial_decay(
     power: Any = 1.0,
     cycle: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Operand | Callable[[], Operand]:
     """`PolynomialDecay` at `global_step`."""
     schedule = PolynomialDecay(learning_rate, decay_steps, end_learning_rate, power, cycle)
     return _at(schedule, global_step, "polynomial_decay")
@@ -321,7 +321,7 @@ def polynomial_decay(
 
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
-) -> Any:
+) -> Operand | Callable[[], Operand]:
     """`CosineDecay` at `global_step`."""
     return _at(CosineDecay(learning_rate, decay_steps, alpha), global_step, "cosine_decay")
 
@@ -334,7 +334,7 @@ def cosine_decay_restarts(
     m_mul: Any = 1.0,
     alpha: Any = 0.0,
     name: str | None = None,
-) -> Any:
+) -> Operand | Callable[[], Operand]:
     """`CosineDecayRestarts` at `global_step`."""
     schedule = CosineDecayRestarts(learning_rate, first_decay_steps, t_mul, m_mul, alpha)
     return _at(schedule, global_step, "cosine_decay_restarts")
@@ -348,7 +348,7 @@ def linear_cosine_decay(
     alpha: Any = 0.0,
     beta: Any = 0.001,
     name: str | None = None,
-) -> Any:
+) -> Operand | Callable[[], Operand]:
     """``learning_rate * ((alpha + linear) * wave + beta)``: a cosine wave of `num_periods` on a line down to 0.
 
     References
@@ -366,7 +366,7 @@ class _LinearCosine(_Configured):
     alpha: Any
     beta: Any
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Any) -> Operand:
         """The learning rate at a step."""
         rate, at, steps, periods, alpha, beta = _like_first(
             self.initial_learning_rate, step, self.decay_steps, self.num_periods, self.alpha, self.beta
@@ -375,6 +375,8 @@ class _LinearCosine(_Configured):
         return rate * ((alpha + (1 - done)) * (cos(done * (periods * 2 * math.pi)) + 1) * 0.5 + beta)
 
 
-def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Any:
+def piecewise_constant(
+    x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+) -> Operand | Callable[[], Operand]:
     """`PiecewiseConstantDecay` at step `x`."""
     return _at(PiecewiseConstantDecay(boundaries, values), x, "piecewise_constant")

@@ -11,8 +11,10 @@ from typing import Any
 
 from engine.core.errors import InvalidArgumentError
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.operands import Operation
 from engine.core.tape import unrecorded
 from engine.core.trace import Symbol, Trace
+from engine.core.value import Value
 from engine.core.variable import Variable
 from engine.program.update_loop import LateChange
 from engine.runtime.state import Lock, commit, exclusively, in_order
@@ -32,7 +34,11 @@ def graph_of(variables: Iterable[Variable]) -> Trace | None:
     return places[0] if places else None
 
 
-def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Any:
+Done = Operation | Value | None
+"""What a step gives: in a graph the operation that makes it, else None, or the number of steps in Keras."""
+
+
+def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation | None:
     """Give each variable its new value, or some of its rows new values (`IndexedSlices`).
 
     The caller holds the `locks_of` the variables.
@@ -44,7 +50,8 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Any:
     """
     graph = graph_of(variable for variable, _ in changes)
     if graph is None:
-        return commit([write for variable, new in changes for write in _writes(variable, new)])
+        commit([write for variable, new in changes for write in _writes(variable, new)])
+        return None
     done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
     return graph.group(done, name)
 
@@ -58,10 +65,10 @@ def locks_of(variables: Iterable[Variable]) -> tuple[Any, ...]:
     return in_order(lock for variable in variables for lock in variable.locks)
 
 
-def step(variables: Sequence[Variable], values: Callable[[], Sequence[Any]]) -> Any:
+def step(variables: Sequence[Variable], values: Callable[[], Sequence[Any]]) -> Operation | None:
     """Give variables the values that a function computes from theirs, as `assign_all` does; no update comes between."""
 
-    def update() -> Any:
+    def update() -> Operation | None:
         return assign_all(list(zip(variables, values(), strict=True)), "step")
 
     return exclusively(locks_of(variables), unrecorded, update)

@@ -150,7 +150,7 @@ def clip_adaptively(clipping: float = 0.01, epsilon: float = 1e-3) -> Transform:
     arXiv:2102.06171, section 4.
     """
 
-    def function(g: Any, v: Variable) -> Any:
+    def function(g: Any, v: Variable) -> Operand | IndexedSlices:
         g = _distinct(g)
         x = g.values if isinstance(g, IndexedSlices) else g
         rank = len(shape_of(v) or ())
@@ -178,7 +178,7 @@ def weight_decay(rate: Any) -> Transform:
     None stays None.
     """
 
-    def function(g: Any, v: Variable) -> Any:
+    def function(g: Any, v: Variable) -> Operand | IndexedSlices:
         if not isinstance(g, IndexedSlices):
             return add(g, multiply(v.read_value(), _like(rate, v)))
         g = g.summed()
@@ -197,7 +197,7 @@ def centralize() -> Transform:
     Yong, Huang, Hua and Zhang (2020), *Gradient Centralization*, arXiv:2004.01461, equation 1.
     """
 
-    def function(g: Any, v: Variable) -> Any:
+    def function(g: Any, v: Variable) -> Operand | IndexedSlices:
         rank = len(shape_of(v) or ())
         if rank < 2:
             return g
@@ -262,7 +262,7 @@ def multiply_by_name(factors: Mapping[str, Any]) -> Transform:
     None stays None.
     """
 
-    def function(g: Any, v: Variable) -> Any:
+    def function(g: Any, v: Variable) -> Operand | IndexedSlices:
         for pattern, factor in factors.items():
             if _is_one_of(v, (pattern,)):
                 return _scaled(g, _like(factor, v))
@@ -318,7 +318,7 @@ class SkipNonfinite(Transform):
         self._counters = Slots()
 
     @property
-    def skipped(self) -> Any:
+    def skipped(self) -> Variable | int:
         """How many steps were left out: a variable as soon as pairs have been seen, 0 before."""
         return self._counters.all()[-1] if self._counters.all() else 0
 
@@ -387,7 +387,7 @@ class LossScale(Transform):
 # ---- the parts -------------------------------------------------------------------------------------------------------
 
 
-def _tensor(g: Any, v: Variable) -> Any:
+def _tensor(g: Any, v: Variable) -> Operand | IndexedSlices:
     """A gradient as a value or rows."""
     if isinstance(g, Variable):
         return g.read_value()
@@ -396,12 +396,12 @@ def _tensor(g: Any, v: Variable) -> Any:
     return EagerTensor(as_array(g, v.dtype, f"the gradient of variable {v.name!r}"))
 
 
-def _like(x: Any, v: Variable) -> Any:
+def _like(x: Any, v: Variable) -> Operand:
     """A number as a scalar of the variable's dtype."""
     return cast(x, v.dtype) if isinstance(x, Value) else EagerTensor(np.asarray(x, v.dtype.numpy))
 
 
-def _distinct(g: Any) -> Any:
+def _distinct(g: Any) -> Operand | IndexedSlices:
     """A gradient whose rows of equal index are added up."""
     return g.summed() if isinstance(g, IndexedSlices) else g
 
@@ -410,11 +410,11 @@ def _dense(g: Any) -> Operand:
     return g.dense() if isinstance(g, IndexedSlices) else g
 
 
-def _with_values(g: Any, values: Any) -> Any:
+def _with_values(g: Any, values: Any) -> Operand | IndexedSlices:
     return g.with_values(values) if isinstance(g, IndexedSlices) else values
 
 
-def _scaled(g: Any, factor: Any) -> Any:
+def _scaled(g: Any, factor: Any) -> Operand | IndexedSlices:
     return _with_values(g, multiply(g.values if isinstance(g, IndexedSlices) else g, factor))
 
 
@@ -428,7 +428,7 @@ def _is_one_of(v: Variable, which: Iterable[Any]) -> bool:
     )
 
 
-def _all_finite(pairs: Iterable[Any]) -> Any:
+def _all_finite(pairs: Iterable[Any]) -> Operand | None:
     """Whether all gradients are finite, as a scalar; None if there are none."""
     parts = [g.values if isinstance(g, IndexedSlices) else _tensor(g, v) for g, v in pairs if g is not None]
     if not parts:

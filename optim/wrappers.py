@@ -16,7 +16,7 @@ from engine.runtime.state import exclusively
 from optim.averages import ExponentialMovingAverage, present
 from optim.optimizer import Optimizer
 from optim.pairs import as_pairs
-from optim.state import assign_all, graph_of, locks_of
+from optim.state import Done, assign_all, graph_of, locks_of
 
 
 class _Around(Optimizer):
@@ -36,7 +36,7 @@ class _Around(Optimizer):
         global_step: Any = None,
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
-    ) -> Any:
+    ) -> Done:
         """Let the optimizer inside make a step, then do the rest.
 
         Returns
@@ -58,7 +58,7 @@ class _Around(Optimizer):
         """Make what is kept, which starts from the variables as they are before the first step."""
         raise NotImplementedError
 
-    def _after(self, variables: list[Variable]) -> Any:
+    def _after(self, variables: list[Variable]) -> Done:
         """What follows a step."""
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class _Around(Optimizer):
         """The names of what both keep."""
         return sorted({*self._slots.names(), *self._optimizer.get_slot_names()})
 
-    def variables(self) -> Any:
+    def variables(self) -> list[Variable]:
         """All variables that both made so far."""
         inner = self._optimizer.variables
         return [*(inner() if callable(inner) else inner), *super().variables()]
@@ -155,7 +155,7 @@ class MovingAverageOptimizer(_Around):
     def _before(self, variables: list[Variable]) -> None:
         self._averages.make(variables)
 
-    def _after(self, variables: list[Variable]) -> Any:
+    def _after(self, variables: list[Variable]) -> Done:
         return self._averages.apply(variables)
 
 
@@ -202,13 +202,13 @@ class LookaheadOptimizer(_Around):
         for v in variables:
             self._slots.create(v, "slow", present)
 
-    def _after(self, variables: list[Variable]) -> Any:
+    def _after(self, variables: list[Variable]) -> Done:
         count = self._counters.shared(variables[0], "lookahead_steps", np.int64(0))
         slow = {id(v): self._slots.create(v, "slow", present) for v in variables}
         held = [count, *variables, *slow.values()]
         return exclusively(locks_of(held), unrecorded, lambda: self._synchronised(count, variables, slow))
 
-    def _synchronised(self, count: Variable, variables: list[Variable], slow: dict[int, Variable]) -> Any:
+    def _synchronised(self, count: Variable, variables: list[Variable], slow: dict[int, Variable]) -> Done:
         number = count.read_value() + 1
         due = equal(number % self._period, np.int64(0))
         changes: list[tuple[Variable, Any]] = [(count, number)]

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -113,7 +113,7 @@ class Batched(Value):
         """A Python number beside a batch takes the batch's dtype."""
         return as_array(x, self.dtype, op.name) if isinstance(x, (int, float, complex)) else x
 
-    def _wrap(self, out: Any, size: int | None) -> Any:
+    def _wrap(self, out: Any, size: int | None) -> Operand | Batched:
         return out.value if isinstance(out, NotBatched) else Batched(out, self.level, size)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
@@ -140,7 +140,10 @@ class UnknownRankError(ShapeError):
     """A batch rule must know a rank that is not known yet. Give the operand named one with ``set_shape``."""
 
 
-BatchRule = Callable[[Op, int, tuple[bool, ...], tuple[Any, ...], dict[str, Any]], Any]
+Batches = Operand | NotBatched | Sequence[Operand | NotBatched]
+"""What a batch rule gives: per result one value that holds those of the whole batch, or that is the same for all."""
+
+BatchRule = Callable[[Op, int, tuple[bool, ...], tuple[Any, ...], dict[str, Any]], Batches]
 
 
 def logical_rank(op: Op, x: Any, flag: bool) -> int:
@@ -192,7 +195,7 @@ def shift_axes(axis: Any) -> Any:
     return axis if axis is None or axis < 0 else axis + 1
 
 
-def axis_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def axis_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     """Rule for ops with an ``axis`` parameter; every operand gets the batch axis."""
     full = [x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)]
     axis = params["axis"]

@@ -57,7 +57,7 @@ class DType:
         return self.numpy.itemsize
 
     @property
-    def min(self) -> Any:
+    def min(self) -> int | float:
         """Smallest finite value."""
         return np.finfo(self.numpy).min if self.is_floating else np.iinfo(self.numpy).min
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -272,7 +272,7 @@ def accept(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> None:
         op.accepted.add(key)
 
 
-def _accepted_key(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Any:
+def _accepted_key(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Hashable:
     if not op.strict:
         given = [(name, distinct(value)) for name, value in params.items()] if params else ()
         # an operand without a dtype is a shape, given as a tuple of ints

@@ -18,6 +18,7 @@ from engine.core.aval import is_known
 from engine.core.composite import Composite
 from engine.core.dtypes import DType, int32, int64
 from engine.core.eager import EagerTensor
+from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, known_shape, shape_of
 from engine.core.variable import Variable
@@ -81,7 +82,7 @@ class IndexedSlices(Composite):
         return dtype_of(self.values)
 
     @property
-    def dense_shape(self) -> Any:
+    def dense_shape(self) -> Operand | None:
         """Shape of the whole tensor, as an integer vector; None if it is not known."""
         return None if self._like is None else shape_of_value(self._like)
 
@@ -109,7 +110,7 @@ class IndexedSlices(Composite):
         """Graph of the rows."""
         return self.values.graph
 
-    def dense(self) -> Any:
+    def dense(self) -> Operand:
         """The whole tensor.
 
         Raises

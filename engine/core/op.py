@@ -23,7 +23,7 @@ nondifferentiable: the path from target to source is cut there.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -242,7 +242,7 @@ def _find(module: str, name: str) -> Op:
 _EXACT = frozenset({int, str, type(None), type(...), DType})
 
 
-def distinct(param: Any) -> Any:
+def distinct(param: Any) -> Hashable:
     """A hashable stand-in for a parameter of an op, equal for equal parameters only.
 
     Python takes ``1``, ``1.0`` and ``True`` for equal, and ``0.0`` and ``-0.0``; here they differ.

@@ -79,9 +79,9 @@ class AssignsRows(Variable):
 
     __slots__ = ()
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> AssignsRows:
         """A part of the value; ``variable[key].assign(...)`` changes it in the variable."""
-        part = getitem(self, key)
+        part: Any = getitem(self, key)
         if hasattr(part, "__dict__"):
             part.assign = functools.partial(self._assign_part, key)
         return part

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, Shape, broadcast_shapes
-from engine.core.batching import NotBatched, leading
+from engine.core.batching import Batches, NotBatched, leading
 from engine.core.errors import ShapeError
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand
@@ -85,7 +85,7 @@ def _like_simplify(avals: Any, params: dict[str, Any]) -> int | None:
     return 0 if x.is_static and x.size == size else None
 
 
-def _like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     lead = {"lead": params.get("lead", 0) + flags[0], "ref_lead": params.get("ref_lead", 0) + flags[1]}
     out = op(*inputs, **lead)
     return out if flags[0] else NotBatched(out)
@@ -217,7 +217,7 @@ def broadcast_like(x: Any, ref: Any, **lead: int) -> Operand:
     return x if _same(shape_of(x), shape_of(ref)) else broadcast_like_op(x, ref, **lead)
 
 
-def reshape_like(x: Any, ref: Any, **lead: int) -> Any:
+def reshape_like(x: Any, ref: Any, **lead: int) -> Operand:
     """`x` in ref's shape, which must have as many elements."""
     return x if _same(shape_of(x), shape_of(ref)) else reshape_like_op(x, ref, **lead)
 

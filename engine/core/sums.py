@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.operands import Array
 from engine.runtime.cache import cached
 
 _LEAST = 1 << 7
@@ -17,7 +18,7 @@ _MOST = 1 << 12
 _ONES = {np.dtype(t): np.ones(_MOST, t) for t in (np.float32, np.float64)}
 
 
-def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False, dtype: Any = None) -> Any:
+def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False, dtype: Any = None) -> Array:
     """The sum of an array over axes, in its own dtype (or the given one).
 
     NumPy adds up row after row, which costs several times the reading of the rows where they are short. A product with

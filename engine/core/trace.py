@@ -7,8 +7,8 @@ appends a node; operands that are not symbols yet (arrays, eager tensors, Python
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from engine.core.dtypes import as_dtype, bool_
 from engine.core.eager import EagerTensor, abstract_operand
 from engine.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
 from engine.core.op import Node, Op, distinct
+from engine.core.operands import Array, Operation, Results
 from engine.core.tape import active, record
 from engine.core.value import Value, as_array, aval_of, not_an_array
 
@@ -59,7 +60,7 @@ class Symbol(Value):
             f"None"
         )
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         raise OperatorNotAllowedInGraphError(
             f"{self!r} is symbolic: Python cannot iterate over it. Use tf.unstack to split it, or tf.map_fn to loop "
             f"over it"
@@ -77,7 +78,7 @@ class Symbol(Value):
             f"array is needed. Use the corresponding function of this package, or run it in a session first"
         )
 
-    def _has_no_number(self) -> Any:
+    def _has_no_number(self) -> NoReturn:
         raise SymbolicArrayError(
             f"{self!r} is symbolic and is no number yet: it was given to float, int, a function of math, a format, or "
             f"assigned to an element of an array. Use the corresponding function of this package (tf.sin, tf.cast, "
@@ -177,7 +178,7 @@ class Trace:
         A trace in which something else can be given in place of constants keeps this in mind.
         """
 
-    def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Any:
+    def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Results:
         """Apply a Python operator. A trace with names may name the result after it."""
         return function(*operands)
 
@@ -197,7 +198,7 @@ class Trace:
         """The session given, or the default one, which must run this trace. A plain trace has none."""
         raise InvalidArgumentError(f"Cannot {purpose}: {type(self).__name__} has no sessions; build a graph for that")
 
-    def group(self, operations: Sequence[Any], name: str) -> Any:
+    def group(self, operations: Sequence[Any], name: str) -> Operation:
         """One operation that runs all of `operations`. A plain trace runs nothing."""
         raise InvalidArgumentError(f"group: {type(self).__name__} has no operations to run; build a graph for that")
 
@@ -220,7 +221,7 @@ def _is_known(aval: Aval) -> bool:
     return isinstance(value, int) or (value is not None and None not in value)
 
 
-def constant_value(x: Any) -> Any:
+def constant_value(x: Any) -> Array | None:
     """The array that a value is known to hold while a graph is built, or None."""
     if isinstance(x, EagerTensor):
         return x._array
@@ -282,7 +283,7 @@ def _are_plain(params: dict[str, Any]) -> bool:
     return True
 
 
-def _computed(x: Symbol, read: dict[int, Any]) -> Any:
+def _computed(x: Symbol, read: dict[int, Any]) -> Array | None:
     """What the op of a symbol makes of the contents of some operands; the others only lend their shapes."""
     node = x.node
     arrays = [read[i] if i in read else _in_shape(aval_of(y)) for i, y in enumerate(node.inputs)]
@@ -298,11 +299,11 @@ def _in_shape(aval: Aval) -> np.ndarray:
     return np.broadcast_to(np.zeros((), aval.dtype.numpy), [d or 0 for d in aval.shape])
 
 
-def _batch_leaf(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+def _batch_leaf(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> NotBatched:
     return NotBatched(op(**params))
 
 
-def _unfed(*, dtype: Any, shape: Any) -> Any:
+def _unfed(*, dtype: Any, shape: Any) -> NoReturn:
     raise InvalidArgumentError(f"a placeholder of dtype {dtype.name} and shape {shape} was not fed")
 
 

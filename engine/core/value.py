@@ -10,6 +10,7 @@ kernel. The walks use that to run gradient rules at NumPy's own speed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +19,7 @@ import numpy as np
 from engine.core.aval import Aval, Shape, aval_of_array
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype, string
 from engine.core.errors import DTypeError, NotKnownYet
-from engine.core.operands import Operand
+from engine.core.operands import Array, Operand
 from engine.core.tensor_shape import TensorShape
 
 
@@ -67,6 +68,16 @@ class Value:
         def __pos__(self) -> Self: ...
         def __abs__(self) -> Self: ...
         def __invert__(self) -> Self: ...
+
+        # and what `engine.core.operands.Operand` asks for besides, which each kind of value defines or refuses
+        @property
+        def ndim(self) -> Any: ...  # noqa: D102 - None in a graph where it is not known
+        def __array__(self, dtype: Any = None, /) -> np.ndarray: ...
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[Self]: ...
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
 
     @property
     def aval(self) -> Aval:
@@ -170,7 +181,7 @@ def dtype_of(x: Any) -> DType:
     return BY_NUMPY.get(x.dtype) or as_dtype(x.dtype)
 
 
-def as_array(value: Any, dtype: Any = None, name: str = "value") -> Any:
+def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
     """Convert Python and NumPy data to an array (or NumPy scalar) by TensorFlow's rules.
 
     Python floats become float32, Python ints int32, Python complex numbers complex128; NumPy data keep their dtype.
@@ -227,7 +238,7 @@ def _strings(value: Any, name: str) -> np.ndarray:
     return array.reshape(given.shape)
 
 
-def boxed(element: Any) -> Any:
+def boxed(element: Any) -> Array:
     """An element of an array as a value: a string, which NumPy hands out bare, in an array of rank 0."""
     if type(element) is not bytes:
         return element
@@ -236,7 +247,7 @@ def boxed(element: Any) -> Any:
     return array
 
 
-def scalar(array: Any) -> Any:
+def scalar(array: Any) -> Array:
     """An array of rank 0 as a NumPy scalar, where NumPy has one; other arrays as they are."""
     return array if array.ndim or array.dtype.kind == "O" else array[()]
 
@@ -267,7 +278,7 @@ def _default_dtype(value: Any, array: np.ndarray, name: str) -> DType:
 _OF_PYTHON_KIND = {"f": np.float32, "c": np.complex128}
 
 
-def _int_dtype(array: np.ndarray) -> Any:
+def _int_dtype(array: np.ndarray) -> type[np.generic]:
     info = np.iinfo(np.int32)
     fits = array.size == 0 or (array.min() >= info.min and array.max() <= info.max)
     return np.int32 if fits else np.int64
@@ -290,7 +301,7 @@ def as_declared(value: Any, dtype: DType, name: str) -> Operand:
 _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
-def _converted(array: Any, wanted: DType, name: str) -> Any:
+def _converted(array: Any, wanted: DType, name: str) -> Array:
     have = array.dtype
     if have is wanted.numpy:
         return array

@@ -9,7 +9,7 @@ assigned. Optimizers rest on these alone, so one update rule serves both modes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from engine.core.aval import Aval, compatible, format_shape, merge_shapes
 from engine.core.batching import elementwise_rule
@@ -35,7 +35,7 @@ read_variable = linear(
 )
 
 
-def _stateless(*_: Any, **__: Any) -> Any:
+def _stateless(*_: Any, **__: Any) -> NoReturn:
     raise FailedPreconditionError("variables of a graph hold their values in sessions; run this in one")
 
 
@@ -49,7 +49,7 @@ def _assign_abstract(handle: Aval, value: Aval) -> Aval:
     return Aval(merge_shapes(handle.shape, value.shape), handle.dtype)
 
 
-def _handle_batch(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+def _handle_batch(op: Op, *_: Any) -> NoReturn:
     raise UnimplementedError(f"{op.name}: a variable cannot be assigned a different value per batch element")
 
 
@@ -113,7 +113,7 @@ class Variable(Value):
     locks: tuple[Any, ...] = ()
 
     @property
-    def handle(self) -> Any:
+    def handle(self) -> Value:
         """What tapes and gradients identify the variable by."""
         raise AttributeError(f"{type(self).__name__} does not define `handle`")
 

@@ -78,7 +78,7 @@ def explain(
         pairs = [explain(target, x, tape=tape, session=session, feed_dict=feed_dict, stop_gradients=stop_gradients)
                  for x in _flat(source)]  # fmt: skip
         return nest.pack_sequence_as(source, pairs)
-    end = target.as_value() if isinstance(target, IndexedSlices) else target
+    end: Any = target.as_value() if isinstance(target, IndexedSlices) else target
     if isinstance(end, Variable):
         end = end.handle
     start = tracked_value(source)

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.dtypes import DType
 from engine.core.op import Op
-from engine.core.operands import Operand
+from engine.core.operands import Array, Operand
 from engine.core.value import Value, as_array
 
 Wrap = Callable[[Any], Any]
@@ -69,7 +70,7 @@ def _wrapped(x: Any, wrap: Wrap | None) -> Operand:
     return x if wrap is None or isinstance(x, Value) else wrap(x)
 
 
-def as_operand(x: Any, dtype: Any = None, name: str = "value") -> Any:
+def as_operand(x: Any, dtype: Any = None, name: str = "value") -> Operand:
     """`x` itself if it is a value or an object that converts itself; else an array of its own in the given dtype.
 
     A list that contains values is packed into one (``[x, 1.0]``), as TensorFlow does.
@@ -85,7 +86,7 @@ def as_operand(x: Any, dtype: Any = None, name: str = "value") -> Any:
     return own_array(x, dtype, name)
 
 
-def own_array(x: Any, dtype: Any = None, name: str = "value") -> Any:
+def own_array(x: Any, dtype: Any = None, name: str = "value") -> Array:
     """`as_array`, but an array that nobody else holds, in C order: what becomes of `x` later must not show."""
     array = as_array(x, dtype, name)
     fresh = isinstance(x, (bool, int, float, complex, list, tuple, np.generic))
@@ -100,7 +101,7 @@ def _are_values(x: Any) -> bool:
     return isinstance(x, (list, tuple)) and all(isinstance(i, Value) for i in x)
 
 
-def _first_dtype(x: Any) -> Any:
+def _first_dtype(x: Any) -> DType | None:
     for item in x:
         if isinstance(item, Value):
             return item.dtype

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.operands import Operand
+from engine.core.tensor_shape import TensorShape
 
 FULLY_REPARAMETERIZED = "FULLY_REPARAMETERIZED"
 NOT_REPARAMETERIZED = "NOT_REPARAMETERIZED"
@@ -62,13 +63,12 @@ def functions(tf: Any) -> dict[str, Any]:
             return tf.shape(self._like())[-self.event_ndims :] if self.event_ndims else tf.zeros([0], tf.int32)
 
         @property
-        def batch_shape(self) -> Any:
+        def batch_shape(self) -> TensorShape:
             """The static shape of the parameters."""
-            shape = self._like().shape
-            return shape[: -self.event_ndims] if self.event_ndims else shape
+            return self._like().shape[: -self.event_ndims or None]
 
         @property
-        def event_shape(self) -> Any:
+        def event_shape(self) -> TensorShape:
             """The static shape of one sample for one set of parameters."""
             shape = self._like().shape
             return shape[-self.event_ndims :] if self.event_ndims else shape[:0]
@@ -191,7 +191,7 @@ def functions(tf: Any) -> dict[str, Any]:
             self.low, self.high = floats(low, high)
             super().__init__(name, low=self.low, high=self.high)
 
-        def range(self, name: str | None = None) -> Any:
+        def range(self, name: str | None = None) -> Operand:
             """``high - low``."""
             return self.high - self.low
 
@@ -398,7 +398,7 @@ def functions(tf: Any) -> dict[str, Any]:
             super().__init__(name, probs=self.probs)
             self.dtype = tf.as_dtype(tf.int32 if dtype is None else dtype)
 
-        def _like(self) -> Operand:
+        def _like(self) -> Any:
             return tf.zeros_like(self.logits[..., 0])
 
         @property

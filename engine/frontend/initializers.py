@@ -31,7 +31,7 @@ class Initializer:
         dims = tuple(int(d) for d in shape)
         return self.values(dims, as_dtype(dtype or getattr(self, "dtype", None) or float32))
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """What the class computes."""
         raise NotImplementedError(f"{type(self).__name__} must define `__call__(shape, dtype)`")
 
@@ -74,7 +74,7 @@ class RandomUniform(Initializer):
     def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None, dtype: Any = None) -> None:
         self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, dtype
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Drawn from the front end's generator."""
         return self.source.uniform(shape, self.minval, self.maxval, dtype=dtype, seed=self.seed)
 
@@ -85,7 +85,7 @@ class RandomNormal(Initializer):
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None, dtype: Any = None) -> None:
         self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, dtype
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Drawn from the front end's generator."""
         return self.source.normal(shape, self.mean, self.stddev, dtype=dtype, seed=self.seed)
 
@@ -93,7 +93,7 @@ class RandomNormal(Initializer):
 class TruncatedNormal(RandomNormal):
     """Normal, but values further than two standard deviations from the mean are drawn again."""
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Drawn from the front end's generator."""
         return self.source.truncated_normal(shape, self.mean, self.stddev, dtype=dtype, seed=self.seed)
 
@@ -137,7 +137,7 @@ class VarianceScaling(Initializer):
             )
         self.scale, self.mode, self.distribution, self.seed, self.dtype = scale, mode, distribution, seed, dtype
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Drawn from the front end's generator."""
         fan_in, fan_out = fans(shape)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]

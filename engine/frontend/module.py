@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from engine.core.variable import Variable
@@ -78,17 +78,17 @@ class Module:
                 yield from module._walk(seen)
 
     @property
-    def variables(self) -> Any:
+    def variables(self) -> Sequence[Variable]:
         """All variables of this module and those it holds."""
         return tuple(distinct(v for v in self._walk() if isinstance(v, Variable)))
 
     @property
-    def trainable_variables(self) -> Any:
+    def trainable_variables(self) -> Sequence[Variable]:
         """The trainable ones among `variables`."""
         return tuple(v for v in self.variables if v.trainable)
 
     @property
-    def non_trainable_variables(self) -> Any:
+    def non_trainable_variables(self) -> Sequence[Variable]:
         """The others among `variables`."""
         return tuple(v for v in self.variables if not v.trainable)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.eager import EagerTensor
-from engine.core.operands import Operand, operands
+from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of
 from engine.frontend.numpy_fourier import TRANSFORMS
 from engine.frontend.numpy_functions import NotTaken, Row, at_least, dims_of, flat, inexact, rank_of
@@ -77,7 +77,7 @@ def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
 
 
 @operands("a")
-def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
     """By linear interpolation between the sorted elements; NaN where one of them is NaN."""
     if isinstance(q, Value) or np.ndim(q) > 1 or not (axis is None or isinstance(axis, int)):
         raise NotTaken
@@ -174,7 +174,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Operand:
 
 
 @operands("f")
-def _gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def _gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Results:
     axes = list(range(rank_of(f))) if axis is None else [int(a) for a in np.ravel(axis)]
     steps = list(spacing or (1.0,)) * (len(axes) if len(spacing) < 2 else 1)
     if len(steps) != len(axes) or edge_order != 1 or any(rank_of(s) for s in steps):
@@ -277,7 +277,7 @@ def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: An
 
 
 @operands("arr")
-def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Operand:
     if axis is None:
         return gather.gather(flat(arr), indices)
     moved, at = np.moveaxis(arr, axis, -1), indices
@@ -303,14 +303,14 @@ def _dstack(tup: Any) -> Operand:
 
 
 @operands("*arys")
-def _atleast_3d(*arys: Any) -> Any:
+def _atleast_3d(*arys: Any) -> Results:
     index: dict[int, Any] = {0: (None,) * 3, 1: (None, slice(None), None), 2: (slice(None), slice(None), None)}
     out = [slicing.getitem(x, index.get(rank_of(x), ())) if rank_of(x) < 3 else x for x in arys]
     return out[0] if len(out) == 1 else tuple(out)
 
 
 def _block(arrays: Any) -> Operand:
-    def joined(part: Any, axis: int) -> Any:
+    def joined(part: Any, axis: int) -> Operand:
         if not isinstance(part, list):
             return part if isinstance(part, Value) else np.asarray(part)
         return np.concatenate([at_least([joined(p, axis + 1)], max(-axis, 1)) for p in part], axis=axis)
@@ -400,12 +400,12 @@ def _multi_dot(arrays: Any) -> Operand:
 
 
 @operands("a")
-def _matrix_power(a: Any, n: int) -> Any:
+def _matrix_power(a: Any, n: int) -> Operand:
     if n < 0:
         a, n = np.linalg.inv(a), -n
     if not n:
         raise NotTaken
-    out = None
+    out: Any = None
     while n:
         if n % 2:
             out = a if out is None else out @ a

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.core.dtypes import float64, int64, uint64
 from engine.core.errors import ShapeError
-from engine.core.operands import Operand, operands
+from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of, shape_of
 from engine.ops import (
     arithmetic,
@@ -61,7 +61,7 @@ def dims_of(x: Any) -> tuple[int | None, ...]:
     return shape
 
 
-def flat(x: Any) -> Any:
+def flat(x: Any) -> Operand:
     """All elements in one dimension."""
     return shapes.reshape(x, [-1])
 
@@ -162,16 +162,16 @@ def _ravel(a: Any) -> Operand:
 
 
 @operands("*arys")
-def _atleast_1d(*arys: Any) -> Operand:
+def _atleast_1d(*arys: Any) -> Results:
     return at_least(arys, 1)
 
 
 @operands("*arys")
-def _atleast_2d(*arys: Any) -> Operand:
+def _atleast_2d(*arys: Any) -> Results:
     return at_least(arys, 2)
 
 
-def at_least(values: Sequence[Any], rank: int) -> Any:
+def at_least(values: Sequence[Any], rank: int) -> Results:
     """The values with dimensions of 1 in front (one alone if there is one)."""
     out = tuple([slicing.getitem(x, (None,) * max(rank - rank_of(x), 0)) for x in values])
     return out[0] if len(out) == 1 else out
@@ -339,7 +339,7 @@ def _solve(a: Any, b: Any) -> Operand:
 
 
 @operands("a")
-def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Results:
     if not compute_uv:
         return decompose.svd(a, compute_uv=False)
     s, u, v = decompose.svd(a, full_matrices)

@@ -105,7 +105,7 @@ def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
     return found | {f"scipy.special.{op.kernel.scipy}": op for op in ops if hasattr(op.kernel, "scipy")}
 
 
-def _key(function: Any) -> Any:
+def _key(function: Any) -> str | Callable[..., Any]:
     """What the tables call a function: NumPy's itself, SciPy's ufuncs by name, so that nothing loads SciPy for them."""
     special = sys.modules.get("scipy.special")
     name = getattr(function, "__name__", "")

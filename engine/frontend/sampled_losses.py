@@ -29,7 +29,7 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
 
     def sampler(
         true_classes: Any, num_sampled: int, unique: bool, range_max: int, weights: Any, seed: Any, name: str
-    ) -> Any:
+    ) -> tuple[Operand, Operand, Operand]:
         classes = tf.cast(tf.convert_to_tensor(true_classes), tf.int64)
         return drawn(
             lambda draw: candidates.sampled(classes, num_sampled, unique, range_max, weights, draw=draw), seed, name
@@ -60,7 +60,7 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
         true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, vocab_file: str = "",
         distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1, shard: int = 0,
         unigrams: Sequence[float] = (), seed: Any = None, name: str | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> tuple[Operand, Operand, Operand]:  # fmt: skip
         """Classes drawn with given weights to the power `distortion`; results as of `log_uniform_candidate_sampler`.
 
         The file `vocab_file` has a line for each class that ends in a comma and its weight, in place of `unigrams`.

@@ -144,7 +144,7 @@ class BundleReader:
             )
         return np.frombuffer(raw, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
-    def _bytes(self, entry: BundleEntryProto, what: str) -> Any:
+    def _bytes(self, entry: BundleEntryProto, what: str) -> memoryview:
         file = data_file(self.prefix, entry.shard_id, self._count)
         with self._opening:
             if entry.shard_id not in self._shards:

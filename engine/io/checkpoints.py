@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import as_dtype
+from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import DataLossError, NotFoundError
 from engine.core.operands import Operand
 from engine.io import bundle, files
@@ -78,7 +78,7 @@ class CheckpointReader:
         """The dtypes of all tensors; a name, where we have no such dtype."""
         return {name: self.dtype(name) for name in self._reader.names()}
 
-    def dtype(self, name: str) -> Any:
+    def dtype(self, name: str) -> DType | str:
         """The dtype of a tensor; its name, where we have no such dtype."""
         label = dtype_name(self._reader.data_type(name))
         try:

@@ -27,6 +27,7 @@ import numpy as np
 
 from engine.core.dtypes import as_dtype
 from engine.core.errors import DataLossError, NotFoundError
+from engine.core.operands import Array
 from engine.io.files import read, write
 
 FORMAT = 1
@@ -91,7 +92,7 @@ def digest(array: Any) -> str:
     return made.hexdigest()[:32]
 
 
-def _bytes(array: np.ndarray) -> Any:
+def _bytes(array: np.ndarray) -> memoryview | bytes:
     if array.dtype.kind in "OSU":
         texts = [x.encode() if isinstance(x, str) else bytes(x) for x in array.ravel().tolist()]
         return json.dumps([base64.b64encode(x).decode() for x in texts]).encode()
@@ -275,7 +276,7 @@ class Golden:
             return bool(self._zip.getinfo(f"{described['hash']}.npy"))
         return False
 
-    def array(self, described: Mapping[str, Any]) -> Any:
+    def array(self, described: Mapping[str, Any]) -> Array:
         """An array.
 
         Parameters

@@ -477,7 +477,7 @@ def _read_one(field: Field, wire_type: int, raw: Any) -> Any:
     return _integer(kind, raw)
 
 
-def _integer(kind: str, raw: int) -> Any:
+def _integer(kind: str, raw: int) -> int:
     if kind == "bool":
         return bool(raw)
     bits, signed = _INTEGERS.get(kind, (32, True))

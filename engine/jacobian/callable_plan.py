@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from engine.core.aval import Aval, format_shape
 from engine.core.eager import EagerTensor
@@ -147,7 +148,7 @@ class JacobianPlan:
         if state["_path"] is not None:
             self._path = Path(*pickle.loads(state["_path"])[1:])
 
-    def _finished(self, values: Any, i: int, j: int) -> Any:
+    def _finished(self, values: Any, i: int, j: int) -> np.ndarray | sparse.sparray:
         target, source = self._targets[i], self._sources[j]
         assert target.shape is not None and source.shape is not None
         if self._format == "dense":

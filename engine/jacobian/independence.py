@@ -67,7 +67,7 @@ def checked_rows(x: Any, nodes: Sequence[Node], target: Any, source: Any) -> Ope
     rows = known_shape(source, "batch_jacobian")[0]
     used: list[Any] = []
 
-    def contents(value: Any) -> Any:
+    def contents(value: Any) -> np.ndarray | None:
         array = known_value(value)
         if array is not None:
             used.append(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -52,7 +52,7 @@ class LateSparseJacobian(SparseJacobian):
         """Number of entries, which is not known yet."""
         raise InvalidArgumentError(f"{self!r}: the number of entries is known once shapes are; set them with set_shape")
 
-    def diagonal(self) -> Any:
+    def diagonal(self) -> NoReturn:
         """The entries on the diagonal, whose places are not known yet."""
         raise InvalidArgumentError(f"{self!r}: the diagonal is known once shapes are; set them with set_shape")
 
@@ -60,7 +60,7 @@ class LateSparseJacobian(SparseJacobian):
         """The values, and where they are."""
         return [self.values, self.indices, self.indptr, self.shape]
 
-    def rebuilt(self, components: Sequence[Any]) -> Any:
+    def rebuilt(self, components: Sequence[Any]) -> sparse.sparray:
         """The `scipy.sparse` array with these values."""
         values, indices, indptr, shape = components
         return sparse.csr_array((values, indices, indptr), shape=tuple(shape.tolist())).asformat(self.format)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator
 
 from engine.core import nest
 from engine.core.aval import format_shape
@@ -21,7 +22,7 @@ from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, address, dtype_of, known_shape
 from engine.core.variable import Variable, tracked_value
 from engine.forward import forward
-from engine.jacobian.callable_plan import bound, contents_besides
+from engine.jacobian.callable_plan import JacobianPlan, bound, contents_besides
 from engine.jacobian.execution.compiled import Compiled
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
@@ -40,7 +41,7 @@ from engine.jacobian.second import (
 )
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.taking import Taking
-from engine.jacobian.views.operator import JacobianOperator, end_of, symbolic_operator, zero_operator
+from engine.jacobian.views.operator import JacobianOperator, SymbolicOperator, end_of, symbolic_operator, zero_operator
 from engine.jacobian.views.results import (
     options_for,
     pattern_for,
@@ -255,7 +256,7 @@ class TapeDerivatives:
                 ]
         return nest.pack_sequence_as(sources, [nest.pack_sequence_as(sources, row) for row in found])
 
-    def hessian_diag(self, target: Any, sources: Any) -> Any:
+    def hessian_diag(self, target: Any, sources: Any) -> Operand | list[Operand]:
         """The diagonal of the Hessian of the sum of `target`'s elements, in the shapes of the sources."""
         options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
         found = []
@@ -268,7 +269,7 @@ class TapeDerivatives:
                 found.append(_wrapped(reshape(matrix.diagonal(), shape)))
         return nest.pack_sequence_as(sources, found)
 
-    def jvp(self, target: Any, sources: Any, tangents: Any) -> Any:
+    def jvp(self, target: Any, sources: Any, tangents: Any) -> Operand | list[Operand]:
         """The derivative of `target` along `tangents`: one forward walk.
 
         Parameters
@@ -298,7 +299,7 @@ class TapeDerivatives:
         seeds = vectors_of(cotangents, nest.flatten(target))
         return self.gradient(target, sources, seeds, UnconnectedGradients.ZERO)  # type: ignore[attr-defined]
 
-    def hvp(self, target: Any, sources: Any, vectors: Any) -> Any:
+    def hvp(self, target: Any, sources: Any, vectors: Any) -> Operand | list[Operand]:
         """The product of the Hessian of the sum of `target`'s elements with `vectors`, without the matrix.
 
         Parameters
@@ -334,7 +335,7 @@ class TapeDerivatives:
         sparsity: Any = None,
         max_bytes: int | None = None,
         format: str = "dense",
-    ) -> Any:
+    ) -> JacobianPlan:
         """The plan by which `jacobian` with the same arguments goes.
 
         Returns
@@ -436,7 +437,9 @@ class TapeDerivatives:
                 )
         return wanted
 
-    def _operator(self, target: Any, source: Any, policy: UnconnectedGradients) -> Any:
+    def _operator(
+        self, target: Any, source: Any, policy: UnconnectedGradients
+    ) -> JacobianOperator | SymbolicOperator | LinearOperator | None:
         if not (self._usable(source) and self._usable(target)):
             return None if policy is UnconnectedGradients.NONE else zero_operator(target, source)
         if isinstance(target, Symbol):
@@ -446,7 +449,7 @@ class TapeDerivatives:
             return None if policy is UnconnectedGradients.NONE else zero_operator(target, source)
         return JacobianOperator(push, pull, end_of(target), end_of(source))
 
-    def _hessian_operator(self, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
+    def _hessian_operator(self, targets: Sequence[Any], flat: Sequence[Any]) -> JacobianOperator | SymbolicOperator:
         if len(flat) != 1:
             raise InvalidArgumentError(f"hessian: the format 'operator' needs one source; got {len(flat)}")
         (source,) = self._watched(flat)
@@ -485,5 +488,5 @@ def _finished(
     return _wrapped(reshape_to(values, shape=shape + source_shape))
 
 
-def _wrapped(x: Any) -> Any:
+def _wrapped(x: Any) -> Operand:
     return x if isinstance(x, Value) else EagerTensor(x)

@@ -87,7 +87,7 @@ def squared_difference(x: Any, y: Any) -> Operand:
     return difference * conj(difference)
 
 
-def _by_nonzero(ufunc: Callable[..., Any], name: str) -> Any:
+def _by_nonzero(ufunc: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The kernel of a division: integers have no infinity that could stand for a quotient by zero."""
 
     def kernel(x: Any, y: Any) -> Operand:
@@ -163,7 +163,7 @@ divide_no_nan = elementwise(
 
 
 @operands("x", "y")
-def div_no_nan(x: Any, y: Any) -> Any:
+def div_no_nan(x: Any, y: Any) -> Operand:
     """``x / y``, but 0 where ``y == 0``; integers are divided as `truediv` divides them.
 
     Examples

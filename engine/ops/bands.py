@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import NotBatched, leading
+from engine.core.batching import Batches, NotBatched, leading
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import linear
 from engine.core.op import Op
@@ -92,7 +92,7 @@ def _check_layout(shape: Sequence[int | None], sides: Sequence[int | None], low:
         )
 
 
-def _put_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _put_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     out = op(*inputs, **params)
     return out if flags[0] else NotBatched(out)
 

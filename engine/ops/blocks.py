@@ -32,11 +32,11 @@ def _dims(name: str, x: Any) -> list[Any]:
     return [getitem(computed, i) if dim is None else dim for i, dim in enumerate(known)]
 
 
-def _times(dim: Any, factor: int) -> Any:
+def _times(dim: Any, factor: int) -> int | None:
     return dim * factor if isinstance(dim, int) else multiply(dim, factor)
 
 
-def _divided(name: str, dim: Any, factor: int) -> Any:
+def _divided(name: str, dim: Any, factor: int) -> int | None:
     if not isinstance(dim, int):
         return floordiv(dim, factor)
     if dim % factor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import NotBatched
+from engine.core.batching import Batches, NotBatched
 from engine.core.dtypes import INTEGER, float32, int64
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable
@@ -60,7 +60,7 @@ def _abstract(
     return Aval((num_sampled,), int64), Aval((), int64)
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     if any(flags):
         raise ShapeError("candidate_sampler: the draw must not differ between batch elements")
     return tuple([NotBatched(out) for out in op(*inputs, **params)])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import NotBatched, elementwise_rule, materialize
+from engine.core.batching import Batches, NotBatched, elementwise_rule, materialize
 from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import linear
 from engine.core.op import Layout, Op
@@ -34,7 +34,7 @@ def _checked(witnesses: Sequence[Any], check: Callable[..., None], lead: int) ->
         _checked(each, check, lead - 1)
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     x, *witnesses = inputs
     if any(flags[1:]):
         witnesses = [w if f else materialize(w, size) for w, f in zip(witnesses, flags[1:], strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,9 +63,9 @@ def grayscale_to_rgb(images: Any) -> Operand:
     return tile(images, [1] * (rank - 1) + [3])
 
 
-def _transformed(name: str, matrix: Any) -> Any:
+def _transformed(name: str, matrix: Any) -> Callable[[Any], Operand]:
     @operands("images")
-    def function(images: Any) -> Any:
+    def function(images: Any) -> Operand:
         channels_of(images, name)
         return tensordot(images, np.asarray(matrix, dtype_of(images).numpy), [[-1], [0]])
 

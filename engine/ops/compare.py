@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.batching import elementwise_rule
+from engine.core.batching import Batches, elementwise_rule
 from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64, string
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
@@ -92,7 +92,7 @@ def _true_abstract(condition: Aval) -> Aval:
     return Aval((None, condition.ndim), int64)
 
 
-def _true_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _true_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     raise ShapeError(
         "where: without `x` and `y` the condition must not differ between batch elements, whose results would differ "
         "in shape; give `x` and `y` to choose between values"
@@ -112,7 +112,7 @@ true_indices = nondifferentiable(
 
 
 @operands("x", "y", alone=("condition",))
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None) -> Operand:
     """`x` where the condition holds, else `y`; without these, where it holds.
 
     Parameters

@@ -183,7 +183,7 @@ angle_op = general(
 
 
 @operands("x")
-def abs(x: Any) -> Any:
+def abs(x: Any) -> Operand:
     """Absolute value; of a complex value the modulus, which is real. Its derivative at 0 is 0.
 
     Examples

@@ -86,7 +86,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False) -> Operand
 @operands("labels", "predictions", alone=("weights",))
 def confusion_matrix(
     labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None, dtype: Any = int32
-) -> Any:
+) -> Operand:
     """How often each class (row) was predicted as each class (column).
 
     Examples

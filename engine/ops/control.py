@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.core.aval import Aval, format_shape
-from engine.core.batching import Batched, NotBatched, UnknownRankError, batch_level, unbatch
+from engine.core.batching import Batched, Batches, NotBatched, UnknownRankError, batch_level, unbatch
 from engine.core.dtypes import bool_
 from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.kinds import PushedTogether, Together, general
@@ -57,7 +57,7 @@ def differentiable(values: Sequence[Any]) -> list[int]:
     return [i for i, x in enumerate(values) if dtype_of(x).is_differentiable]
 
 
-def _cond_kernel(pred: Any, *operands: Any, true: SubTrace, false: SubTrace) -> Any:
+def _cond_kernel(pred: Any, *operands: Any, true: SubTrace, false: SubTrace) -> Sequence[Operand]:
     check_predicate("cond", "pred", aval_of(pred))
     return (true if pred else false).run(*operands)
 
@@ -118,7 +118,7 @@ def _tangents_only(pushed: SubTrace, count: int) -> SubTrace:
     return pushed.derived("tangents", lambda: SubTrace(pushed.body, pushed.parameters, pushed.results[count:]))
 
 
-def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     true, false = params["true"], params["false"]
     if flags[0]:
         return _both(size, flags, inputs, true, false)

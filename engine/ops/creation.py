@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def _like_abstract(x: Aval, *, dtype: DType | None = None) -> Aval:
     return Aval(x.shape, dtype or x.dtype)
 
 
-def _filled(value: int) -> Any:
+def _filled(value: int) -> Callable[..., Any]:
     def kernel(x: Any, *, dtype: DType | None = None) -> np.ndarray:
         return np.full(np.shape(x), value, dtype.numpy if dtype else x.dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from engine.core.aval import (
     normalize_axis,
 )
 from engine.core.axes import expand_dims
-from engine.core.batching import all_batched, elementwise_rule, shift_axes
+from engine.core.batching import Batches, all_batched, elementwise_rule, shift_axes
 from engine.core.dtypes import FLOATING, INTEGER
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, elementwise, general, same_dtype
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import ELEMENTWISE, Site, paired, rowwise
+from engine.core.sparsity import ELEMENTWISE, Links, Site, paired, rowwise
 from engine.core.structural import broadcast_like, scale, sum_to_like
 from engine.core.value import shape_of
 from engine.ops.axis_args import reduced_shape, single_axis
@@ -52,7 +53,7 @@ def _softmax_xent_abstract(labels: Aval, logits: Aval, *, axis: int) -> Aval:
 
 def _softmax_xent_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> np.ndarray:
+) -> Batches:
     return elementwise_rule(op, size, flags, inputs, {"axis": shift_axes(params["axis"])})
 
 
@@ -69,7 +70,7 @@ def _push(slope: Any, t: Any, out: Any, axis: int) -> Operand:
     return broadcast_like(reduce_sum_op(scale(t, slope), axis=(axis,), keepdims=False), out)
 
 
-def _softmax_xent_sparsity(site: Site, i: int) -> Any:
+def _softmax_xent_sparsity(site: Site, i: int) -> Sequence[Links]:
     shape, (out,) = site.shapes[i], site.results
     rank, axis = len(out) + 1, site.params["axis"] % (len(out) + 1)
     # operands of unequal rank are aligned at the end

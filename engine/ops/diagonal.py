@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, compatible, format_shape
-from engine.core.batching import NotBatched, elementwise_rule, leading, materialize
+from engine.core.batching import Batches, NotBatched, elementwise_rule, leading, materialize
 from engine.core.dtypes import bool_, int32
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import general, linear, same_dtype
@@ -77,7 +77,9 @@ diagonal = linear(
 )
 
 
-def _embed_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _embed_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Batches:
     out = op(*inputs, **params)
     return out if flags[0] else NotBatched(out)
 
@@ -246,7 +248,7 @@ def _padded(name: str, make: Callable[[Any], Any], x: Any, padding_value: Any) -
     return select(_filled(make, x), make(x), value) if value else make(x)
 
 
-def _filled(make: Callable[[Any], Any], x: Any) -> Any:
+def _filled(make: Callable[[Any], Any], x: Any) -> Operand:
     return make(ones_like(x, dtype=bool_))
 
 

@@ -32,7 +32,7 @@ def _noise_dims(x: Any, noise_shape: Any) -> Any:
     ]
 
 
-def dropout(x: Any, rate: Any, noise_shape: Any = None, *, draw: Draw) -> Any:
+def dropout(x: Any, rate: Any, noise_shape: Any = None, *, draw: Draw) -> Operand:
     """Each element set to 0 with probability `rate`, the others scaled up so that the expected sum stays.
 
     Parameters

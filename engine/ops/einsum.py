@@ -24,7 +24,7 @@ from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import Site, paired
+from engine.core.sparsity import Links, Site, paired
 from engine.core.structural import sum_to_like
 from engine.core.sums import add_over
 from engine.core.value import shape_of
@@ -174,7 +174,7 @@ def _einsum_db(ct: Any, a: Any, b: Any, *, equation: str) -> Operand:
     return sum_to_like(einsum_op(a, ct, equation=f"{of_a},{out}->{of_b}"), b)
 
 
-def _einsum_sparsity(site: Site, i: int) -> Any:
+def _einsum_sparsity(site: Site, i: int) -> Sequence[Links]:
     *terms, out = _split(site.params["equation"])
     pairs = [(out.index(letter), at) for at, letter in enumerate(terms[i]) if letter in out]
     return [[paired(site.shapes[i], site.results[0], pairs)]]

@@ -9,26 +9,26 @@ the adjoint of the forward one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.core.aval import Aval, as_ints
-from engine.core.batching import NotBatched, logical_rank
+from engine.core.batching import Batches, NotBatched, logical_rank
 from engine.core.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from engine.core.errors import ShapeError
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import Site, rowwise
+from engine.core.sparsity import Links, Site, rowwise
 from engine.ops.axis_args import static_axis
 
 REAL = frozenset([float32, float64])
 Lengths = tuple[int, ...] | None
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     """Axes are counted from the end, and of a reference only those count."""
     if logical_rank(op, inputs[0], flags[0]) < params["rank"]:
         raise ShapeError(f"{op.name}: the operand must have rank {params['rank']} or more")
@@ -61,7 +61,7 @@ def _fft_abstract(x: Aval, *, rank: int, inverse: bool, scaled: bool) -> Aval:
     return Aval(x.shape, x.dtype)
 
 
-def _sparsity(site: Site, i: int) -> Any:
+def _sparsity(site: Site, i: int) -> Sequence[Links]:
     rank = site.params["rank"]
     return rowwise(rank, results=(rank,))(site, i)
 

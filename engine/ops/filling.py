@@ -27,7 +27,7 @@ from engine.ops.joining import concat
 from engine.ops.shape import as_dims, broadcast_to, reshape, same_for_all, shape_operand
 
 
-def _filled(name: str, shape: Any, value: Any) -> Any:
+def _filled(name: str, shape: Any, value: Any) -> Operand:
     """A scalar repeated in a shape: a plain array if both are plain."""
     dims = shape_operand(shape)
     if isinstance(dims, Value) or isinstance(value, Value):
@@ -37,7 +37,7 @@ def _filled(name: str, shape: Any, value: Any) -> Any:
     return np.full(as_dims(dims), value)
 
 
-def zeros(shape: Any, dtype: Any = float32) -> Any:
+def zeros(shape: Any, dtype: Any = float32) -> Operand:
     """Zeros of a shape: a list of ints and scalar values, or an integer vector.
 
     Examples
@@ -48,7 +48,7 @@ def zeros(shape: Any, dtype: Any = float32) -> Any:
     return _filled("zeros", shape, np.zeros((), as_dtype(dtype).numpy))
 
 
-def ones(shape: Any, dtype: Any = float32) -> Any:
+def ones(shape: Any, dtype: Any = float32) -> Operand:
     """Ones of a shape: a list of ints and scalar values, or an integer vector.
 
     Examples
@@ -60,7 +60,7 @@ def ones(shape: Any, dtype: Any = float32) -> Any:
 
 
 @operands("input")
-def zeros_like(input: Any, dtype: Any = None) -> Any:
+def zeros_like(input: Any, dtype: Any = None) -> Operand:
     """Zeros in the shape of `input`, of its dtype or the given one."""
     return creation.zeros_like(input, **({} if dtype is None else {"dtype": as_dtype(dtype)}))
 
@@ -132,7 +132,7 @@ range_op = nondifferentiable(
 _RANGE_DTYPES = (int32, int64, float32, float64)
 
 
-def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> Any:
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> Operand:
     """The numbers from `start` on in steps of `delta`, without `limit`.
 
     Parameters

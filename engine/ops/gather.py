@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, format_shape, normalize_axis
-from engine.core.batching import NotBatched, materialize, shift_axes
+from engine.core.batching import Batches, NotBatched, materialize, shift_axes
 from engine.core.dtypes import INTEGER
 from engine.core.errors import IndexOutOfRangeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear
@@ -205,7 +205,7 @@ def _gather_back_abstract(
 
 def _gather_back_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Any:
+) -> Batches:
     ct, like, indices = inputs
     leads = {"lead": params.get("lead", 0), "like_lead": params.get("like_lead", 0) + flags[1]}
     axis, batch_dims = params["axis"], params["batch_dims"]

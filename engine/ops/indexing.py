@@ -22,7 +22,7 @@ import numpy as np
 
 from engine.core.aval import Aval, Known, Shape, compatible, format_shape
 from engine.core.axes import expand_dims
-from engine.core.batching import NotBatched, UnknownRankError
+from engine.core.batching import Batches, NotBatched, UnknownRankError
 from engine.core.dtypes import INTEGER
 from engine.core.errors import IndexOutOfRangeError, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable
@@ -73,7 +73,7 @@ def _static_key(spec: Spec, lead: int) -> tuple[Any, ...] | None:
     return (builtins.slice(None),) * lead + tuple([_numpy_index(item) for item in spec])
 
 
-def numpy_key(shape: tuple[int, ...], spec: Spec, dynamic: Sequence[Any], lead: int) -> Any:
+def numpy_key(shape: tuple[int, ...], spec: Spec, dynamic: Sequence[Any], lead: int) -> tuple[Any, ...]:
     """The key for NumPy to index an array of the given shape with."""
     key = _static_key(spec, lead)
     if key is None:
@@ -218,7 +218,9 @@ def placed_shape(ct: Aval, like: Aval, *_: Aval, lead: int = 0, like_lead: int =
     return Aval((ct.shape or ())[:lead] + like.shape[like_lead:], ct.dtype)
 
 
-def placing_rule(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def placing_rule(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Batches:
     """Batch rule of ops ``(ct, like, *others, lead=0, like_lead=0)`` that place `ct` in zeros of like's shape."""
     if any(flags[2:]):
         raise ShapeError(f"{op.name}: what places the values ({op.args[2:]}) must not differ between batch elements")
@@ -237,7 +239,7 @@ def _getitem_back_kernel(
 
 def _getitem_back_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Any:
+) -> Batches:
     if not any(flags[2:]):
         return placing_rule(op, size, flags, inputs, params)
     ct, like, *dynamic = inputs
@@ -335,7 +337,7 @@ def _wrap_kernel(index: Any, x: Any, *, axis: int) -> np.ndarray:
     return np.where(index < 0, index + index.dtype.type(x.shape[axis]), index)
 
 
-def _wrap_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _wrap_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     out = op(*inputs, **params)
     return out if flags[0] else NotBatched(out)
 

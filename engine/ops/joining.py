@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from engine.core.aval import (
     normalize_axis,
     sum_dims,
 )
-from engine.core.batching import NotBatched, axis_param, materialize, shift_axes
+from engine.core.batching import Batches, NotBatched, axis_param, materialize, shift_axes
 from engine.core.dtypes import INTEGER
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, same_dtype
@@ -81,7 +81,7 @@ def _concat_kernel(*values: Any, axis: int, out: Any = None) -> np.ndarray:
     return joined if joined.flags.c_contiguous else np.ascontiguousarray(joined)
 
 
-def _pieces(ct: Any, out: Any, *values: Any, axis: int) -> Any:
+def _pieces(ct: Any, out: Any, *values: Any, axis: int) -> Callable[[int], Any] | None:
     """From the number of a value to its part of `ct`; None where a size is not known."""
     rank = len(shape_of(ct) or ())
     sizes = [None if (shape := shape_of(v)) is None else shape[axis] for v in values]
@@ -146,7 +146,7 @@ def _dims(values: Sequence[Aval], axis: int) -> list[int | None]:
     return [None if v.shape is None else v.shape[axis] for v in values]
 
 
-def _part_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _part_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     """Operand 0 carries data, the others are references of which only the extent along the axis counts."""
     axis = params["axis"]
     if axis < 0:
@@ -254,7 +254,9 @@ def _split_abstract(x: Aval, *sizes: Aval, split: Any, axis: int) -> tuple[Aval,
     return tuple(Aval(_with_dim(x.shape, axis, (s,)), x.dtype) for s in _sizes(dim, split))
 
 
-def _split_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _split_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Batches:
     if any(flags[1:]):
         raise ShapeError("split: argument `num_or_size_splits` must not differ between batch elements")
     return op(*inputs, **{**params, "axis": shift_axes(params["axis"])})
@@ -381,7 +383,7 @@ stack_op = general(
 
 
 @operands("*values")
-def stack(values: Any, axis: Any = 0) -> Any:
+def stack(values: Any, axis: Any = 0) -> Operand:
     """Values of one shape and dtype joined along a new axis.
 
     Parameters

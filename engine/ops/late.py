@@ -16,6 +16,7 @@ from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.dtypes import DType
 from engine.core.errors import NotKnownYet, OpError
+from engine.core.operands import Results
 from engine.core.trace import Symbol
 from engine.core.value import Value, aval_of, dtype_of
 from engine.core.variable import Variable
@@ -99,7 +100,7 @@ def _guesses(given: Sequence[Aval], reads: frozenset[int]) -> Iterator[list[Aval
         yield guess
 
 
-def late(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: NotKnownYet) -> Any:
+def late(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: NotKnownYet) -> Results:
     """The results of ``function(*args, **kwargs)``, which has raised `error`, as far as a graph can have them.
 
     Raises

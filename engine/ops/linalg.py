@@ -17,7 +17,7 @@ from engine.core.errors import DTypeError, ShapeError
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import Site, rowwise
+from engine.core.sparsity import Links, Site, rowwise
 from engine.core.structural import conj, reshape_to, sum_to_like
 from engine.core.value import dtype_of, known_shape, shape_of
 from engine.ops.compare import cast
@@ -112,7 +112,7 @@ def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b
     return Aval(None if batch is None else (*batch, n, m), dtype)
 
 
-def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Operand | None:
     """What the kernel does with a stack of matrices and one matrix, in ops: one product of two matrices."""
     shape_a, shape_b = known_shape(a, "matmul"), known_shape(b, "matmul")
     if len(shape_a) > 2 == len(shape_b) and not transpose_a:
@@ -180,7 +180,7 @@ def _matmul_db(ct: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_
     return sum_to_like(grad, b)
 
 
-def _matmul_sparsity(site: Site, i: int) -> Any:
+def _matmul_sparsity(site: Site, i: int) -> Sequence[Links]:
     # row n of a gives row n of the result, column m of b column m
     axis = (-2, -1)[i]
     transposed = site.params.get(("transpose_a", "transpose_b")[i], False)

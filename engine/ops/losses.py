@@ -207,7 +207,7 @@ def softmax_cross_entropy(
     return compute_weighted_loss(losses, weights, reduction)
 
 
-def _without_last_one(x: Any, rank: int) -> Any:
+def _without_last_one(x: Any, rank: int) -> Operand | float:
     dims = (shape_of(x) if hasattr(x, "dtype") else None) or ()
     return squeeze(x, (-1,)) if len(dims) == rank + 1 and dims[-1] in (1, None) else x
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from engine.ops.shape import expand_dims, reshape, shape_op
 from engine.ops.slicing import boolean_mask_op, getitem
 
 
-def _no_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _no_batch(op: Op, *_: Any) -> NoReturn:
     raise ShapeError(
         f"{op.name}: the operands {op.args} must not differ between batch elements, whose results could then differ in "
         f"shape"

@@ -165,7 +165,7 @@ def along(name: str, x: Any, size: tuple[int, ...], windows: Windows) -> list[Sp
     return spans(name, x.shape[-1 - len(size) : -1], size, windows)
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: Any) -> float | int:
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 

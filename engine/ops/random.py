@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.batching import NotBatched, insert_axes, lead_param, materialize
+from engine.core.batching import Batches, NotBatched, insert_axes, lead_param, materialize
 from engine.core.dtypes import FLOATING, INTEGER, REAL, DType, as_dtype, float32, int32, int64
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
@@ -85,7 +85,7 @@ def _abstract(name: str, accepts: frozenset[DType]) -> Callable[..., Aval]:
     return abstract
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     """All elements of a batch see the same draw, unless the draw itself differs between them."""
     if not any(flags):
         return NotBatched(op(*inputs, **params))
@@ -302,7 +302,7 @@ def _floating(name: str, dtype: Any) -> DType:
     return wanted
 
 
-def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, *, draw: Draw) -> Any:
+def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, *, draw: Draw) -> Operand:
     """Uniform random numbers in [minval, maxval).
 
     Parameters
@@ -344,14 +344,14 @@ def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32,
     return standard * as_operand(stddev, wanted, "normal") + as_operand(mean, wanted, "normal")
 
 
-def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, *, draw: Draw) -> Any:
+def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, *, draw: Draw) -> Operand:
     """Normally distributed random numbers no further than two standard deviations from the mean (see `normal`)."""
     wanted = _floating("truncated_normal", dtype)
     standard = truncated_normal_op(shape_operand(shape), *draw, dtype=wanted)
     return standard * as_operand(stddev, wanted, "truncated_normal") + as_operand(mean, wanted, "truncated_normal")
 
 
-def gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, *, draw: Draw) -> Any:
+def gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, *, draw: Draw) -> Operand:
     """Gamma-distributed random numbers, differentiable in both parameters.
 
     Parameters
@@ -377,7 +377,7 @@ def gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, *, dra
     return maximum(standard / rate, np.finfo(wanted.numpy).tiny)
 
 
-def poisson(shape: Any, lam: Any, dtype: Any = float32, *, draw: Draw) -> Any:
+def poisson(shape: Any, lam: Any, dtype: Any = float32, *, draw: Draw) -> Operand:
     """Counts of the Poisson distribution.
 
     Parameters
@@ -418,7 +418,7 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, *, draw: Draw)
     return categorical_op(shape_operand([num_samples]), *draw, as_operand(logits, None, "categorical"), dtype=wanted)
 
 
-def shuffle(value: Any, *, draw: Draw) -> Any:
+def shuffle(value: Any, *, draw: Draw) -> Operand:
     """The rows of `value` (along axis 0) in random order; differentiable."""
     return shuffle_op(as_operand(value, None, "shuffle"), *draw)
 
@@ -455,13 +455,13 @@ def stateless_truncated_normal(
     return truncated_normal(shape, mean, stddev, dtype, draw=draw_of(seed))
 
 
-def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Any:
+def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Operand:
     """`gamma` as a pure function of a seed, which is two integers; the parameters are broadcast to `shape`."""
     wanted = _floating("gamma", dtype)
     return gamma([], broadcast_to(as_operand(alpha, wanted, "gamma"), shape), beta, wanted, draw=draw_of(seed))
 
 
-def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32) -> Any:
+def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32) -> Operand:
     """`poisson` as a pure function of a seed, which is two integers; `lam` is broadcast to `shape`."""
     return poisson([], broadcast_to(as_operand(lam, None, "poisson"), shape), dtype, draw=draw_of(seed))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from engine.core.dtypes import INTEGER, int64
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
-from engine.core.operands import Operand, operands
+from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import MOVES, Moves, collected
 from engine.core.sums import add_over
 from engine.core.trace import constant_value
@@ -66,7 +66,7 @@ def _times(dim: int | None, count: int | None) -> int | None:
     return None if dim is None or count is None else dim * count
 
 
-def _tile_back_kernel(ct: Any, like: Any, multiples: Any, *, lead: int = 0, like_lead: int = 0) -> Any:
+def _tile_back_kernel(ct: Any, like: Any, multiples: Any, *, lead: int = 0, like_lead: int = 0) -> Array:
     kept, inner = ct.shape[:lead], like.shape[like_lead:]
     parts = ct.reshape(kept + _interleaved(inner, as_dims(multiples)))
     return add_over(parts, tuple(range(lead, parts.ndim, 2)))
@@ -338,7 +338,7 @@ def _flat_paddings(paddings: Any) -> Operand:
 # ---- reverse, roll ---------------------------------------------------------------------------------------------------
 
 
-def _axis_abstract(name: str) -> Any:
+def _axis_abstract(name: str) -> Callable[..., Aval]:
     def abstract(x: Aval, *_: Aval, axis: tuple[int, ...]) -> Aval:
         if x.shape is not None and not all(-len(x.shape) <= a < len(x.shape) for a in axis):
             raise ShapeError(f"{name}: argument `axis` {axis} is out of range for shape {format_shape(x.shape)}")
@@ -362,7 +362,7 @@ reverse_op = linear(
 
 
 @operands("tensor")
-def reverse(tensor: Any, axis: Any) -> Any:
+def reverse(tensor: Any, axis: Any) -> Operand:
     """`tensor` with the entries along each of the given axes in opposite order.
 
     Examples
@@ -470,6 +470,6 @@ def meshgrid(*args: Any, indexing: str = "xy") -> list[Any]:
     if indexing == "xy" and len(args) > 1:
         order[:2] = [1, 0]
     vectors = [reshape(x, [-1]) for x in args]
-    grid = stack([size(vectors[i]) for i in order]) if args else []
+    grid: Any = stack([size(vectors[i]) for i in order]) if args else []
     along = [expand_dims(v, [a for a in order if a != order[i]]) for i, v in enumerate(vectors)]
     return [broadcast_to(x, grid) for x in along]

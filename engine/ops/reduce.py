@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes
-from engine.core.batching import NotBatched, all_batched, axis_param, logical_rank
+from engine.core.batching import Batches, NotBatched, all_batched, axis_param, logical_rank
 from engine.core.dtypes import BOOL, FLOATING, NUMERIC, DType
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import Operand, operands
+from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, along, scaled
 from engine.core.structural import conj, reshape_like, scale
 from engine.core.sums import add_over
@@ -77,7 +77,9 @@ def _spread_abstract(
     return Aval(x.shape[:lead] + ref.shape[ref_lead:], x.dtype)
 
 
-def _spread_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _spread_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Batches:
     x, ref = inputs
     lead, ref_lead = params.get("lead", 0), params.get("ref_lead", 0)
     # counted from the end, the axes stay what they are whatever stands in front
@@ -116,7 +118,7 @@ def spread_like(x: Any, ref: Any, axis: Axes, keepdims: bool, mean: bool = False
 # ---- sum and mean ----------------------------------------------------------------------------------------------------
 
 
-def _reduced(x: Any, out: Any) -> Any:
+def _reduced(x: Any, out: Any) -> Array:
     """The result of a sum, mean or product: of one element each, that element with its sign, even of a zero."""
     return np.positive(x, order="C").reshape(out.shape)[()] if out.size == x.size else out
 
@@ -418,7 +420,7 @@ add_n_op = general(
 
 
 @operands("*inputs")
-def add_n(inputs: Any) -> Any:
+def add_n(inputs: Any) -> Operand:
     """Sum of a list of tensors of one shape and dtype.
 
     Raises

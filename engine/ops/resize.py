@@ -284,7 +284,7 @@ def resize_images(
 
 def _one_method(method: str) -> Callable[..., Any]:
     @operands("images")
-    def function(images: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Any:
+    def function(images: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Operand:
         return resized(f"resize_{method}", images, size, method, bool(align_corners), bool(half_pixel_centers))
 
     function.__name__ = function.__qualname__ = f"resize_{method}"

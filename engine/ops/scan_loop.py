@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, format_shape
-from engine.core.batching import NotBatched, logical_rank, materialize
+from engine.core.batching import Batches, NotBatched, logical_rank, materialize
 from engine.core.errors import ShapeError, UnimplementedError
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
 from engine.core.op import Op
@@ -179,7 +179,9 @@ def _form(params: dict[str, Any]) -> tuple[Any, ...]:
     return params["carries"], params["sequences"], params.get("backwards", False)
 
 
-def _scan_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]) -> Any:
+def _scan_merge(
+    first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]
+) -> tuple[Op, dict[str, Any], Sequence[int], Sequence[int]] | None:
     """One scan for a scan and the one that its gradient needs, which saves carries."""
     (_, a), (_, b) = first, second
     bodies = a["body"], b["body"]
@@ -210,7 +212,7 @@ def order_of_sums(count: int, params: dict[str, Any]) -> list[int]:
 
 def _empty_sum_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Any:
+) -> Batches:
     found = op(*inputs)
     return found if flags[0] else NotBatched(found)
 
@@ -449,7 +451,7 @@ def materialized(inputs: Sequence[Any], flags: Sequence[bool], carried: Sequence
     return [materialize(x, size) if c and not f else x for x, f, c in zip(inputs, flags, carried, strict=False)]
 
 
-def _scan_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _scan_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     body, carries = params["body"], params["carries"]
     start = carries + params["sequences"]
     columns = [swapped(op, x) if f else x for x, f in zip(inputs[carries:start], flags[carries:start], strict=True)]
@@ -466,7 +468,7 @@ def _scan_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     return [o if f else NotBatched(o) for o, f in zip(outs, full, strict=True)]
 
 
-def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> Any:
+def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return with_fixed(inputs, arrays, params, ("body",), params["carries"] + params["sequences"], 0)
 
 

@@ -7,6 +7,7 @@ The last dimension of `indices` holds the index vectors. The number of leading d
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from engine.core.dtypes import INTEGER, int32
 from engine.core.errors import ShapeError
 from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import Operand, operands
+from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, MOVES, collected
 from engine.core.structural import scale
 from engine.ops.arithmetic import add, divide, negative
@@ -187,7 +188,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Operand:
 
 
 @operands("updates", alone=("indices",))
-def scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+def scatter_nd(indices: Any, updates: Any, shape: Any) -> Operand:
     """Updates placed at index vectors in zeros; those at equal indices add up.
 
     Parameters
@@ -207,7 +208,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
 # ---- tensor_scatter_nd_* ---------------------------------------------------------------------------------------------
 
 
-def _changed_abstract(name: str) -> Any:
+def _changed_abstract(name: str) -> Callable[..., Aval]:
     def abstract(tensor: Aval, indices: Aval, updates: Aval, *, batch_dims: int = 0) -> Aval:
         dtype = same_dtype(name, ("tensor", "updates"), (tensor, updates))
         expected = _entries_shape(name, indices, tensor.shape, batch_dims)
@@ -219,7 +220,7 @@ def _changed_abstract(name: str) -> Any:
     return abstract
 
 
-def _changed(name: str, change: Any) -> Any:
+def _changed(name: str, change: Any) -> Callable[..., Array]:
     """Kernel: a copy of the tensor, as rows, in which ``change(rows, at, updates)`` is made."""
 
     def kernel(tensor: Any, indices: Any, updates: Any, *, batch_dims: int = 0) -> np.ndarray:

@@ -253,11 +253,11 @@ def _one(dtype: Any) -> int:
     return 1
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: Any) -> np.generic | int:
     return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
 
 
-def _highest(dtype: Any) -> Any:
+def _highest(dtype: Any) -> np.generic | int:
     return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
 
 
@@ -299,7 +299,7 @@ unsorted_segment_prod_op, segment_prod_op = _pair(
 )
 
 
-def _number(num_segments: Any) -> Any:
+def _number(num_segments: Any) -> Operand:
     """The number of segments as an operand: an integer tensor stays one, an int does not take the data's dtype."""
     return num_segments if isinstance(num_segments, Value) else np.asarray(num_segments, np.int32)
 

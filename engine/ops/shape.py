@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from engine.core import axes
 from engine.core.aval import Aval, Shape, as_int, as_ints, broadcast_shapes, format_shape
-from engine.core.batching import NotBatched, elementwise_rule, lead_param, leading
+from engine.core.batching import Batches, NotBatched, elementwise_rule, lead_param, leading
 from engine.core.dtypes import INTEGER, DType, as_dtype, int32
 from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable, same_dtype
@@ -30,7 +30,7 @@ from engine.runtime.cache import cached
 # ---- what a shape is -------------------------------------------------------------------------------------------------
 
 
-def _count_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _count_batch(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
     return NotBatched(op(*inputs, **{**params, "lead": params.get("lead", 0) + 1}))
 
 
@@ -83,7 +83,7 @@ def _out_type(name: str, out_type: Any) -> DType:
 
 
 @operands("input")
-def shape(input: Any, out_type: Any = int32) -> Any:
+def shape(input: Any, out_type: Any = int32) -> Operand:
     """The dimensions of `input` as an integer vector.
 
     Examples
@@ -101,7 +101,7 @@ def shape_n(input: Any, out_type: Any = int32) -> list[Any]:
 
 
 @operands("input")
-def size(input: Any, out_type: Any = int32) -> Any:
+def size(input: Any, out_type: Any = int32) -> Operand:
     """The number of elements of `input`."""
     return size_op(input, out_type=_out_type("size", out_type))
 
@@ -428,7 +428,7 @@ broadcast_to_op = linear(
 
 
 @operands("input")
-def broadcast_to(input: Any, shape: Any) -> Any:
+def broadcast_to(input: Any, shape: Any) -> Operand:
     """`input` broadcast to `shape`, by NumPy's rules.
 
     Examples
@@ -446,7 +446,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     return TensorShape(broadcast_shapes("broadcast_static_shape", *shapes))
 
 
-def same_for_all(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def same_for_all(op: Op, *_: Any) -> NoReturn:
     """Batch rule of ops on shape-like operands only."""
     raise ShapeError(f"{op.name}: the shape-like arguments {op.args} must not differ between batch elements")
 

@@ -23,7 +23,7 @@ from engine.ops.indexing import OPERAND, getitem_op, placed_shape, placing_rule
 # ---- boolean masks ---------------------------------------------------------------------------------------------------
 
 
-def _mask_key(mask: Any, axis: int) -> Any:
+def _mask_key(mask: Any, axis: int) -> tuple[Any, ...]:
     if not mask.ndim:
         raise ShapeError("boolean_mask: argument `mask` must not be a scalar")
     return (*(builtins.slice(None),) * axis, mask)
@@ -120,7 +120,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None) -> Operand:
 # ---- what users write ------------------------------------------------------------------------------------------------
 
 
-def getitem(x: Any, key: Any) -> Any:
+def getitem(x: Any, key: Any) -> Operand:
     """``x[key]``, as Python and NumPy mean it.
 
     Parameters
@@ -164,7 +164,7 @@ def _spec_item(item: Any, dynamic: list[Any]) -> Any:
     return _scalar(item, dynamic)
 
 
-def _scalar(index: Any, dynamic: list[Any]) -> Any:
+def _scalar(index: Any, dynamic: list[Any]) -> int | str:
     """An int, or `OPERAND` for a scalar value, which is appended to `dynamic`."""
     if isinstance(index, Value) and index.dtype.is_integer and compatible(shape_of(index), ()):
         dynamic.append(index)
@@ -232,7 +232,7 @@ def slice(input_: Any, begin: Any, size: Any) -> Operand:
     return getitem_op(input_, *dynamic, spec=spec)
 
 
-def _bound(part: Any, dynamic: list[Any]) -> Any:
+def _bound(part: Any, dynamic: list[Any]) -> int | str | None:
     return part if type(part) is int else _scalar(part, dynamic)
 
 

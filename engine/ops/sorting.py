@@ -5,12 +5,12 @@ Where the elements go is an op without derivative; the sorted values are gathere
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes, normalize_axis
-from engine.core.batching import axis_param, leading
+from engine.core.batching import Batches, axis_param, leading
 from engine.core.dtypes import REAL, DType, as_dtype, int16, int32, int64
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
@@ -214,7 +214,7 @@ def _search_abstract(sequence: Aval, values: Aval, *, side: str, out_type: DType
 
 def _search_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Operand:
+) -> Batches:
     sequence = shape_of(inputs[0])
     if not flags[0] and sequence is not None and len(sequence) == 1:
         # values of any rank may be looked up in one sequence
@@ -277,7 +277,7 @@ def _unique_abstract(x: Aval, *, out_idx: DType) -> tuple[Aval, ...]:
     return Aval((None,), x.dtype), Aval(x.shape or (None,), out_idx), Aval((None,), out_idx)
 
 
-def _unique_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _unique_batch(op: Op, *_: Any) -> NoReturn:
     raise ShapeError("unique: argument `x` must not differ between batch elements, whose results would differ in shape")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
+from engine.core.batching import Batches
 from engine.core.errors import ShapeError, UnimplementedError
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
@@ -81,7 +82,7 @@ def _refused(*_: Any, **__: Any) -> Operand:
     )
 
 
-def _batch(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+def _batch(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
     raise ShapeError(
         "while_loop: values of a loop variable that changes its shape between iterations must not differ between batch "
         "elements; give it one shape, for example by padding"

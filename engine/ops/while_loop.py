@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import Batched, NotBatched, batch_level, unbatch
+from engine.core.batching import Batched, Batches, NotBatched, batch_level, unbatch
 from engine.core.dtypes import int64
 from engine.core.errors import ShapeError
 from engine.core.kinds import PushedTogether, Together, general
@@ -49,7 +49,7 @@ def _iterations(operands: Sequence[Any], cond: SubTrace, body: SubTrace, count: 
     yield state
 
 
-def _while_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int) -> Any:
+def _while_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int) -> Sequence[Operand]:
     for state in _iterations(operands, cond, body, count):
         last = state
     return last
@@ -145,7 +145,9 @@ def _widened(cond: SubTrace, push: PushedLoop, count: int) -> SubTrace:
     return cond.derived(key, lambda: build([p.aval for p in push.body.parameters], function))
 
 
-def _while_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _while_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Batches:
     cond, body, count = params["cond"], params["body"], params["count"]
     rest = [aval_of(x) for x in inputs[count:]]
     carried, avals, _ = carried_flags(body, flags, inputs, rest, count, size)
@@ -189,7 +191,7 @@ def _masked_body(cond: SubTrace, body: SubTrace, values: Sequence[Any], flags: S
         return [unbatch(select(goes_on, new, old), level, size) for new, old in pairs]
 
 
-def _while_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> Any:
+def _while_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return with_fixed(inputs, arrays, params, ("cond", "body"), params["count"], 0)
 
 

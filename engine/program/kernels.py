@@ -6,7 +6,7 @@ They exist in programs only, where all derivatives and batches have been taken. 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from engine.core.structural import has_nan, scale
 from engine.runtime.buffer_pool import empty
 
 
-def _no_batch(op: Op, *_: Any) -> Any:
+def _no_batch(op: Op, *_: Any) -> NoReturn:
     raise NotImplementedError(f"{op.name} exists in compiled programs only")
 
 

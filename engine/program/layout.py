@@ -113,7 +113,7 @@ def same_layout(array: Any) -> Operand:
     return array.copy() if array.flags.c_contiguous else unpacked(packed(array))
 
 
-def packed(array: Any) -> Any:
+def packed(array: Any) -> np.ndarray | tuple[Any, ...]:
     """What pickles to an array with the same strides, for `unpacked`: pickle itself closes gaps."""
     if array.flags.c_contiguous:
         return array

@@ -23,6 +23,7 @@ from engine.core.eager import abstract_operand
 from engine.core.errors import ShapeError
 from engine.core.instantiate import instantiate
 from engine.core.op import Node, Op, distinct
+from engine.core.operands import Operand
 from engine.core.structural import contiguous, reshape_to
 from engine.core.trace import constant
 from engine.core.value import as_array, scalar
@@ -222,7 +223,7 @@ class Lowering(ValueTable):
         instantiate(inner.nodes, of, lambda node, ids: self.emit(node.op, ids, node.params))
         return tuple([of[id(result)] for result in inner.results])
 
-    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
         """The traced result of an op on traced values: what replaces a node is written in ops."""
         ids = tuple([x.value_id if type(x) is TracedValue else self.constant_id(as_array(x)) for x in inputs])
         outputs = tuple([TracedValue(self, s) for s in self.emit(op, ids, params)])
@@ -341,7 +342,7 @@ class Lowering(ValueTable):
         self.report[name] = self.report.get(name, 0) + 1
 
 
-def _specialized(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
+def _specialized(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Operand | None:
     return None if op.specialize is None else op.specialize(*inputs, **params)
 
 

@@ -120,7 +120,9 @@ class Program:
                 raise
             raise better from error
 
-    def _with_buffers(self, function: Callable[..., Any], buffers: BufferAssignment, arguments: tuple[Any, ...]) -> Any:
+    def _with_buffers(
+        self, function: Callable[..., Any], buffers: BufferAssignment, arguments: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
         if not buffers.offsets:
             return function(*arguments)
         block = buffer_pool.take(buffers.size)

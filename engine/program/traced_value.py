@@ -21,7 +21,7 @@ class ValueTable:
     before_reshape: dict[int, int]
     orders: dict[int, Any]
 
-    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
         """The traced result of an op on traced values and arrays (a tuple if the op has several results)."""
         raise NotImplementedError
 
@@ -62,7 +62,7 @@ class TracedValue(Value):
         """What it is a reshape of, with the same elements in the same places in memory, or itself."""
         return TracedValue(self.lowering, self.lowering.before_reshape.get(self.value_id, self.value_id))
 
-    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue:
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
         return self.lowering.apply(op, inputs, params)
 
     def __repr__(self) -> str:

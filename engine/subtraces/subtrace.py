@@ -22,6 +22,7 @@ from engine.core.aval import Aval, aval_of_array
 from engine.core.batching import Batched, batch_level, materialize
 from engine.core.instantiate import Make, applied, in_trace, instantiate, like
 from engine.core.op import Node, Op
+from engine.core.operands import Operand
 from engine.core.structural import reshape_like
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace
@@ -294,7 +295,7 @@ class SubTrace:
         return self.derived((*key, None if full is None else tuple(full)), lambda: _built_with(avals, walk))
 
 
-def _known(cotangent: Any, of: Any) -> Any:
+def _known(cotangent: Any, of: Any) -> Operand:
     """A cotangent, of which at least as much is known as of its value: a loop of no steps has nothing else to go by."""
     if aval_of(cotangent).is_static or not aval_of(of).is_static:
         return cotangent

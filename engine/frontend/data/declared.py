@@ -88,7 +88,7 @@ def spread(values: Any, count: int) -> list[Any]:
     return leaves * count if len(leaves) == 1 and not is_structure(values) else leaves
 
 
-def padding(aval: Aval, value: Any) -> Any:
+def padding(aval: Aval, value: Any) -> np.generic | int | float | str | bytes | bool:
     """What to fill a tensor up with."""
     if value is None:
         return b"" if aval.dtype is string else 0

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.aval import Aval, normalize_shape
+from engine.core.batching import Batches
 from engine.core.dtypes import as_dtype, float32, int64, string
 from engine.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from engine.core.kinds import nondifferentiable
@@ -58,7 +59,7 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
-def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
     raise UnimplementedError(f"{op.name}: examples cannot be vectorised; parse them before")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from engine.core.operands import Operand, operands
@@ -136,6 +137,6 @@ KNOWN = {
 } | {"swish": silu}  # fmt: skip
 
 
-def get(host: Any, identifier: Any) -> Any:
+def get(host: Any, identifier: Any) -> Callable[..., Any]:
     """The activation that `identifier` stands for: a name, a function, or None for `linear`."""
     return host.public(linear) if identifier is None else by_name(host, KNOWN, identifier, "activation function")

@@ -14,7 +14,7 @@ from engine.frontend.keras.settings import epsilon
 class Constraint:
     """Base of the constraints. A subclass defines `__call__`."""
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Operand:
         """The weight as it should be."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__(w)")
 
@@ -49,7 +49,7 @@ class MaxNorm(Constraint):
 class NonNeg(Constraint):
     """Sets negative elements to 0."""
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Operand:
         """The weight without negative elements."""
         return w * tf.cast(w >= 0.0, dtype_of(w))
 
@@ -60,7 +60,7 @@ class UnitNorm(Constraint):
     def __init__(self, axis: Any = 0) -> None:
         self.axis = axis
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Operand:
         """The weight with columns of length 1."""
         return w / (epsilon() + _norms(w, self.axis))
 
@@ -71,7 +71,7 @@ class MinMaxNorm(Constraint):
     def __init__(self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0) -> None:
         self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Operand:
         """The weight with other lengths of columns."""
         norms = _norms(w, self.axis)
         wanted = self.rate * tf.clip(norms, float(self.min_value), float(self.max_value)) + (1 - self.rate) * norms

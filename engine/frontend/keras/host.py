@@ -15,6 +15,8 @@ from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar
 
+from engine.core.operands import Operand, Operation
+from engine.core.variable import Variable
 from engine.frontend.keras.symbolic import Symbols
 
 _HOME = "engine.frontend.keras"
@@ -62,7 +64,7 @@ class Host:
 
     def variable(
         self, owner: Any, name: str, shape: tuple[int, ...], make: Callable[..., Any], dtype: Any, **options: Any
-    ) -> Any:
+    ) -> Variable:
         """A new variable of a layer or metric; `options` are `trainable`, `constraint` and `regularizer`."""
         raise NotImplementedError
 
@@ -78,7 +80,7 @@ class Host:
         """``function(*operands)``, whose operation is to be called `name` in a graph."""
         return function(*operands)
 
-    def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> Any:
+    def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> Operation | None:
         """Give variables the values that a function computes from theirs; in a graph, the operation that does."""
         raise NotImplementedError
 
@@ -113,15 +115,15 @@ class Host:
         """``state, result = step(state, row)`` for each row of the sequences: the last state, the results stacked."""
         raise NotImplementedError
 
-    def permutation(self, count: int) -> Any:
+    def permutation(self, count: int) -> Operand:
         """The numbers below `count` in random order, an array."""
         raise NotImplementedError
 
-    def dropout(self, x: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Any:
+    def dropout(self, x: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Operand:
         """Each element set to 0 with probability `rate`, the others divided by ``1 - rate``."""
         raise NotImplementedError
 
-    def noise(self, shape: Any, mean: float, stddev: float, dtype: Any, seed: Any) -> Any:
+    def noise(self, shape: Any, mean: float, stddev: float, dtype: Any, seed: Any) -> Operand:
         """Normally distributed numbers."""
         return self.source.normal(shape, mean, stddev, dtype=dtype, seed=seed)
 
@@ -129,7 +131,7 @@ class Host:
         """A symbol for an input of a model."""
         raise NotImplementedError
 
-    def symbol(self, aval: Any, name: str) -> Any:
+    def symbol(self, aval: Any, name: str) -> Operand:
         """Something to build a layer with: a placeholder in a graph."""
         raise NotImplementedError
 
@@ -147,7 +149,7 @@ class Host:
 
     # ---- binding -----------------------------------------------------------------------------------------------------
 
-    def bound(self, shared: type) -> Any:
+    def bound(self, shared: type) -> type:
         """The front end's subclass of a shared class."""
         found = self._classes.get(shared)
         if found is None:
@@ -157,7 +159,7 @@ class Host:
             found = self._classes[shared] = type(shared)(shared.__name__, (shared, *above), body)
         return found
 
-    def public(self, function: Callable[..., Any]) -> Any:
+    def public(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The front end's form of a shared function."""
         found = self._functions.get(function)
         if found is None:

@@ -97,7 +97,7 @@ class Orthogonal(Initializer):
     def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
         self.gain, self.seed = gain, seed
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """A matrix reshaped: all but the last dimension count as rows."""
         if len(shape) < 2:
             raise ValueError(f"Orthogonal: the shape must have rank 2 or more, got {shape}")

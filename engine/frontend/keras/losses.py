@@ -96,7 +96,7 @@ def squared_hinge(y_true: Any, y_pred: Any) -> Operand:
 
 
 @operands(alone=("y_true", "y_pred"))
-def poisson(y_true: Any, y_pred: Any) -> Any:
+def poisson(y_true: Any, y_pred: Any) -> Operand:
     """``mean(y_pred - y_true * log(y_pred))`` over the last dimension."""
     true, pred = matched(y_true, y_pred)
     return tf.reduce_mean(pred - true * tf.log(pred + epsilon()), axis=-1)

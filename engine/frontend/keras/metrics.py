@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.core.dtypes import as_dtype
-from engine.core.operands import Operand, operands
+from engine.core.operands import Operand, Operation, operands
 from engine.core.value import dtype_of, shape_of
 from engine.core.variable import Variable
 from engine.frontend.keras import functions as tf
@@ -83,7 +83,7 @@ class Metric(Bound):
 
     add_variable = add_weight
 
-    def update_state(self, *args: Any, **kwargs: Any) -> Operand:
+    def update_state(self, *args: Any, **kwargs: Any) -> Operation | None:
         """Take one more batch into account."""
         raise NotImplementedError(f"{type(self).__name__} must define update_state")
 
@@ -91,11 +91,11 @@ class Metric(Bound):
         """The value so far."""
         raise NotImplementedError(f"{type(self).__name__} must define result")
 
-    def reset_state(self) -> Any:
+    def reset_state(self) -> Operation | None:
         """Start again; in a graph, the operation that does."""
         return self.host.assign(self._state, lambda: [make() for make in self._starts])
 
-    def reset_states(self) -> Any:
+    def reset_states(self) -> Operation | None:
         """`reset_state` under its older name."""
         return self.reset_state()
 
@@ -128,7 +128,7 @@ class Sum(Metric):
         super().__init__(name, dtype)
         self.total = self.add_weight("total")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> Any:
+    def update_state(self, values: Any, sample_weight: Any = None) -> Operation | None:
         """Add the values to the sum."""
         weighted, _ = self._weighted(values, sample_weight)
         return self.host.assign([self.total], lambda: [self.total + weighted])
@@ -155,7 +155,7 @@ class Mean(Metric):
         self.total = self.add_weight("total")
         self.count = self.add_weight("count")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> Any:
+    def update_state(self, values: Any, sample_weight: Any = None) -> Operation | None:
         """Take the values into account."""
         weighted, count = self._weighted(values, sample_weight)
         return self.host.assign([self.total, self.count], lambda: [self.total + weighted, self.count + count])
@@ -172,7 +172,7 @@ class MeanMetricWrapper(Mean):
         super().__init__(name or fn.__name__, dtype)
         self.fn, self.arguments = fn, arguments
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation | None:  # type: ignore[override]
         """Take a batch of labels and predictions into account."""
         true, pred = self.host.tensor(y_true), self.host.tensor(y_pred)
         return super().update_state(self.fn(true, pred, **self.arguments), sample_weight)
@@ -226,7 +226,7 @@ class RootMeanSquaredError(Mean):
     def __init__(self, name: str = "root_mean_squared_error", dtype: Any = None) -> None:
         super().__init__(name, dtype)
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation | None:  # type: ignore[override]
         """Take a batch of labels and predictions into account."""
         true, pred = matched(self.host.tensor(y_true), self.host.tensor(y_pred))
         return super().update_state(tf.squared_difference(true, pred), sample_weight)

@@ -12,7 +12,7 @@ from engine.frontend.keras.lookup import by_name
 class Regularizer:
     """Base of the regularizers. A subclass defines `__call__`."""
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Operand:
         """The penalty on a weight, a scalar."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__(x)")
 

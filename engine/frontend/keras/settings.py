@@ -64,13 +64,13 @@ def int_shape(x: Any) -> tuple[int | None, ...] | None:
 
 
 @operands("x")
-def shape(x: Any) -> Any:
+def shape(x: Any) -> Operand:
     """The shape, as an integer vector."""
     return tf.shape(x)
 
 
 @operands("x")
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
     """The sum over some axes."""
     return tf.reduce_sum(x, axis=axis, keepdims=keepdims)
 

@@ -77,7 +77,7 @@ class _Calls(Trace):
 _calls = _Calls()
 
 
-def new_input(aval: Aval) -> Any:
+def new_input(aval: Aval) -> KerasTensor:
     """A symbol for an input of a model."""
     return _calls.placeholder(aval)
 

@@ -184,7 +184,7 @@ class Trainer(Bound):
         batch_size: int | None = None,
         verbose: Any = "auto",
         return_dict: bool = False,
-    ) -> Any:
+    ) -> float | list[float] | dict[str, float]:
         """The loss and the metrics on data: a number if there are no metrics, else a list, or a dict."""
         self._require_compiled()
         logs = self._run(self.test_step, batches(x, y, batch_size or 32))

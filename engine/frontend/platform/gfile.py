@@ -110,7 +110,7 @@ class GFile:
     def __iter__(self) -> Iterator[Any]:
         return iter(self._opened())
 
-    def __next__(self) -> Any:
+    def __next__(self) -> str | bytes:
         return next(self._opened())
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.op import Node
+from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.trace import Symbol
 from engine.core.value import aval_of
@@ -34,7 +35,7 @@ def starts(count: int, chunk: int) -> tuple[int, list[int]]:
     return size, [min(k * size, count - size) for k in range(number)]
 
 
-def together(chunks: Sequence[Any], firsts: Sequence[int], size: int) -> Any:
+def together(chunks: Sequence[Any], firsts: Sequence[int], size: int) -> Operand:
     """The rows of chunks with the given first seeds, one after the other."""
     *others, last = chunks
     return concat([*others, last[size * len(others) - firsts[-1] :]], 0)

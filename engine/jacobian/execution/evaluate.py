@@ -168,7 +168,7 @@ def constant_beside(value: Any, array: np.ndarray) -> Operand:
     return value.trace.operand(array) if isinstance(value, Symbol) else array
 
 
-def _filled(g: Any, x: Any) -> Any:
+def _filled(g: Any, x: Any) -> Operand:
     return zeros_like(x) if g is None else g
 
 

@@ -14,7 +14,7 @@ import pickle
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -298,14 +298,14 @@ def _abstract(*values: Aval, what: Spread, executor: Executor) -> tuple[Aval, ..
     return tuple([what.program.avals[slot] for slot in what.program.outputs])
 
 
-def _no_rule(*_: Any, **__: Any) -> Any:
+def _no_rule(*_: Any, **__: Any) -> NoReturn:
     raise UnimplementedError(
         "jacobian: a Jacobian that an `executor` evaluates cannot be differentiated again; leave `executor` out of the "
         "inner one"
     )
 
 
-def _no_batch(op: Op, *_: Any) -> Any:
+def _no_batch(op: Op, *_: Any) -> NoReturn:
     _no_rule()
 
 

@@ -157,7 +157,7 @@ class Pattern:
         there = self.index >= 0
         return there.astype(np.intp) if axis == 0 else np.bincount(self.index[there], minlength=columns)
 
-    def to_csr(self) -> Any:
+    def to_csr(self) -> csr_array:
         """As a `scipy.sparse.csr_array` of bools, its columns ascending in each row."""
         rows, columns = self.shape
         if self._table is not None:
@@ -331,7 +331,7 @@ def stacked(patterns: list[Pattern]) -> Pattern:
     return Pattern.csr(_csr(np.concatenate([m.indices for m in matrices]), ends, (rows, columns)))
 
 
-def _csr(indices: Any, ends: Any, shape: tuple[int, int]) -> Any:
+def _csr(indices: Any, ends: Any, shape: tuple[int, int]) -> csr_array:
     return csr_array((np.ones(len(indices), bool), indices, ends), shape=shape)
 
 
@@ -351,7 +351,7 @@ def _union_of_maps(a: Pattern, b: Pattern) -> Pattern | None:
     return Pattern.map(np.maximum(first, second), a.shape[1])
 
 
-def _sum(a: Any, b: Any) -> Any:
+def _sum(a: Any, b: Any) -> csr_array:
     total = a + b
     total.sort_indices()
     return total

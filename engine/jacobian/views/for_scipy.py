@@ -201,7 +201,7 @@ class SciPyFunction:
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
-    def fun(self, x: Any, *args: Any) -> Any:
+    def fun(self, x: Any, *args: Any) -> float | np.ndarray:
         """The value at `x`: a float if the function gives one scalar tensor, else all its results, flat."""
         if not self._fresh:
             # asked again: variables may have changed
@@ -240,7 +240,7 @@ class SciPyFunction:
         """Both at once, for ``minimize(p.fun_and_jac, p.x0, jac=True)``."""
         return self.fun(x, *args), self.jac(x, *args)
 
-    def jac_sparsity(self, *args: Any) -> Any:
+    def jac_sparsity(self, *args: Any) -> sparse.csr_array:
         """Where the Jacobian can be different from zero, from the structure of the function, as a CSR array of ones."""
         if self._point is None:
             self._go(self.x0, args)
@@ -252,7 +252,7 @@ class SciPyFunction:
 
     # ---- second derivatives ------------------------------------------------------------------------------------------
 
-    def hess(self, x: Any, *args: Any) -> Any:
+    def hess(self, x: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
         """The Hessian of a scalar function at `x`, shape (n, n), symmetric to the bit, in the format asked for."""
         self._go(x, args)
         self._require_scalar("hess")
@@ -269,7 +269,7 @@ class SciPyFunction:
         self.counts["hessp"] += 1
         return self._product(*self._evaluations.derived(compiled_product, Options(), None), p)
 
-    def weighted_hess(self, x: Any, v: Any, *args: Any) -> Any:
+    def weighted_hess(self, x: Any, v: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
         """The Hessian of ``v @ fun(x)``: ``NonlinearConstraint(p.fun, lb, ub, jac=p.jac, hess=p.weighted_hess)``."""
         self._go(x, args)
         self.counts["hess"] += 1
@@ -326,7 +326,7 @@ class SciPyFunction:
                 f"derivatives of constraints see jac and weighted_hess"
             )
 
-    def _pattern(self) -> Any:
+    def _pattern(self) -> sparse.csr_array | None:
         """The caller's pattern of the Jacobian."""
         if not (self._sparsity is None or isinstance(self._sparsity, str)) and (
             len(self._like) != 1 or len(self._values) != 1
@@ -335,12 +335,16 @@ class SciPyFunction:
         rows = sum(y.size for y in self._values)
         return pattern_given("for_scipy", self._sparsity, (rows, self.x0.size))
 
-    def _derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any = None) -> Any:
+    def _derived(
+        self, make: Callable[..., Compiled], options: Options, sparsity: Any = None
+    ) -> tuple[Compiled, list[Any], list[list[Any]]]:
         """A compiled derivative, what it takes, and the blocks that it gives."""
         what, values = self._evaluations.derived(make, options, sparsity)
         return what, values, what(values, self._executor) if isinstance(what, Spread) else what(values)
 
-    def _finished(self, what: Compiled, values: list[Any], blocks: Any, square: bool = False) -> Any:
+    def _finished(
+        self, what: Compiled, values: list[Any], blocks: Any, square: bool = False
+    ) -> np.ndarray | sparse.sparray:
         """The blocks as one matrix in the format asked for."""
         if self._format == "dense":
             return self._dense(what, values, blocks, square)
@@ -432,7 +436,7 @@ class SciPyODE:
         found = self.function.jac(y, t, *args)
         return found.reshape(1, -1) if getattr(found, "ndim", 2) == 1 else found
 
-    def jac_sparsity(self, *args: Any, t: float = 0.0) -> Any:
+    def jac_sparsity(self, *args: Any, t: float = 0.0) -> sparse.csr_array:
         """Where the Jacobian can be different from zero, as a CSR array of ones."""
         return self.function.jac_sparsity(t, *args)
 

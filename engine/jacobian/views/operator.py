@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -143,7 +143,7 @@ class SymbolicOperator(Composite):
         target, source = self._ends
         return JacobianOperator(walks[0], walks[-1], target, source)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> NoReturn:
         raise TypeError(f"{self!r} has no products yet: multiply what a session returns for it, or use jvp and vjp")
 
     def __repr__(self) -> str:

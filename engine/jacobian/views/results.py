@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -63,11 +63,11 @@ class SparseJacobian(Composite):
         """The values."""
         return [self.values]
 
-    def rebuilt(self, components: Sequence[Any]) -> Any:
+    def rebuilt(self, components: Sequence[Any]) -> sparse.sparray:
         """The `scipy.sparse` array with these values."""
         return self.block.matrix(components[0]).asformat(self.format)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> NoReturn:
         raise TypeError(f"{self!r} has no products yet: multiply what a session returns for it, or use jvp and vjp")
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ def require_differentiable(name: str, ends: Sequence[Any]) -> None:
             raise InvalidArgumentError(f"{name}: targets and sources must have a floating or complex dtype; got {x!r}")
 
 
-def pattern_given(name: str, sparsity: Any, shape: tuple[int, int] | None) -> Any:
+def pattern_given(name: str, sparsity: Any, shape: tuple[int, int] | None) -> sparse.csr_array | None:
     """A sparsity pattern of the caller's as a CSR matrix of bools; None if it is to be found.
 
     `shape` is the one it must have, or None if that is not known yet.
@@ -166,7 +166,7 @@ def pattern_given(name: str, sparsity: Any, shape: tuple[int, int] | None) -> An
     return matrix
 
 
-def pattern_for(name: str, sparsity: Any, targets: Sequence[Any], sources: Sequence[Any]) -> Any:
+def pattern_for(name: str, sparsity: Any, targets: Sequence[Any], sources: Sequence[Any]) -> sparse.csr_array | None:
     """The same for ends, of which there must be one each if the caller gives a matrix."""
     if sparsity is None or isinstance(sparsity, str):
         return pattern_given(name, sparsity, None)

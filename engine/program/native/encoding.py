@@ -194,7 +194,7 @@ class _Encoding:
 _INDEXED = frozenset(f"{name}_{kind}" for name in ("take", "put", "add_at") for kind in (1, 2, 4, 8, 16, "f", "d"))
 
 
-def _root(x: Any) -> Any:
+def _root(x: Any) -> Root:
     return x.root if isinstance(x, Ref) else x
 
 

@@ -20,28 +20,28 @@ class Opaque(Exception):
 class Writer(Protocol):
     """What writes rows (`engine.program.native.recorder.Recorder`)."""
 
-    def value(self, actual: Any, ref: Ref) -> Any:
+    def value(self, actual: Any, ref: Ref) -> Hidden:
         """A hidden value."""
 
     def constant(self, array: Any) -> Ref:
         """A constant."""
 
-    def computed(self, real: Any) -> Any:
+    def computed(self, real: Any) -> Hidden:
         """What rows compute, which is laid out as NumPy laid it out."""
 
     def add(self, step: Row | Call) -> None:
         """The next step."""
 
-    def elementwise(self, loop: tuple[Any, ...], operands: Sequence[Ref], real: Any, out: Any = None) -> Any:
+    def elementwise(self, loop: tuple[Any, ...], operands: Sequence[Ref], real: Any, out: Any = None) -> Hidden:
         """The row of an elementwise loop; `real` is its result."""
 
-    def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Any:
+    def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Hidden:
         """A call of an elementwise ufunc."""
 
-    def view(self, x: Any, real: Any) -> Any:
+    def view(self, x: Any, real: Any) -> Hidden:
         """What is a view of `x`."""
 
-    def copy(self, x: Any, real: Any) -> Any:
+    def copy(self, x: Any, real: Any) -> Hidden:
         """A copy of `x`, of the same shape."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def run_row(row: Row, given: Sequence[np.ndarray], start: np.ndarray, places: Se
     return executor.Table(len(given), bases, (row.loop,), packed, steps, results, host, None)(*given)[0]
 
 
-def _refuse(*_: Any) -> Any:
+def _refuse(*_: Any) -> NoReturn:
     raise RuntimeError("a loop cannot be tried")
 
 

@@ -9,8 +9,8 @@ whether a reshape is a view) is read off what it did.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -40,11 +40,11 @@ class Recorder:
             return Root(kind, None, (), (), position)
         return Root(kind, array.dtype, array.shape, array.strides, position, scalar=isinstance(array, np.generic))
 
-    def value(self, actual: Any, ref: Ref) -> Observed:
+    def value(self, actual: Any, ref: Ref) -> Hidden:
         """A hidden value."""
         return Observed(self, actual, ref)
 
-    def whole(self, root: Root, real: Any) -> Observed:
+    def whole(self, root: Root, real: Any) -> Hidden:
         """All of a root as a value."""
         dtype = real.dtype
         ref = Ref(root, 0, real.shape, real.strides, dtype, isinstance(real, np.generic))
@@ -60,7 +60,7 @@ class Recorder:
             array.dtype,
         )
 
-    def computed(self, real: Any) -> Observed:
+    def computed(self, real: Any) -> Hidden:
         """What rows compute, which is laid out as NumPy laid it out."""
         return self.whole(self.root("computed", real), real)
 
@@ -72,7 +72,7 @@ class Recorder:
 
     def elementwise(
         self, loop: tuple[Any, ...], operands: Sequence[Ref], real: Any, out: Observed | None = None
-    ) -> Observed:
+    ) -> Hidden:
         """The row of an elementwise loop; `real` is its result."""
         result = self.computed(real) if out is None else out
         if result.ref.size:
@@ -82,7 +82,7 @@ class Recorder:
             self.add(row)
         return result
 
-    def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Observed:
+    def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Hidden:
         """A call of an elementwise ufunc."""
         if ufunc.nout != 1 or ufunc.signature is not None:
             raise Opaque
@@ -109,7 +109,7 @@ class Recorder:
         ufunc(*reals, out=out.actual)
         return self.elementwise(loop, operands, None, out)
 
-    def view(self, x: Observed, real: Any) -> Observed:
+    def view(self, x: Observed, real: Any) -> Hidden:
         """What is a view of `x`, or its copy in C order."""
         if real.dtype == x.dtype and (isinstance(x.actual, np.generic) or real is x.actual):
             strides = real.strides
@@ -123,7 +123,7 @@ class Recorder:
             return Observed(self, real, Ref(x.ref.root, offset, real.shape, real.strides, real.dtype, False, writable))
         raise Opaque
 
-    def copy(self, x: Observed, real: Any) -> Observed:
+    def copy(self, x: Observed, real: Any) -> Hidden:
         """A copy of `x`, of the same shape."""
         return self.elementwise((f"copy_{x.dtype.itemsize}",), [x.ref], real)
 
@@ -143,22 +143,22 @@ class Observed(Hidden, NDArrayOperatorsMixin):
     __slots__ = ()
 
     @property
-    def T(self) -> Observed:  # noqa: D102
+    def T(self) -> Hidden:  # noqa: D102
         return self.recorder.view(self, self.actual.T)
 
     @property
-    def mT(self) -> Observed:  # noqa: D102
+    def mT(self) -> Hidden:  # noqa: D102
         return self.recorder.view(self, self.actual.mT)
 
     @property
-    def real(self) -> Observed:  # noqa: D102
+    def real(self) -> Hidden:  # noqa: D102
         return self.recorder.view(self, self.actual.real)
 
     @property
-    def imag(self) -> Observed:  # noqa: D102
+    def imag(self) -> Hidden:  # noqa: D102
         return self.recorder.view(self, self.actual.imag)
 
-    def reshape(self, *shape: Any, **kw: Any) -> Observed:  # noqa: D102
+    def reshape(self, *shape: Any, **kw: Any) -> Hidden:  # noqa: D102
         real = self.actual.reshape(*shape, **kw)
         try:
             return self.recorder.view(self, real)
@@ -170,41 +170,41 @@ class Observed(Hidden, NDArrayOperatorsMixin):
         whole = self.recorder.copy(self, np.array(self.actual, order="C"))
         return self.recorder.view(whole, whole.actual.reshape(*shape))
 
-    def ravel(self, order: str = "C") -> Observed:  # noqa: D102
+    def ravel(self, order: str = "C") -> Hidden:  # noqa: D102
         return self.reshape(-1) if order == "C" else self._refuse()
 
-    def transpose(self, *axes: Any) -> Observed:  # noqa: D102
+    def transpose(self, *axes: Any) -> Hidden:  # noqa: D102
         return self.recorder.view(self, self.actual.transpose(*axes))
 
-    def swapaxes(self, a: int, b: int) -> Observed:  # noqa: D102
+    def swapaxes(self, a: int, b: int) -> Hidden:  # noqa: D102
         return self.recorder.view(self, self.actual.swapaxes(a, b))
 
-    def squeeze(self, axis: Any = None) -> Observed:  # noqa: D102
+    def squeeze(self, axis: Any = None) -> Hidden:  # noqa: D102
         return self.recorder.view(self, self.actual.squeeze(axis))
 
-    def copy(self, order: str = "C") -> Observed:  # noqa: D102
+    def copy(self, order: str = "C") -> Hidden:  # noqa: D102
         return self.recorder.copy(self, self.actual.copy(order))
 
-    def astype(self, dtype: Any, **kw: Any) -> Observed:  # noqa: D102
+    def astype(self, dtype: Any, **kw: Any) -> Hidden:  # noqa: D102
         if kw:
             self._refuse()
         return cast(self.recorder, self, np.dtype(dtype))
 
-    def dot(self, other: Any) -> Observed:  # noqa: D102
+    def dot(self, other: Any) -> Hidden:  # noqa: D102
         return dot(self.recorder, self, other)
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Observed:  # noqa: D102
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Hidden:  # noqa: D102
         return reduce(self.recorder, np.add, self, axis=axis, keepdims=keepdims)
 
-    def __getitem__(self, key: Any) -> Observed:
+    def __getitem__(self, key: Any) -> Hidden:
         return getitem(self.recorder, self, key)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Hidden]:
         return iter([self[i] for i in range(len(self))])
 
     # ---- NumPy's protocols ---------------------------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kw: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kw: Any) -> Hidden:
         return apply_ufunc(self.recorder, ufunc, method, inputs, kw)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kw: Any) -> Any:
@@ -213,7 +213,7 @@ class Observed(Hidden, NDArrayOperatorsMixin):
 
     # ---- what would look inside ----------------------------------------------------------------------------------
 
-    def _refuse(self, *_: Any, **__: Any) -> Any:
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise Opaque
 
     __array__ = __bool__ = __int__ = __float__ = __complex__ = __index__ = __setitem__ = __contains__ = _refuse

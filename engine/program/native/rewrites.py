@@ -20,7 +20,7 @@ from engine.program.passes.inplace_concat import alloc, write_rows
 from engine.program.passes.slice_concat import slice_concat
 
 
-def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> Any:
+def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> Hidden:
     """The product with its zero rule, which a loop of our own applies."""
     operands = [x.ref if isinstance(x, Hidden) else recorder.constant(np.asarray(x)) for x in (ct, partial)]
     kind = operands[0].dtype.char
@@ -31,16 +31,16 @@ def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> 
     return recorder.elementwise((f"{'either' if either else 'scale'}_{kind}",), operands, real)
 
 
-def _contiguous(recorder: Writer, x: Any) -> Any:
+def _contiguous(recorder: Writer, x: Any) -> Hidden:
     return x if x.flags.c_contiguous else recorder.copy(x, np.ascontiguousarray(x.actual))
 
 
-def _concat(recorder: Writer, *values: Any, axis: int) -> Any:
+def _concat(recorder: Writer, *values: Any, axis: int) -> Hidden:
     real = np.concatenate([x.actual if isinstance(x, Hidden) else x for x in values], axis)
     return joined(recorder, values, axis % real.ndim, np.ascontiguousarray(real))
 
 
-def _stack(recorder: Writer, *values: Any, axis: int) -> Any:
+def _stack(recorder: Writer, *values: Any, axis: int) -> Hidden:
     rank = len(values[0].shape) + 1
     key = (*[slice(None)] * (axis % rank), np.newaxis)
     return _concat(recorder, *[expanded(recorder, x, key) for x in values], axis=axis)
@@ -50,21 +50,21 @@ def _unstack(recorder: Writer, x: Any, *, num: int, axis: int) -> tuple[Any, ...
     if x.shape[axis] != num:
         raise Opaque
     axis %= x.ndim
-    moved = x.transpose(axis, *range(axis), *range(axis + 1, x.ndim))
-    return tuple(_contiguous(recorder, moved))
+    found: Any = _contiguous(recorder, x.transpose(axis, *range(axis), *range(axis + 1, x.ndim)))
+    return tuple(found)
 
 
-def _alloc(recorder: Writer, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+def _alloc(recorder: Writer, *, shape: tuple[int, ...], dtype: np.dtype) -> Hidden:
     return recorder.computed(np.empty(shape, dtype))
 
 
-def _write_rows(recorder: Writer, whole: Any, operand: Any, *, start: int) -> Any:
+def _write_rows(recorder: Writer, whole: Any, operand: Any, *, start: int) -> Hidden:
     write(recorder, whole, slice(start, start + len(operand)), operand)
     return whole
 
 
-def _slice_concat(recorder: Writer, *vectors: Any, aval: Any, moves: Any, sums: Any) -> Any:
-    out = recorder.computed(np.empty(aval.size, aval.dtype.numpy))
+def _slice_concat(recorder: Writer, *vectors: Any, aval: Any, moves: Any, sums: Any) -> Hidden:
+    out: Any = recorder.computed(np.empty(aval.size, aval.dtype.numpy))
     for k, of, to in moves:
         write(recorder, out, to, vectors[k][of])
     for k, of, to in sums:
@@ -75,7 +75,7 @@ def _slice_concat(recorder: Writer, *vectors: Any, aval: Any, moves: Any, sums: 
 
 def _getitem_back(
     recorder: Writer, ct: Any, like: Any, *dynamic: Any, spec: Any, lead: int = 0, like_lead: int = 0
-) -> Any:
+) -> Hidden:
     out = recorder.computed(np.zeros(ct.shape[:lead] + like.shape[like_lead:], ct.dtype))
     key = numpy_key(out.shape, spec, dynamic, lead)
     if dynamic or not out.size:

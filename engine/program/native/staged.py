@@ -15,11 +15,12 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.eager import explained
+from engine.core.operands import Operand
 from engine.program.instruction import Instruction, is_stateful
 from engine.program.layout import same_layout
 from engine.program.native.encoding import Fixed, table_of
 from engine.program.native.extension import executor
-from engine.program.native.hidden import Opaque, is_readable
+from engine.program.native.hidden import Hidden, Opaque, is_readable
 from engine.program.native.memory import Call, Recording, Ref, Root
 from engine.program.native.recorder import Observed, Recorder
 from engine.program.native.rewrites import REWRITES
@@ -140,7 +141,7 @@ class _Resume:
         return _carried_out(program, known, rest, self.staged.located)
 
 
-def _found(x: Any, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers: tuple[Any, ...]) -> Any:
+def _found(x: Any, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers: tuple[Any, ...]) -> Operand:
     """A value in the midst of a run."""
     if isinstance(x, Fixed):
         return x[0]
@@ -253,22 +254,24 @@ class _Loose:
         self.root, self.actual = root, real
 
 
-def _held(recorder: Recorder, root: Root, real: Any) -> Any:
+def _held(recorder: Recorder, root: Root, real: Any) -> Hidden | _Loose:
     return _Loose(root, real) if root.dtype is None else recorder.whole(root, real)
 
 
-def _operand(x: Any) -> Any:
+def _operand(x: Any) -> Ref | Fixed | Root:
     """A value as an operand of a `Call`."""
     if type(x) is Observed:
         return x.ref
     return x if type(x) is Fixed else x.root
 
 
-def _real(x: Any) -> Any:
+def _real(x: Any) -> np.ndarray:
     return x[0] if type(x) is Fixed else x.actual
 
 
-def _written(recorder: Recorder, position: int, instruction: Instruction, operands: Sequence[Any]) -> Any:
+def _written(
+    recorder: Recorder, position: int, instruction: Instruction, operands: Sequence[Any]
+) -> tuple[Observed | Fixed, ...] | None:
     """The results of an instruction by rows, or None."""
     op = instruction.op
     if is_stateful(op, instruction.params) or any(type(x) is _Loose for x in operands):
@@ -303,7 +306,7 @@ def _is_array(x: Any) -> bool:
     return type(x) is Fixed and isinstance(x[0], np.ndarray) and is_readable(x[0])
 
 
-def _result(x: Any) -> Any:
+def _result(x: Any) -> Observed | Fixed:
     """What a kernel gave for observed values: if it is no such value, it followed from shapes and constants."""
     if type(x) is Observed:
         return x

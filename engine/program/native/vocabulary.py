@@ -15,7 +15,7 @@ from engine.program.native.memory import Ref, Row, broadcast_strides, loop_nest
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
 
 
-def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kw: dict[str, Any]) -> Any:
+def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kw: dict[str, Any]) -> Hidden:
     """A ufunc, or one of its methods."""
     out = kw.pop("out", None)
     if isinstance(out, tuple):
@@ -41,7 +41,7 @@ def reduce(
     dtype: Any = None,
     keepdims: bool = False,
     initial: Any = None,
-) -> Any:
+) -> Hidden:
     """A reduction, in the order in which NumPy goes through memory.
 
     It goes through the axes by their strides, those that are one in memory as one. The innermost is one call of the
@@ -133,7 +133,7 @@ def _reduce_from_first(recorder: Writer, loop: Any, x: Ref, kept: Sequence[int],
 # ---- products of matrices --------------------------------------------------------------------------------------------
 
 
-def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Any:
+def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     """`numpy.matmul` of matrices and stacks of them; a vector is a matrix of one row or column."""
     if 0 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)) or np.ndim(a) == np.ndim(b) == 1:
         raise Opaque
@@ -175,7 +175,7 @@ def _add_product(recorder: Writer, loop: Any, a: Ref, b: Ref, out: Ref) -> None:
     recorder.add(Row(loop, operands, dims, (*steps, *core), tuple([d for d, _ in around]), strides))
 
 
-def dot(recorder: Writer, a: Any, b: Any) -> Any:
+def dot(recorder: Writer, a: Any, b: Any) -> Hidden:
     """`dot` of vectors and matrices: the product of matrices of one row or column.
 
     Of single numbers it is their product, to which nothing is added; of one number and several it is left to NumPy.
@@ -204,7 +204,7 @@ _CASTS = frozenset(["df", "fd", "bf", "bd", "bi", "bl", "if", "id", "il", "li", 
 _NAMES = {"?": "b", "f": "f", "d": "d", "i": "i", "l": "l"}
 
 
-def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Any:
+def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
     """`x` in another dtype."""
     real = x.actual.astype(dtype)
     if dtype == x.dtype:
@@ -218,7 +218,7 @@ def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Any:
 # ---- views and picks -------------------------------------------------------------------------------------------------
 
 
-def getitem(recorder: Writer, x: Any, key: Any) -> Any:
+def getitem(recorder: Writer, x: Any, key: Any) -> Hidden:
     """An index: a view, or a pick at positions that are known."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(isinstance(k, Hidden) for k in keys):
@@ -239,7 +239,7 @@ _MOST = 1 << 20
 """Positions that one row may hold."""
 
 
-def take(recorder: Writer, x: Any, positions: np.ndarray, real: Any) -> Any:
+def take(recorder: Writer, x: Any, positions: np.ndarray, real: Any) -> Hidden:
     """The elements at positions in the order of C, of the shape of the positions."""
     if positions.size > _MOST or not real.flags.c_contiguous:
         raise Opaque
@@ -269,7 +269,7 @@ def add_take(recorder: Writer, x: Ref, positions: np.ndarray, out: Ref, start: i
 
 
 def _view(function: Callable[..., Any]) -> Callable[..., Any]:
-    def handler(recorder: Writer, x: Any, *args: Any, **kw: Any) -> Any:
+    def handler(recorder: Writer, x: Any, *args: Any, **kw: Any) -> Hidden:
         if not isinstance(x, Hidden):
             raise Opaque
         real = function(x.actual, *args, **kw)
@@ -283,7 +283,7 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    def handler(recorder: Writer, x: Any, *args: Any, **kw: Any) -> Any:
+    def handler(recorder: Writer, x: Any, *args: Any, **kw: Any) -> Hidden:
         if not isinstance(x, Hidden):
             raise Opaque
         return getattr(x, name)(*args, **kw)
@@ -291,7 +291,7 @@ def _method(name: str) -> Callable[..., Any]:
     return handler
 
 
-def _where(recorder: Writer, condition: Any, x: Any, y: Any) -> Any:
+def _where(recorder: Writer, condition: Any, x: Any, y: Any) -> Hidden:
     given = (condition, x, y)
     if condition.dtype != np.bool_ or not (hasattr(x, "dtype") and hasattr(y, "dtype")) or x.dtype != y.dtype:
         raise Opaque
@@ -300,7 +300,7 @@ def _where(recorder: Writer, condition: Any, x: Any, y: Any) -> Any:
     return recorder.elementwise((f"select_{real.itemsize}",), operands, real)
 
 
-def concatenate(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Any:
+def concatenate(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Hidden:
     """`numpy.concatenate` along an axis."""
     if isinstance(arrays, Hidden) or axis is None or out is not None:
         raise Opaque
@@ -308,7 +308,7 @@ def concatenate(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -
     return joined(recorder, arrays, axis % real.ndim, real)
 
 
-def joined(recorder: Writer, arrays: Sequence[Any], axis: int, real: Any) -> Any:
+def joined(recorder: Writer, arrays: Sequence[Any], axis: int, real: Any) -> Hidden:
     """Copies into the parts of a whole."""
     if any(a.dtype != real.dtype for a in arrays):
         raise Opaque
@@ -335,7 +335,7 @@ def write(recorder: Writer, whole: Any, key: Any, x: Any) -> None:
     recorder.elementwise((f"copy_{whole.itemsize}",), [ref], None, recorder.view(whole, part))
 
 
-def stack(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Any:
+def stack(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Hidden:
     """`numpy.stack` along a new axis."""
     if isinstance(arrays, Hidden) or out is not None:
         raise Opaque
@@ -346,7 +346,7 @@ def stack(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Any:
     return joined(recorder, expanded, axis % rank, real)
 
 
-def expanded(recorder: Writer, x: Any, key: Any) -> Any:
+def expanded(recorder: Writer, x: Any, key: Any) -> Hidden | np.ndarray:
     """A value with one more axis, of size one."""
     if not isinstance(x, Hidden):
         return np.asarray(x)[key]
@@ -356,7 +356,7 @@ def expanded(recorder: Writer, x: Any, key: Any) -> Any:
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
-    def handler(recorder: Writer, x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    def handler(recorder: Writer, x: Any, axis: Any = None, *, keepdims: bool = False) -> Hidden:
         return reduce(recorder, ufunc, x, axis, None, keepdims)
 
     return handler

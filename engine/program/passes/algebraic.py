@@ -33,6 +33,7 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.axes import repeat_leading, seed_rows
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER
 from engine.core.structural import contiguous, reshape_to, scale
 from engine.core.value import known_shape
@@ -210,14 +211,16 @@ def _scaled(ct: TracedValue, partial: TracedValue, *, either: bool = False) -> T
     return multiply(ct, partial) if type(partial.structure) is Fill and math.isfinite(partial.structure.value) else None
 
 
-def seed_product(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
+def seed_product(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Operand | None:
     """A product of matrices with what is made of seeds, or None."""
     if op is not matmul_op or not any(isinstance(x.structure, SEEDS) for x in inputs):
         return None
     return _matrix_product(*inputs, **params)
 
 
-def _matrix_product(a: TracedValue, b: TracedValue, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def _matrix_product(
+    a: TracedValue, b: TracedValue, *, transpose_a: bool = False, transpose_b: bool = False
+) -> Operand | None:
     if isinstance(a.structure, Repeated):
         return _product_once(a, a.structure, b, transpose_a, transpose_b)
     if isinstance(a.structure, Scaled):
@@ -230,7 +233,9 @@ def _matrix_product(a: TracedValue, b: TracedValue, *, transpose_a: bool = False
     return _scaled_matrix(b.structure, a, transpose_a, False) if _is_diagonal(b) else None
 
 
-def _product_once(a: TracedValue, structure: Repeated, b: TracedValue, transpose_a: bool, transpose_b: bool) -> Any:
+def _product_once(
+    a: TracedValue, structure: Repeated, b: TracedValue, transpose_a: bool, transpose_b: bool
+) -> Operand | None:
     """The product of the smaller array, repeated, if the axis is no axis of the product."""
     rank = len(a.aval.shape or ())
     if transpose_a or len(b.aval.shape or ()) != 2 or structure.position == rank - 1 or rank < 3:
@@ -239,7 +244,7 @@ def _product_once(a: TracedValue, structure: Repeated, b: TracedValue, transpose
     return repeat_leading(product, size=a.aval.shape[structure.position], position=structure.position)  # type: ignore[index]
 
 
-def _scaled_products(structure: Scaled, b: TracedValue, transpose: bool) -> Any:
+def _scaled_products(structure: Scaled, b: TracedValue, transpose: bool) -> Operand | None:
     """The factors times all products of values and matrix, if there are many factors for each of these."""
     (seeds, inner), (rows, _) = known_shape(structure.values, "matmul"), known_shape(structure.factors, "matmul")
     if len(b.aval.shape or ()) != 2:
@@ -258,7 +263,7 @@ def _is_diagonal(x: TracedValue) -> bool:
     return isinstance(x.structure, (Identity, Diagonal)) and x.aval.shape == (x.structure.rows, x.structure.rows)
 
 
-def _scaled_matrix(structure: Structure | None, matrix: TracedValue, transpose: bool, of_rows: bool) -> Any:
+def _scaled_matrix(structure: Structure | None, matrix: TracedValue, transpose: bool, of_rows: bool) -> TracedValue:
     """The matrix (transposed) with its rows or columns scaled, in memory as a product would be."""
     if not isinstance(structure, Diagonal):
         return identity_product(matrix, transpose=transpose)

@@ -8,6 +8,7 @@ from typing import Any
 from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
+from engine.core.variable import Variable
 from engine.frontend.keras import activations, initializers
 from engine.frontend.keras import functions as tf
 from engine.frontend.keras.layers.base import Layer
@@ -56,7 +57,7 @@ class WeightedCell(Layer):
     state_size: Any = property(lambda self: self.units)
     output_size: Any = property(lambda self: self.units)
 
-    def _add(self, name: str, shape: tuple[int, ...], initializer: Any = None) -> Any:
+    def _add(self, name: str, shape: tuple[int, ...], initializer: Any = None) -> Variable:
         start, regularizer, constraint = self._options[name]
         start = initializers.get(self.host, start) if initializer is None else initializer
         return self.add_weight(

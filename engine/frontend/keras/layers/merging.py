@@ -21,7 +21,7 @@ class _Merge(Layer):
             raise ValueError(f"layer {self.name!r} must be called on a list of inputs, got {inputs!r}")
         return self._merged(list(inputs))
 
-    def _merged(self, inputs: list[Any]) -> Any:
+    def _merged(self, inputs: list[Any]) -> Operand:
         raise NotImplementedError
 
 

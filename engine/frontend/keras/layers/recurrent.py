@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.core import nest
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Results
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, shape_of
 from engine.frontend.keras import functions as tf
@@ -124,7 +124,7 @@ class RNN(Layer):
             result = outputs if self.time_major else _turned(outputs)
         return (result, *nest.flatten(last)) if self.return_state else result
 
-    def _first(self, rows: Any, given: Any) -> Any:
+    def _first(self, rows: Any, given: Any) -> list[Any]:
         """The states to start with: those given, or zeros."""
         sizes = self.cell.state_size
         wanted = nest.flatten(sizes)
@@ -271,7 +271,7 @@ class Bidirectional(Layer):
         joined = self._joined(*found)
         return (joined, *states) if states else joined
 
-    def _joined(self, a: Any, b: Any) -> Any:
+    def _joined(self, a: Any, b: Any) -> Results:
         if self.merge_mode == "concat":
             return tf.concat([a, b], -1)
         if self.merge_mode == "sum":

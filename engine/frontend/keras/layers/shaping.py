@@ -282,7 +282,7 @@ class ActivityRegularization(Layer):
         super().__init__(**kwargs)
         self.l1, self.l2 = l1, l2
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any) -> Operand:
         """The inputs."""
         self.add_loss(self.l1 * tf.reduce_sum(tf.abs(inputs)) + self.l2 * tf.reduce_sum(tf.square(inputs)))
         return inputs
