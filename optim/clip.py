@@ -25,7 +25,7 @@ from engine.ops.explog import rsqrt, sqrt
 from engine.ops.reduce import add_n, reduce_sum
 
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Operand | IndexedSlices:
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
     """`t` with its elements limited to ``[clip_value_min, clip_value_max]``.
 
     Parameters
@@ -67,7 +67,7 @@ def _is_larger(whole: Any, shape: Any) -> bool:
     return any(d == 1 and w not in (1, None) for w, d in zip(whole, shape, strict=True))
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Operand | IndexedSlices:
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
     """`t`, scaled down where its norm exceeds `clip_norm`: ``t * clip_norm / max(norm(t), clip_norm)``.
 
     Parameters
@@ -130,7 +130,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any) -> Operand:
     return multiply(multiply(t, limit), factor)
 
 
-def global_norm(t_list: Sequence[Any]) -> Operand | np.generic:
+def global_norm(t_list: Sequence[Any]) -> Any:
     """The Euclidean norm of all elements of all tensors in a list.
 
     Parameters

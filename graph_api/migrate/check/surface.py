@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.op import Op
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Operation
 from engine.core.value import Value as Tensor
 from engine.core.variable import Variable
 from engine.frontend.absent import reason
@@ -190,6 +190,7 @@ class Surface:
         """An object of it, if it is one of ours; of the front end's tensors where it stands for all tensors."""
         if kind is Operand or (issubclass(kind, Tensor) and issubclass(self.tensor, kind)):
             return frozenset({Instance(self.tensor)})
+        kind = import_module("graph_api").Operation if kind is Operation else kind
         ours = kind.__module__.partition(".")[0] in ("engine", "graph_api", "tape_api", "optim")
         return frozenset({Instance(kind)}) if ours else NOTHING
 
