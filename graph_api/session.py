@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -30,55 +29,16 @@ from engine.core.op import Node
 from engine.core.trace import placeholder
 from engine.core.value import Value, as_array
 from engine.core.variable import Variable, read_variable, variable_handle, variable_is_initialized
-from engine.program import Program, lower
+from engine.program import lower
 from engine.program.lowering import needed_nodes
-from engine.program.state import Assignment
-from engine.runtime.cache import Cache
 from engine.runtime.ownership import UNSHARED, Shared
 from engine.runtime.state import exclusively, in_order
 from graph_api.defaults import stacks
+from graph_api.executables import Executable, Executables
 from graph_api.graph import Graph, get_default_graph
 from graph_api.resources import Number
 from graph_api.state import State
 from graph_api.tensor import Operation, Tensor
-
-
-@dataclass(slots=True)
-class Executable:
-    """A compiled combination of fetches, feeds and shapes.
-
-    Attributes
-    ----------
-    program : Program
-    reads : list of int
-        Identities of the handles of the variables whose values follow the feeds among the program's arguments.
-    flags : dict
-        Where among `reads` there is none for a value but one that says whether a variable has one; the identity of
-        that variable's handle.
-    assigned : list of Assignment
-        Of the variables whose new values follow the fetches among its results.
-    locks : tuple of Lock
-        Of these variables.
-    fetched : int
-        Number of fetched tensors.
-    shapes : list of tuple
-        Of the values read, when it was compiled.
-    owners : set of int
-        Who owns the memory of the program's constants.
-    """
-
-    program: Program
-    reads: list[int]
-    flags: dict[int, int]
-    assigned: list[Assignment]
-    locks: tuple[Any, ...]
-    fetched: int
-    shapes: list[Any]
-    owners: set[int]
-
-
-_CACHE_SIZE = 512
-"""Executables kept per session; the oldest gives way (a program that feeds ever new shapes compiles ever anew)."""
 
 
 class Session:
@@ -107,7 +67,7 @@ class Session:
             raise ValueError(f"Session: argument `target` must be empty (there are no remote sessions), got {target!r}")
         self.graph = graph or get_default_graph()
         self._state = State()
-        self._executables: Cache[Any, Executable] = Cache("programs of sessions", _CACHE_SIZE)
+        self._executables = Executables()
         self._contexts: list[Any] = []
         self._closed = False
 
@@ -145,11 +105,14 @@ class Session:
             importlib.import_module("graph_api.run_options").check(options, run_metadata)
         elements, pack = self._resolve(fetches)
         feeds, values, forms = self._feeds(feed_dict) if feed_dict else ((), (), ())
-        key = (*map(id, elements), None, *forms)
-        executable = self._executables.get(key)
+        fetched = tuple(map(id, elements))
+        key = (*fetched, None, *forms)
+        executable, stale = self._executables.own.get(key), None
         while True:
             if executable is None:
-                executable = self._executables.put(key, self._compile(elements, feeds, values))
+                executable = self._executables.due(
+                    key, fetched, feeds, values, lambda avals: self._compile(elements, feeds, avals), stale
+                )
             if executable.locks:
                 results = exclusively(executable.locks, self._execute, executable, elements, values)
             else:
@@ -157,7 +120,7 @@ class Session:
             if results is not None:
                 return results[0] if pack is None else pack(results)
             # it was compiled for variables of other shapes
-            executable = None
+            executable, stale = None, executable
 
     def _execute(self, executable: Executable, elements: Sequence[Any], values: Sequence[Any]) -> list[Any] | None:
         """The values of `elements`, or None if a variable has no longer the shape that the program was compiled for."""
@@ -188,7 +151,7 @@ class Session:
         tensors = iter(fetched)
         return [next(tensors) if isinstance(e, Tensor) else None for e in elements]
 
-    def _compile(self, elements: Sequence[Any], feeds: Sequence[Any], values: Sequence[Any]) -> Executable:
+    def _compile(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> Executable:
         fed = {id(t) for t in feeds}
         wanted = [_readable(e) for e in elements]
         nodes = needed_nodes(self.graph.nodes, wanted, fed, lambda node: node.control_inputs)
@@ -204,7 +167,7 @@ class Session:
 
         program, reads, assigned = lower(
             nodes,
-            [(t, aval_of_array(v)) for t, v in zip(feeds, values, strict=True)],
+            list(zip(feeds, avals, strict=True)),
             [w for w in wanted if isinstance(w, Tensor)],
             state_aval=state_aval,
             describe=_describe,

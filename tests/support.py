@@ -15,6 +15,7 @@ from engine.core.trace import Symbol, Trace, placeholder
 from engine.core.value import Value, aval_of, dtype_of
 from engine.reverse import reverse
 from engine.transform import recorded
+from graph_api.session import Session
 
 TOLERANCE = {np.dtype(d): t for d, t in [("f2", 1e-2), ("f4", 2e-5), ("f8", 1e-11), ("c8", 2e-5), ("c16", 1e-11)]}
 """Relative and absolute, for two ways to compute the same thing."""
@@ -127,3 +128,15 @@ def placeholders(
 ) -> list[Any]:
     """One placeholder per array, its static shape being ``shape(array.shape)``."""
     return [trace.placeholder(Aval(shape(a.shape), aval_of_array(a).dtype)) for a in inputs]
+
+
+def run_with_open_shapes(session: Session, fetches: Any, feed_dict: Any) -> list[Any]:
+    """What a session computes for a family of shapes of which only ranks are known."""
+    elements, _ = session._resolve(fetches)
+    feeds, values, _ = session._feeds(feed_dict)
+    avals = [aval_of_array(v) for v in values]
+    executable = session._compile(elements, feeds, [Aval((None,) * len(a.shape or ()), a.dtype) for a in avals])
+    executable.program.keep_in_python()
+    found = session._execute(executable, elements, values)
+    assert found is not None
+    return found

@@ -124,14 +124,14 @@ def test_a_program_in_use_outlives_many_that_are_used_once() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float64)
         y = x * 2.0
-        session._executables.capacity = 8
+        session._executables.own.capacity = 8
         session.run(y, {x: np.ones(3)})
-        (mine,) = session._executables.values()
+        (mine,) = session._executables.own.values()
         for n in range(20, 60):
-            session.run(y, {x: np.ones(n)})
+            session.run(x + float(n), {x: np.ones(3)})
             session.run(y, {x: np.ones(3)})
-        assert mine in session._executables.values()
-        assert len(session._executables) == 8
+        assert mine in session._executables.own.values()
+        assert len(session._executables.own) == 8
 
 
 @pytest.mark.parametrize("mode", ["graph", "tape"])

@@ -365,7 +365,7 @@ def test_a_result_of_another_size_in_each_run() -> None:
             found = session.run([different, loss, slope], {ids: some, x: value})
             assert set(found[0]) == set(some)
             np.testing.assert_allclose(found[1], np.sum(by_hand) + np.sum(np.sin(value) * 2.0), rtol=1e-13)
-        (executable,) = session._executables.values()
+        (executable,) = session._executables.own.values()
         assert type(executable.program.native).__name__ == "Table"
 
 

@@ -198,7 +198,7 @@ def test_stateful_ops_are_neither_merged_nor_folded_nor_dropped(capfd: pytest.Ca
     with tf.Session() as sess:
         for run in range(3):
             assert sess.run([a, b, p, q, *checks])[:4] == [2 * run + 1, 2 * run + 2, 2.0, 2.0]
-        (executable,) = sess._executables.values()
+        (executable,) = sess._executables.own.values()
     assert sorted(names(executable.program)) == ["assert_op"] * 2 + ["print_op"] * 2 + ["python_call"] * 2
     assert len(calls) == 6
     assert capfd.readouterr().err.count("shown [2.0]") == 6

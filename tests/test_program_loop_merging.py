@@ -109,7 +109,7 @@ def test_a_session_runs_a_recurrence_forward_once() -> None:
         x = tf.placeholder(tf.float64, (4, 3))
         y = tf.scan(lambda h, row: tf.tanh(h * row + 0.3), x, tf.ones((3,), tf.float64))
         results = session.run([y, tf.gradients(y, x)[0]], {x: value})
-        (executable,) = session._executables.values()
+        (executable,) = session._executables.own.values()
     assert executable.program.report["loop_merging"] == 1 and loops(executable.program) == 2
     h, rows = np.ones(3), []
     for row in value:

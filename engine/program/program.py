@@ -102,6 +102,10 @@ class Program:
                 return self.native(*arguments)
         return self.run_generated(*arguments)
 
+    def keep_in_python(self) -> None:
+        """Never run the program natively: a table is for one way in which arguments lie in memory."""
+        self._staged, self.native = True, None
+
     def run_generated(self, *arguments: Any) -> tuple[Any, ...]:
         """Run the program by the generated Python function."""
         if self._compiled is None:

@@ -333,7 +333,7 @@ def test_programs_with_loops_pickle() -> None:
     y = tf.gradients(recurrence(tf, x, x), x)[0]
     with tf.Session() as session:
         expected = session.run(y, {x: np.ones(3)})
-        (executable,) = session._executables.values()
+        (executable,) = session._executables.own.values()
     (got,) = pickle.loads(pickle.dumps(executable.program))(np.ones(3))
     np.testing.assert_array_equal(got, expected)
 

@@ -241,15 +241,6 @@ def test_make_callable() -> None:
         assert f(3.0, 4.0) == 12.0
 
 
-def test_new_shapes_compile_anew_and_old_ones_are_kept() -> None:
-    x = tf.placeholder(tf.float64, [None])
-    y = tf.reduce_sum(x * x)
-    with tf.Session() as sess:
-        for n in (1, 5, 0, 5, 1):
-            assert sess.run(y, {x: np.ones(n)}) == n
-        assert len(sess._executables) == 3
-
-
 def test_errors_at_run_time_name_operation_and_line() -> None:
     a, b = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     c = tf.matmul(a, b, name="product")
