@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from engine.program.native.extension import executor
-from engine.program.native.memory import Row
+from engine.program.native.memory import Ref, Row, constant_ref, elementwise
 
 rejected: list[str] = []
 """Loops that are left out because they gave other bits."""
@@ -73,29 +73,36 @@ def same_bits(a: Any, b: Any) -> bool:
     return bool((((a == b) & (np.signbit(a) == np.signbit(b))) | ((a != a) & (b != b))).all())
 
 
-def run_row(row: Row, given: Sequence[np.ndarray], start: np.ndarray, places: Sequence[int]) -> np.ndarray:
-    """Run a row on arrays, written to a copy of `start`; `places`: which operand is which, -1 for what is written."""
+def run_rows(rows: Sequence[Row], given: Sequence[tuple[Ref, np.ndarray]], result: np.ndarray) -> np.ndarray:
+    """Run rows on arrays; what they write and is not given goes to a new array like `result`."""
     assert executor is not None
-    out = start.copy(order="K")
-    forms = [("argument", i, x.dtype, x.shape, x.strides) for i, x in enumerate(given)]
-    bases = (*forms, ("fresh", out.dtype, out.shape, out.strides, lambda: out))
-    numbers = encoded(row, 0, [(place % len(bases), 0) for place in places])
+    out = np.zeros_like(result)
+    bases = (
+        *[("argument", i, x.dtype, x.shape, x.strides) for i, (_, x) in enumerate(given)],
+        ("fresh", out.dtype, out.shape, out.strides, lambda: out),
+    )
+    known = {ref.root: (i, ref.offset) for i, (ref, _) in enumerate(given)}
+    loops = list(dict.fromkeys([row.loop for row in rows]))
+    names = [loop[0] if len(loop) == 1 else loop for loop in loops]
+    numbers: list[int] = []
+    for row in rows:
+        found = [(*known.get(root, (len(given), 0)), offset) for root, offset in row.operands]
+        numbers += encoded(row, loops.index(row.loop), [(base, offset - start) for base, start, offset in found])
+    steps, results = (("rows", 0, len(rows), False),), (("whole", len(given)),)
     host = (_refuse, _refuse, _refuse, lambda: False)
-    steps, results = (("rows", 0, 1, False),), (("whole", len(given)),)
     packed = np.array(numbers, np.intp).tobytes()
-    return executor.Table(len(given), bases, (row.loop,), packed, steps, results, host, None)(*given)[0]
+    table = executor.Table(len(given), bases, tuple(names), packed, steps, results, host, None)
+    return table(*[x for _, x in given])[0]
 
 
 def _refuse(*_: Any) -> NoReturn:
     raise RuntimeError("a loop cannot be tried")
 
 
-def reduces_alike(row: Row, x: np.ndarray, start: np.ndarray, expected: Any) -> bool:
-    """Whether a row reduces an array to the same bits as NumPy did."""
+def reduces_alike(rows: Sequence[Row], given: Sequence[tuple[Ref, np.ndarray]], expected: Any) -> bool:
+    """Whether rows reduce arrays to the same bits as NumPy did."""
     result = np.asarray(expected)
-    blank = np.empty_like(result)
-    blank[...] = start
-    return same_bits(run_row(row, [x], blank, (-1, 0, -1)), result)
+    return same_bits(run_rows(rows, given, result), result)
 
 
 def encoded(row: Row, loop: int, places: list[tuple[int, int]], advance: tuple[int, ...] | None = None) -> list[int]:
@@ -116,8 +123,9 @@ def _is_trusted(loop: tuple[np.ufunc, int], dtypes: tuple[np.dtype, ...]) -> boo
     for operands in (whole, gaps, single, *few):
         with np.errstate(all="ignore"):
             expected = ufunc(*operands)
-        row = Row(loop, (), (len(expected),), (*[x.strides[0] for x in operands], expected.itemsize))
-        found = run_row(row, operands, np.zeros_like(expected), (*range(len(operands)), -1))
+        given = [(constant_ref(x), x) for x in operands]
+        row = elementwise(loop, [*[ref for ref, _ in given], constant_ref(expected)])
+        found = run_rows([row], given, expected)
         if not same_bits(found, expected):
             rejected.append(f"{ufunc.__name__} {''.join(d.char for d in dtypes)}")
             return False

@@ -94,6 +94,12 @@ class Ref:
         )
 
 
+def constant_ref(array: np.ndarray) -> Ref:
+    """An array as a constant."""
+    root = Root("constant", array.dtype, array.shape, array.strides, array=array)
+    return Ref(root, 0, array.shape, array.strides, array.dtype)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One call of an inner loop, or several with the dimensions `outer` around it; see rows.h.
@@ -146,6 +152,12 @@ _MERGED = 16
 """Elements of the innermost dimension below which a longer one takes its place."""
 
 
+def longer_inside(sizes: Sequence[int]) -> int:
+    """Which dimension to put innermost: the last one, but if it is short and another one is much longer, that one."""
+    longest = max(range(len(sizes)), key=lambda k: sizes[k])
+    return longest if sizes[-1] < _MERGED and sizes[longest] > 4 * sizes[-1] else len(sizes) - 1
+
+
 def loop_nest(
     shape: Sequence[int], strides: Sequence[Sequence[int]]
 ) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -164,11 +176,8 @@ def loop_nest(
             merged.append((d, steps))
     if not merged:
         return 1, tuple([0] * len(strides)), (), ()
-    if len(merged) > 1 and merged[-1][0] < _MERGED:
-        longest = max(merged, key=lambda axis: axis[0])
-        if longest[0] > 4 * merged[-1][0]:
-            merged.remove(longest)
-            merged.append(longest)
+    longest = longer_inside([d for d, _ in merged])
+    merged.append(merged.pop(longest))
     (count, steps), outer = merged[-1], merged[:-1]
     return count, steps, tuple([d for d, _ in outer]), tuple([s for _, row in outer for s in row])
 

@@ -17,7 +17,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine.program.native.hidden import Hidden, Opaque, address, is_readable
 from engine.program.native.loops import loop_of
-from engine.program.native.memory import Call, Recording, Ref, Root, Row, elementwise
+from engine.program.native.memory import Call, Recording, Ref, Root, Row, constant_ref, elementwise
 from engine.program.native.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, reduce
 
 
@@ -52,13 +52,7 @@ class Recorder:
 
     def constant(self, array: Any) -> Ref:
         """A constant."""
-        return Ref(
-            Root("constant", array.dtype, array.shape, array.strides, array=array),
-            0,
-            array.shape,
-            array.strides,
-            array.dtype,
-        )
+        return constant_ref(array)
 
     def computed(self, real: Any) -> Hidden:
         """What rows compute, which is laid out as NumPy laid it out."""

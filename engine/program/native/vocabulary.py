@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.program.native.hidden import Hidden, Opaque, Writer, as_array
 from engine.program.native.loops import loop_of, reduces_alike
-from engine.program.native.memory import Ref, Row, broadcast_strides, loop_nest
+from engine.program.native.memory import Ref, Row, broadcast_strides, elementwise, longer_inside, loop_nest
 
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
 
@@ -64,15 +64,15 @@ def reduce(
     start = initial if initial is not None else _STARTS.get(ufunc)
     if start is not None:
         blank = recorder.constant(np.asarray(start, x.dtype))
-        recorder.elementwise((f"copy_{x.dtype.itemsize}",), [blank], None, result)
         nest = _nest(x.ref, kept, axes)
         if len(nest) > 1 and not nest[-1][2] and not nest[-2][2]:
             # two axes are reduced that are not one in memory: how NumPy goes through them depends on its version
             raise Opaque
-        row = _reduction_row(found[0], x.ref, nest, result.ref)
-        recorder.add(row)
-        if not reduces_alike(row, x.actual, np.asarray(start, x.dtype), real):
+        rows = _reduction_rows(found[0], x.ref, nest, result.ref, blank)
+        if not reduces_alike(rows, [(x.ref, x.actual), (blank, np.asarray(start, x.dtype))], real):
             raise Opaque
+        for row in rows:
+            recorder.add(row)
     elif ufunc in _WITHOUT_START:
         _reduce_from_first(recorder, found[0], x.ref, kept, axes, result)
     else:
@@ -101,11 +101,35 @@ def _nest(x: Ref, kept: Sequence[int], axes: set[int]) -> list[tuple[int, int, i
     return [axis[:3] for axis in merged]
 
 
-def _reduction_row(loop: Any, x: Ref, nest: Sequence[tuple[int, int, int]], result: Ref) -> Row:
-    (count, step, out), outer = nest[-1] if nest else (1, 0, 0), nest[:-1]
-    operands = ((result.root, result.offset), (x.root, x.offset), (result.root, result.offset))
+_FEW = 8
+"""Elements from which NumPy's sums take several at a time; it adds fewer one after the other."""
+
+
+def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:
+    """Rows that reduce `x` into a result, beginning with `start`."""
+    few = _FEW // 2 if x.dtype.kind == "c" else _FEW
+    if (
+        loop[0] is np.add
+        and len(nest) > 1
+        and 1 < nest[-1][0] < few
+        and [o for *_, o in nest if not o] == [0] == [nest[-1][2]]
+    ):
+        # A call of the loop for each few elements takes longer than to add them: all first ones to all second ones, ...
+        (count, step, _), outer = nest[-1], nest[:-1]
+        dims, steps, out = zip(*outer, strict=True)
+        each = [Ref(x.root, x.offset + k * step, dims, steps, x.dtype) for k in range(count)]
+        total = Ref(result.root, result.offset, dims, out, x.dtype)
+        sums = [elementwise(loop, [total if k else each[0], each[k + 1], total]) for k in range(count - 1)]
+        return [*sums, elementwise(loop, [start, total, total])]
+    kept = [k for k, (*_, o) in enumerate(nest) if o]
+    if kept and kept[-1] == len(nest) - 1:
+        nest.append(nest.pop(kept[longer_inside([nest[k][0] for k in kept])]))
+    (count, step, around), outer = nest[-1] if nest else (1, 0, 0), nest[:-1]
+    place = (result.root, result.offset)
     strides = tuple(itertools.chain(*[(o, s, o) for _, s, o in outer]))
-    return Row(loop, operands, (count,), (out, step, out), tuple([d for d, _, _ in outer]), strides)
+    dims = tuple([d for d, _, _ in outer])
+    copied = elementwise((f"copy_{x.dtype.itemsize}",), [start, result])
+    return [copied, Row(loop, (place, (x.root, x.offset), place), (count,), (around, step, around), dims, strides)]
 
 
 def _reduce_from_first(recorder: Writer, loop: Any, x: Ref, kept: Sequence[int], axes: set[int], result: Any) -> None:
