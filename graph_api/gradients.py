@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.core.errors import InvalidArgumentError
+from engine.core.indexed_slices import IndexedSlices
 from engine.core.unconnected import UnconnectedGradients
 from engine.reverse import require_one_number
 from engine.symbolic import as_list
@@ -79,7 +80,11 @@ def gradients(
     if strict and grad_ys is None:
         require_one_number("gradients", as_list(ys), "tf.jacobian")
     with graph_of(ys, "ys").name_scope(name):
-        return symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method)
+        found = symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method)
+        for rows in found:
+            if isinstance(rows, IndexedSlices):
+                rows.components()  # its shape becomes a node now: a run must not add any, a finalized graph cannot
+        return found
 
 
 def graph_of(x: Any, argument: str) -> Graph:

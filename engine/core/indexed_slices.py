@@ -55,12 +55,13 @@ class IndexedSlices(Composite):
         A value of the whole tensor's shape, in place of `dense_shape`.
     """
 
-    __slots__ = ("_like", "indices", "values")
+    __slots__ = ("_dense_shape", "_like", "indices", "values")
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None, like: Any = None) -> None:
         self.values = values
         self.indices = indices
         self._like = zeros(dense_shape, dtype_of(values)) if like is None and dense_shape is not None else like
+        self._dense_shape: Any = None
 
     @classmethod
     def flat(cls, values: Any, indices: Any, *, like: Any) -> IndexedSlices | None:
@@ -84,7 +85,10 @@ class IndexedSlices(Composite):
     @property
     def dense_shape(self) -> Operand | None:
         """Shape of the whole tensor, as an integer vector; None if it is not known."""
-        return None if self._like is None else shape_of_value(self._like)
+        if self._dense_shape is None and self._like is not None:
+            # kept: each run of a session that fetches it must find the same node
+            self._dense_shape = shape_of_value(self._like)
+        return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:

@@ -234,6 +234,21 @@ def test_closed_session() -> None:
         sess.run(tf.constant(1.0))
 
 
+def test_a_run_adds_nothing_to_the_graph() -> None:
+    table = tf.get_variable("table", [5, 2])
+    step = tf.train.get_or_create_global_step()
+    (rows,) = tf.gradients(tf.gather(table, [1, 1, 3]) ** 2, table)
+    loss = tf.reduce_sum(tf.gather(table, [0]))
+    train = tf.train.AdamOptimizer().minimize(loss, step)
+    fetches = {"all": [table, table.initializer, rows, step, loss, "table:0", train], "rows": (rows.dense_shape, rows)}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        tf.get_default_graph().finalize()
+        for _ in range(3):
+            session.run(fetches, {table: np.ones((5, 2), np.float32)})
+            session.run([rows, tf.get_default_graph().get_tensor_by_name("table:0")])
+
+
 def test_make_callable() -> None:
     x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     with tf.Session() as sess:
