@@ -20,6 +20,7 @@ from engine.ops.scatter import check_entries, entries_at
 from engine.program.late_updates import Update
 from engine.program.native.staged import raises
 from engine.program.state import Assignment
+from engine.program.update_loop import Scratch
 from engine.runtime.buffer_pool import empty, is_whole
 from engine.runtime.ownership import Shared
 from engine.runtime.packs import Pack, joined, taken_apart
@@ -127,8 +128,9 @@ class State:
         arguments.clear()
         writes: list[tuple[Any, ...]] = []
         hidden: list[int] = []
+        scratch = Scratch()
         for update in updates:
-            writes += self._made(update, results, hidden)
+            writes += self._made(update, results, hidden, scratch)
         writes.append((self.values.update, new))
         for key, (indices, updates) in parts:
             # nobody finds the value from here on; who looks for it waits for the lock
@@ -145,15 +147,17 @@ class State:
 
     # ---- late updates ------------------------------------------------------------------------------------------------
 
-    def _made(self, update: Update, results: Sequence[Any], hidden: list[int]) -> list[tuple[Any, ...]]:
+    def _made(
+        self, update: Update, results: Sequence[Any], hidden: list[int], scratch: Scratch
+    ) -> list[tuple[Any, ...]]:
         """The writes that make an update; the keys that are put aside until then go to `hidden`."""
         numbers = [np.asarray(results[i]) for i in update.numbers]
-        operands = [joined([results[i] for i in positions]) for positions in update.operands]
+        operands, calls = update.given(results, scratch)
         if raises():
             # that may fail, so it is done before anything is written
             old = [joined([self.value(key) for key in keys]) for keys in update.keys]
             new = [np.empty_like(array) for array in old]
-            commit(update.loop.calls([*old, *operands], numbers, new))
+            commit([*calls, *update.loop.calls([*old, *operands], numbers, new, scratch)])
             pieces = [taken_apart(array, update.shapes) for array in new]
             return [
                 (self.values.update, dict(zip(k, p, strict=True))) for k, p in zip(update.keys, pieces, strict=True)
@@ -165,7 +169,7 @@ class State:
             after.append(new)
             writes.append((self.values.update, dict(zip(keys, values, strict=True))))
             hidden += keys
-        return [*update.loop.calls([*before, *operands], numbers, after), *writes]
+        return [*calls, *update.loop.calls([*before, *operands], numbers, after, scratch), *writes]
 
     def _renewed(self, keys: tuple[int, ...], shapes: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
         """The old values as one array; an array for the new ones; and that, taken apart.

@@ -16,7 +16,7 @@ from engine.core.tape import unrecorded
 from engine.core.trace import Symbol, Trace
 from engine.core.value import Value
 from engine.core.variable import Variable
-from engine.program.update_loop import LateChange
+from engine.program.update_loop import LateChange, Scratch
 from engine.runtime.state import Lock, commit, exclusively, in_order
 
 
@@ -50,14 +50,15 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation 
     """
     graph = graph_of(variable for variable, _ in changes)
     if graph is None:
-        commit([write for variable, new in changes for write in _writes(variable, new)])
+        scratch = Scratch()
+        commit([write for variable, new in changes for write in _writes(variable, new, scratch)])
         return None
     done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
     return graph.group(done, name)
 
 
-def _writes(variable: Variable, new: Any) -> list[tuple[Any, ...]]:
-    return new.writes() if isinstance(new, LateChange) else variable.writes(new)
+def _writes(variable: Variable, new: Any, scratch: Scratch) -> list[tuple[Any, ...]]:
+    return new.writes(scratch) if isinstance(new, LateChange) else variable.writes(new)
 
 
 def locks_of(variables: Iterable[Variable]) -> tuple[Any, ...]:

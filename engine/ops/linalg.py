@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from string import ascii_uppercase
 from typing import Any
 
@@ -89,6 +90,14 @@ def _two_matrices(a: Any, b: Any) -> np.ndarray:
 def by_dot(a: Sequence[int], b: Sequence[int]) -> bool:
     """Whether `dot` is quicker than `matmul` for matrices of these shapes: for few results, or a column times a row."""
     return a[0] * b[1] <= FEW or a[1] == 1
+
+
+def product_into(
+    out: np.ndarray, a: np.ndarray, b: np.ndarray, *, transpose_a: bool = False, transpose_b: bool = False
+) -> Callable[[], Any]:
+    """A C function that writes a product of two matrices to memory in C order, with the bits that the kernel gives."""
+    a, b = a.T if transpose_a else a, b.T if transpose_b else b
+    return partial(np.dot if by_dot(a.shape, b.shape) else np.matmul, a, b, out=out)
 
 
 def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b: bool = False) -> Aval:

@@ -3,22 +3,46 @@
 The last instructions on the way to a variable's new value are mostly elementwise: a step of an optimizer. They need not
 be in the program. It returns what they read (the gradient, the learning rate) instead, and whoever writes new values
 into the variables runs them as an `UpdateLoop`: large variables where they lie, many small ones together.
+
+So may be a gradient that is a product of two matrices, which together are smaller: it is computed when its variable is
+updated, into memory that the next one uses again. Then no two such gradients are in memory at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from engine.core.aval import Aval
+from engine.core.dtypes import float32, float64
+from engine.ops.linalg import matmul_op, product_into
 from engine.program.instruction import Instruction
-from engine.program.update_loop import Step, UpdateLoop, is_tileable
+from engine.program.layout import Order
+from engine.program.update_loop import Scratch, Step, UpdateLoop, is_tileable
+from engine.runtime.packs import joined
 
 LARGE = 1 << 16
 """Elements of a variable that is worth a loop of its own."""
 MANY = 16
 """Smaller variables that are worth one together."""
+
+
+class Product(NamedTuple):
+    """A product of two matrices that is computed late.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the result.
+    params : dict
+        Which of the matrices are transposed first.
+    """
+
+    shape: tuple[int, ...]
+    params: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -33,7 +57,7 @@ class Update:
     variables : tuple of tuple of handle
         For each place the variables that lie there, one after the other.
     operands : tuple of tuple of int
-        For each further array the program's results that lie there.
+        For each further array the program's results that lie there, or of whose product it consists.
     numbers : tuple of int
         The program's results that are the loop's numbers.
     shapes : tuple of tuple
@@ -45,6 +69,8 @@ class Update:
     operands: tuple[tuple[int, ...], ...]
     numbers: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
+    products: Mapping[int, Product]
+    """By positions among `operands`."""
     keys: tuple[tuple[int, ...], ...] = ()
     """The identities of `variables`."""
 
@@ -53,7 +79,23 @@ class Update:
         operands = tuple([tuple([positions[s] for s in ids]) for ids in self.operands])
         numbers = tuple([positions[s] for s in self.numbers])
         keys = tuple([tuple(map(id, handles)) for handles in self.variables])
-        return Update(self.loop, self.variables, operands, numbers, self.shapes, keys)
+        return Update(self.loop, self.variables, operands, numbers, self.shapes, self.products, keys)
+
+    def given(self, results: Sequence[Any], scratch: Scratch) -> tuple[list[Any], list[tuple[Any, ...]]]:
+        """The arrays of `operands` from a program's results; and the calls that compute those that are products."""
+        arrays: list[Any] = []
+        calls: list[tuple[Any, ...]] = []
+        size = math.prod(self.shapes[0])
+        places = iter(scratch.vectors("products", len(self.products), size, self.loop.dtype))
+        for i, positions in enumerate(self.operands):
+            given = [results[k] for k in positions]
+            product = self.products.get(i)
+            if product is None:
+                arrays.append(joined(given))
+            else:
+                arrays.append(next(places).reshape(product.shape))
+                calls.append((product_into(arrays[-1], *given, **product.params),))
+        return arrays, calls
 
 
 @dataclass(eq=False, slots=True)
@@ -74,6 +116,7 @@ def taken_out(
     instructions: Sequence[Instruction],
     wanted: Sequence[int],
     avals: Mapping[int, Aval],
+    orders: Mapping[int, Order],
 ) -> tuple[list[Update], list[Instruction]]:
     """Updates, in which value ids stand for results, and the instructions that are left.
 
@@ -86,6 +129,8 @@ def taken_out(
     instructions : sequence of Instruction
     wanted : sequence of int
         The value ids of the program's other results.
+    orders : mapping
+        How values lie in memory.
     """
     new = _replaceable(changed, initial, wanted, avals)
     if not new:
@@ -97,18 +142,48 @@ def taken_out(
         kind = None if alone or not part.loop.keeps_bits_anywhere else (part.loop.key, tuple(part.numbers))
         groups.setdefault(id(part) if kind is None else kind, []).append(part)
     worth = [g for g in groups.values() if len(g) >= MANY or (g[0].aval.size or 0) >= LARGE]
+    # what the largest one needs is enough for the others
+    worth.sort(key=lambda group: group[0].aval.size or 0, reverse=True)
     gone = {id(i) for group in worth for part in group for i in part.instructions}
-    updates = [
-        Update(
-            group[0].loop,
-            tuple(zip(*[part.handles for part in group], strict=True)),
-            tuple(zip(*[part.operands for part in group], strict=True)),
-            tuple(group[0].numbers),
-            tuple([cast("tuple[int, ...]", part.aval.shape) for part in group]),
+    left = [i for i in instructions if id(i) not in gone]
+    made = {id(handle) for group in worth for part in group for handle in part.handles}
+    used = Counter([*wanted, *[s for handle, s in changed if id(handle) not in made]])
+    used.update(s for each in left for s in each.inputs)
+    used.update(s for group in worth for part in group for s in (*part.operands, *part.numbers))
+    single = {
+        each.outputs[0]: each
+        for each in left
+        if _is_worth_waiting(each, avals, orders, initial.values()) and used[each.outputs[0]] == 1
+    }
+    updates = []
+    for group in worth:
+        operands = [tuple(ids) for ids in zip(*[part.operands for part in group], strict=True)]
+        late = {k: single[ids[0]] for k, ids in enumerate(operands) if len(group) == 1 and ids[0] in single}
+        gone.update(map(id, late.values()))
+        shapes = tuple([cast("tuple[int, ...]", part.aval.shape) for part in group])
+        updates.append(
+            Update(
+                group[0].loop,
+                tuple(zip(*[part.handles for part in group], strict=True)),
+                tuple([late[k].inputs if k in late else ids for k, ids in enumerate(operands)]),
+                tuple(group[0].numbers),
+                shapes,
+                {k: Product(shapes[0], each.params) for k, each in late.items()},
+            )
         )
-        for group in worth
-    ]
-    return updates, [i for i in instructions if id(i) not in gone]
+    return updates, [i for i in left if id(i) not in gone]
+
+
+def _is_worth_waiting(
+    instruction: Instruction, avals: Mapping[int, Aval], orders: Mapping[int, Order], state: Collection[int]
+) -> bool:
+    """Whether an instruction is a product of two matrices that take less memory than it, and are no variables."""
+    if instruction.op is not matmul_op or any(orders[s] is not Order.CONTIGUOUS for s in instruction.inputs):
+        return False
+    out, *operands = [avals[s] for s in (*instruction.outputs, *instruction.inputs)]
+    if out.dtype not in (float32, float64) or not all(a.is_static and len(a.shape or ()) == 2 for a in operands):
+        return False
+    return sum([a.size or 0 for a in operands]) < (out.size or 0) and set(instruction.inputs).isdisjoint(state)
 
 
 def _replaceable(

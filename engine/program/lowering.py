@@ -456,7 +456,7 @@ def lower(
     updates: list[Update] = []
     if "late_updates" in passes and changed:
         came = {id(handle): value_id for handle, value_id in work.reads.values()}
-        updates, work.instructions = taken_out(changed, came, work.instructions, wanted, work.avals)
+        updates, work.instructions = taken_out(changed, came, work.instructions, wanted, work.avals, work.orders)
         late = {id(handle) for update in updates for handles in update.variables for handle in handles}
         changed = [(handle, value_id) for handle, value_id in changed if id(handle) not in late]
         if late:

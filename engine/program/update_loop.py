@@ -18,9 +18,26 @@ from engine.core.aval import Aval
 from engine.core.op import Op
 from engine.core.trace import Symbol, Trace, constant, placeholder
 from engine.core.variable import Variable
+from engine.runtime.buffer_pool import empty
 
 TILE_BYTES = 1 << 17
 """Bytes of an array in one tile: a handful of tiles stay in a core's own cache."""
+
+
+class Scratch:
+    """Memory for intermediate results, which the updates of one step use one after the other."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[Any, list[np.ndarray]] = {}
+
+    def vectors(self, use: str, count: int, size: int, dtype: Any) -> list[np.ndarray]:
+        """So many distinct vectors of `size` elements; those of another `use` are others."""
+        vectors = self._vectors.setdefault((use, dtype), [])
+        vectors += [empty((size,), dtype) for _ in range(len(vectors), count)]
+        for i in range(count):
+            if vectors[i].size < size:
+                vectors[i] = empty((size,), dtype)
+        return [vector[:size] for vector in vectors[:count]]
 
 
 class Step(NamedTuple):
@@ -65,7 +82,11 @@ class UpdateLoop:
         return all(step.op.rounds_correctly for step in self.steps)
 
     def calls(
-        self, arrays: Sequence[np.ndarray], numbers: Sequence[np.ndarray], results: Sequence[np.ndarray]
+        self,
+        arrays: Sequence[np.ndarray],
+        numbers: Sequence[np.ndarray],
+        results: Sequence[np.ndarray],
+        scratch: Scratch | None = None,
     ) -> list[tuple[Any, ...]]:
         """``(function, *arguments)`` for each call that the update consists of.
 
@@ -75,12 +96,14 @@ class UpdateLoop:
             The arguments. Those that are not themselves among the results do not overlap with these.
         results : sequence of array
             Where to write the results, in C order. Each is an argument, or memory of its own.
+        scratch : Scratch, optional
+            What other loops use too, before or after this one.
         """
-        steps, scratch = self._scheduled([next((i for i, a in enumerate(arrays) if a is r), -1) for r in results])
+        steps, count = self._scheduled([next((i for i, a in enumerate(arrays) if a is r), -1) for r in results])
         flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         own = [next((f for f, a in zip(flat, arrays, strict=True) if a is r), r.reshape(-1)) for r in results]
         tile = TILE_BYTES // self.dtype.itemsize
-        scratches = [np.empty(min(tile, flat[0].size), self.dtype) for _ in range(scratch)]
+        scratches = (scratch or Scratch()).vectors("tiles", count, min(tile, flat[0].size), self.dtype)
         made: list[tuple[Any, ...]] = []
         for start in range(0, flat[0].size, tile):
             stop = min(start + tile, flat[0].size)
@@ -176,7 +199,7 @@ def is_tileable(op: Op, operands: Sequence[Aval], results: Sequence[Aval]) -> bo
 class LateChange:
     """A change of variables that is made only when it is written."""
 
-    def writes(self) -> list[tuple[Any, ...]]:
+    def writes(self, scratch: Scratch) -> list[tuple[Any, ...]]:
         """The writes for `engine.runtime.state.commit`; the variables' locks are held until they are made."""
         raise NotImplementedError
 
@@ -206,7 +229,7 @@ class Overwriting(LateChange):
         self.loop, self.gradient, self.variables, self.changed = loop, gradient, variables, changed
         self.numbers = numbers
 
-    def writes(self) -> list[tuple[Any, ...]]:
+    def writes(self, scratch: Scratch) -> list[tuple[Any, ...]]:
         """The calls of the loop, after which all variables have new values."""
         arrays, results, after = [self.gradient], {}, []
         for i, variable in enumerate(self.variables):
@@ -216,7 +239,8 @@ class Overwriting(LateChange):
             else:
                 (old,) = variable.arrays([variable])
             arrays.append(old)
-        return [*self.loop.calls(arrays, self.numbers, [results[i] for i in self.changed]), *after]
+        calls = self.loop.calls(arrays, self.numbers, [results[i] for i in self.changed], scratch)
+        return [*calls, *after]
 
 
 class Replacing(LateChange):
@@ -232,6 +256,6 @@ class Replacing(LateChange):
     def __init__(self, variables: Sequence[Variable], values: Sequence[Any]) -> None:
         self.variables, self.values = variables, values
 
-    def writes(self) -> list[tuple[Any, ...]]:
+    def writes(self, scratch: Scratch) -> list[tuple[Any, ...]]:
         """One write for all of them."""
         return [type(self.variables[0]).replacement(self.variables, self.values)]
