@@ -65,6 +65,8 @@ def why_missing(variable: Any) -> str | None:
 def reasons(variables: Any) -> str:
     """A line for each variable that says why it has no gradient, after a line break; empty if nothing is known."""
     known = [(v.name, why_missing(v)) for v in variables]
-    lines = [f"\n  {name}: {why}" for name, why in known if why is not None]
-    further = [f"\n  and {len(lines) - 8} more"] if len(lines) > 8 else []
-    return "".join(lines[:8] + further)
+    lines = [f"\n  {name}: {why}" for name, why in known if why is not None][:8]
+    if 0 < len(lines) < len(known):
+        # of a tape's variables the reason has not been looked for either
+        lines.append(f"\n  and {len(known) - len(lines)} more")
+    return "".join(lines)

@@ -50,6 +50,16 @@ def test_all_gradients_none(tf: Any, optimizer: Any) -> None:
 
 @ALL
 @pytest.mark.usefixtures("_graph")
+def test_eight_of_many_variables_are_explained_and_the_others_counted(tf: Any, optimizer: Any) -> None:
+    variables = [tf.Variable(1.0, name=f"w{i}") for i in range(12)]
+    constant = tf.constant(1.0)
+    loss = constant if tf is v1 else lambda: constant * 2.0
+    with pytest.raises(ValueError, match=r"\n  w7:0: .*\n  and 4 more$"):
+        optimizer().minimize(loss, var_list=variables)
+
+
+@ALL
+@pytest.mark.usefixtures("_graph")
 def test_no_pairs(tf: Any, optimizer: Any) -> None:
     with pytest.raises(ValueError, match=r"No variables provided\."):
         optimizer().apply_gradients([])
