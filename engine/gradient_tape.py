@@ -82,6 +82,8 @@ class GradientTape(TapeDerivatives):
     np.float32(6.0)
     """
 
+    _replayed = staticmethod(replayed)
+
     def __init__(
         self,
         persistent: bool = False,
@@ -218,7 +220,7 @@ class GradientTape(TapeDerivatives):
             tracked = self._tape.tracked
             wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
             kept = [w for w in wanted if address(w) in tracked]
-            walk = reverse if active.tapes else replayed
+            walk = reverse if active.tapes else self._replayed
             found = iter(walk(self._tape.nodes, seeds, kept, sparse=True, pairwise=pairwise))
             cts = [next(found) if address(w) in tracked else None for w in wanted]
             if _NONE in map(type, cts):

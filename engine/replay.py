@@ -25,6 +25,7 @@ from engine.core.tape import Recording, logged, paused
 from engine.core.value import address, as_array, aval_of
 from engine.core.variable import Variable
 from engine.program import Program
+from engine.program.late_updates import with_late_arrays
 from engine.program.layout import order_of_value
 from engine.program.retrace import Retrace
 from engine.reverse import reverse
@@ -71,6 +72,8 @@ class Replay:
         pool = [*values, *seeds]
         given = [pool[i] for i in self.arguments]
         out = self.program(*[x._array if type(x) is EagerTensor else array_of(x) for x in given])
+        if self.program.products:
+            out = with_late_arrays(out, self.program.products)
         found = [
             out[i] if type(i) is int else _cotangent(out, i, source)
             for i, source in zip(self.results, sources, strict=True)
@@ -188,16 +191,18 @@ def replayed(
     *,
     sparse: bool = False,
     pairwise: bool = False,
+    late: bool = False,
 ) -> list[Any]:
     """What `engine.reverse.reverse` returns for an eager recording, by a compiled walk where there is one.
 
-    Call it only while no tape is recording: the result consists of plain arrays.
+    Call it only while no tape is recording: the result consists of plain arrays. If they may be `late`, some are
+    products that are still to be computed (`LateArray`).
     """
     try:
         structure = structure_of(nodes)
         slots = structure.slots
         targets = tuple([(slots[address(t)], *_leaf(s)) for t, s in seeds])
-        key = (structure.key, targets, tuple([slots.get(address(s)) for s in sources]), sparse, pairwise)
+        key = (structure.key, targets, tuple([slots.get(address(s)) for s in sources]), sparse, pairwise, late)
         replay = _compiled.get(key)
     except (AttributeError, TypeError, KeyError):
         replay = key = None
@@ -208,7 +213,7 @@ def replayed(
     if key is not None:
         walks = _walks.put(hash(key), (_walks.get(hash(key)) or 0) + 1)
         if walks > COMPILE_AFTER:
-            _compiled.put(key, _compile(nodes, structure, seeds, sources, sparse, pairwise))
+            _compiled.put(key, _compile(nodes, structure, seeds, sources, sparse, pairwise, late))
     return reverse(nodes, seeds, sources, sparse=sparse, pairwise=pairwise)
 
 
@@ -219,6 +224,7 @@ def _compile(
     sources: Sequence[Any],
     sparse: bool,
     pairwise: bool,
+    late: bool,
 ) -> Replay:
     counters["compiled"] += 1
     again = Retrace(nodes, structure.values, _FOLD_LIMIT)
@@ -233,7 +239,7 @@ def _compile(
         found = reverse(again.nodes, pairs, [of.get(id(s), s) for s in sources], sparse=sparse, pairwise=pairwise)
     parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (array_of(g),) for g in found]
     wanted = [part for group in parts for part in group]
-    program, taken = again.lowered(wanted, given, [order_of_value(s) for _, s in seeds])
+    program, taken = again.lowered(wanted, given, [order_of_value(s) for _, s in seeds], late)
     taken += range(len(structure.values), len(structure.values) + len(seeds))
     order = iter(range(len(wanted)))
     positions = [tuple([next(order) for _ in group]) for group in parts]

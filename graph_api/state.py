@@ -24,7 +24,7 @@ from engine.program.update_loop import Scratch
 from engine.runtime.buffer_pool import empty, is_whole
 from engine.runtime.ownership import Shared
 from engine.runtime.packs import Pack, joined, taken_apart
-from engine.runtime.state import ALONE, Lock, commit, exclusively, holders, in_order
+from engine.runtime.state import ALONE, Lock, commit, commit_computing, exclusively, holders, in_order
 from graph_api.tensor import Tensor
 
 
@@ -140,7 +140,7 @@ class State:
                 self._aside[key] = self._aside[key].copy()
             writes.insert(0, (setitem, self._aside[key], entries_at(indices), updates))
             writes.append((setitem, self.values, key, self._aside[key]))
-        commit(writes)
+        commit_computing(writes)
         del replaced
         for key in (*hidden, *[key for key, _ in parts]):
             del self._aside[key]

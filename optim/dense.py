@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +24,7 @@ from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.trace import Symbol, Trace
 from engine.core.variable import Variable
+from engine.program.late_updates import LateArray
 from engine.program.native.staged import raises
 from engine.program.update_loop import Overwriting, Replacing, UpdateLoop, traced_loop
 from engine.runtime.buffer_pool import empty
@@ -153,9 +154,10 @@ def updates(
     late : bool
         Whether a change may be one that writes itself (`Overwriting`, `Replacing`), for several variables.
     """
+    pairs = pairs if isinstance(pairs, Planned) else computed(pairs)
     plan = _plan_for(optimizer, pairs)
     if plan is None:
-        return [], list(pairs)
+        return [], computed(pairs)
     rest = [pairs[i] for i in plan.rest]
     changes: list[Change] = []
     for i in plan.large:
@@ -175,7 +177,16 @@ def updates(
             same.setdefault(key, (found, []))[1].extend(kind)
     for found, positions in same.values():
         changes += _together(plan, pairs, positions, *found, late)
-    return changes, rest
+    return changes, computed(rest)
+
+
+def computed(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs with gradients that are there: those that were to be computed late are computed now."""
+    return [(EagerTensor(g._array.computed()), v) if _is_late(g) else (g, v) for g, v in pairs]
+
+
+def _is_late(gradient: Any) -> bool:
+    return type(gradient) is EagerTensor and type(gradient._array) is LateArray
 
 
 def _plan_for(optimizer: Any, pairs: Sequence[Pair]) -> Plan | None:
@@ -215,6 +226,7 @@ def _by_itself(
     changed = [0, *[1 + list(slots).index(n) for n in names]]
     if late:
         return [(variable, Overwriting(loop, gradient._array, held, changed, numbers))]
+    ((gradient, _),) = computed([pair])
     arrays = [gradient._array, *type(variable).arrays(held)]
     results = [empty(arrays[0].shape, arrays[0].dtype) for _ in changed]
     commit(loop.calls(arrays, numbers, results))

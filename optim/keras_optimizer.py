@@ -22,10 +22,10 @@ from engine.core.variable import Variable
 from engine.ops.compare import cast, equal, not_equal, where
 from optim import schedules
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
-from optim.optimizer import Optimizer, evaluated, filled
+from optim.optimizer import Optimizer, filled
 from optim.pairs import Pair, Pairs, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
-from optim.schedules import InverseTimeDecay, LearningRateSchedule
+from optim.schedules import InverseTimeDecay, LearningRateSchedule, evaluated
 from optim.state import Done, Slots, assign_all, graph_of
 from optim.transforms import accumulate
 
@@ -196,7 +196,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         """
         if isinstance(loss, EagerTensor) and tape is None:
             raise ValueError("`tape` is required when a `Tensor` loss is passed.")
-        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss, tape=tape)
+        pairs = self._to_apply()(loss, var_list, grad_loss=grad_loss, tape=tape)
         require_gradient(pairs, loss)
         return self.apply_gradients(pairs, name=name)
 
@@ -213,6 +213,9 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
     def _may_overwrite(self) -> bool:
         return not self.use_ema
+
+    def _takes_late(self) -> bool:
+        return not (self.clipnorm or self.global_clipnorm or self.clipvalue or self._accumulated)
 
     def _changes(self, pairs: Sequence[Pair], state: SimpleNamespace) -> list[tuple[Variable, Any]]:
         changes = super()._changes(pairs, state)
@@ -269,12 +272,14 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         return super()._checked_gradient(gradient, variable)
 
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
+        if not (self.clipnorm or self.global_clipnorm or self.clipvalue):
+            return pairs
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
         if self.clipnorm:
             gradients = [clip_by_norm(g, self.clipnorm) for g in gradients]
         elif self.global_clipnorm:
             gradients, _ = clip_by_global_norm(gradients, self.global_clipnorm)
-        elif self.clipvalue:
+        else:
             gradients = [clip_by_value(g, -self.clipvalue, self.clipvalue) for g in gradients]
         return list(zip(gradients, variables, strict=True))
 

@@ -16,14 +16,13 @@ gathered, the function is applied to them, and they are assigned. A step then co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.core import nest
 from engine.core.dtypes import FLOATING, DType
 from engine.core.eager import EagerTensor
 from engine.core.indexed_slices import IndexedSlices
@@ -33,7 +32,6 @@ from engine.core.trace import Symbol
 from engine.core.unconnected import reasons
 from engine.core.value import Value, as_array, shape_of
 from engine.core.variable import Variable, go_on, tracked_value
-from engine.gradient_tape import GradientTape
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like
 from engine.ops.gather import gather
@@ -42,7 +40,8 @@ from engine.symbolic import gradients
 from optim import dense
 from optim.pairs import Pair, Pairs, as_pairs, label, require_fit, require_gradient, required, whole
 from optim.protocols import UserProtocol, user_step, written_by_users
-from optim.schedules import LearningRateSchedule
+from optim.recording import flat, recorded_gradients
+from optim.schedules import LearningRateSchedule, evaluated
 from optim.state import MAKING, Done, Slots, assign_all, locks_of
 
 
@@ -145,7 +144,7 @@ class Optimizer(UserProtocol):
             By default the trainable variables of the graph, or those that the callable used.
         gate_gradients : int
             GATE_NONE, GATE_OP or GATE_GRAPH. All three give what the strictest promises: every gradient is computed
-            from the variables as they were before the step. See `minimize` for what they decide.
+            from the variables as they were before the step (``docs/training.md``).
         aggregation_method : int, optional
             An `AggregationMethod`: in which order the contributions of several uses of a value are added up.
         colocate_gradients_with_ops : bool
@@ -167,15 +166,31 @@ class Optimizer(UserProtocol):
         RuntimeError
             If an eager tensor is given without a tape.
         """
+        return self._gradients(
+            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss, tape
+        )
+
+    def _gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+        tape: Any = None,
+        late: bool = False,
+    ) -> list[tuple[Any, Any]]:
+        """The same; gradients may be `late`, to be computed when they are applied (`dense.LateArray`)."""
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
                 f"gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
                 f"Not {gate_gradients}"
             )
         if callable(loss) and not isinstance(loss, Value):
-            return _recorded_gradients(loss, var_list, grad_loss, aggregation_method)
+            return recorded_gradients(loss, var_list, grad_loss, aggregation_method, late)
         if tape is not None:
-            variables = _flat(var_list) if var_list is not None else list(tape.watched_variables())
+            variables = flat(var_list) if var_list is not None else list(tape.watched_variables())
             found = tape.gradient(loss, variables, grad_loss, aggregation_method=aggregation_method)
             return list(zip(found, variables, strict=True))
         if not isinstance(loss, Value) or not isinstance(tracked_value(loss), Symbol):
@@ -192,7 +207,7 @@ class Optimizer(UserProtocol):
         if isinstance(grad_loss, Value):
             self._require_dtype(grad_loss)
         graph = tracked_value(loss).trace
-        variables = _flat(var_list) if var_list is not None else graph.trainable_variables()
+        variables = flat(var_list) if var_list is not None else graph.trainable_variables()
         if not variables:
             raise ValueError("No variables to optimize.")
         found = gradients(loss, variables, grad_loss, aggregation_method=aggregation_method)
@@ -234,7 +249,7 @@ class Optimizer(UserProtocol):
             If the loss depends on none of the variables (of each it is said why), and where the two methods raise.
             If it depends on some of them, the others stay as they are.
         """
-        pairs = self.compute_gradients(
+        pairs = self._to_apply()(
             loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss, tape
         )
         require_gradient(pairs, loss)
@@ -290,6 +305,7 @@ class Optimizer(UserProtocol):
         if plan is not None:
             ready = dense.Planned(ready, plan)
         else:
+            ready = dense.computed(ready)
             ready = [(self._checked_gradient(g, v), v) for g, v in ready]
         shared, slots = exclusively(MAKING, self._state_for, [v for _, v in ready[: None if plan is None else 1]])
         if self._restoring:
@@ -356,6 +372,20 @@ class Optimizer(UserProtocol):
         for variable, value in pending.values():
             require_fit(value, variable, "the new value computed for")
         return [*done, *pending.values()]
+
+    def _to_apply(self) -> Callable[..., list[tuple[Any, Any]]]:
+        """What computes gradients for `minimize`: if nobody else sees them, some when they are applied."""
+        own = all(
+            getattr(getattr(self, name), "__func__", None) is getattr(Optimizer, name)
+            for name in ("compute_gradients", "apply_gradients")
+        )
+        if own and self._plan is not None and self._plan.large and self._may_overwrite() and self._takes_late():
+            return partial(self._gradients, late=True)
+        return self.compute_gradients
+
+    def _takes_late(self) -> bool:
+        """Whether gradients are used as they come, and only to update their variables."""
+        return True
 
     def _may_overwrite(self) -> bool:
         """Whether new values may be computed only when they are written."""
@@ -460,33 +490,6 @@ class Optimizer(UserProtocol):
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
-
-
-def evaluated(hyperparameter: Any, step: Any) -> Any:
-    """What a schedule gives at `step`, what another callable returns, and anything else itself."""
-    if isinstance(hyperparameter, LearningRateSchedule):
-        return hyperparameter(step)
-    if callable(hyperparameter) and not isinstance(hyperparameter, Value):
-        return hyperparameter()
-    return hyperparameter
-
-
-def _recorded_gradients(loss: Any, var_list: Any, grad_loss: Any, aggregation_method: Any) -> list[tuple[Any, Any]]:
-    """Gradients of what a callable computes."""
-    known = var_list is not None and (isinstance(var_list, Value) or not callable(var_list))
-    with GradientTape(watch_accessed_variables=not known) as tape:
-        if known:
-            tape.watch(_flat(var_list))
-        value = loss()
-    variables = list(tape.watched_variables()) if var_list is None else _flat(var_list)
-    found = tape.gradient(value, variables, grad_loss, aggregation_method=aggregation_method)
-    return list(zip(found, variables, strict=True))
-
-
-def _flat(var_list: Any) -> list[Any]:
-    if callable(var_list) and not isinstance(var_list, Value):
-        var_list = var_list()
-    return nest.flatten(var_list if isinstance(var_list, (Value, list, tuple, dict)) else list(var_list))
 
 
 def filled(variable: Variable, fill: float) -> Operand:

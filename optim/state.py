@@ -17,7 +17,7 @@ from engine.core.trace import Symbol, Trace
 from engine.core.value import Value
 from engine.core.variable import Variable
 from engine.program.update_loop import LateChange, Scratch
-from engine.runtime.state import Lock, commit, exclusively, in_order
+from engine.runtime.state import Lock, commit_computing, exclusively, in_order
 
 
 def graph_of(variables: Iterable[Variable]) -> Trace | None:
@@ -51,7 +51,7 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation 
     graph = graph_of(variable for variable, _ in changes)
     if graph is None:
         scratch = Scratch()
-        commit([write for variable, new in changes for write in _writes(variable, new, scratch)])
+        commit_computing([write for variable, new in changes for write in _writes(variable, new, scratch)])
         return None
     done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
     return graph.group(done, name)

@@ -16,13 +16,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
+import numpy as np
+
 from engine.core.aval import Aval
 from engine.core.dtypes import float32, float64
 from engine.ops.linalg import matmul_op, product_into
 from engine.program.instruction import Instruction
 from engine.program.layout import Order
 from engine.program.update_loop import Scratch, Step, UpdateLoop, is_tileable
+from engine.runtime.buffer_pool import empty
 from engine.runtime.packs import joined
+from engine.runtime.state import commit
 
 LARGE = 1 << 16
 """Elements of a variable that is worth a loop of its own."""
@@ -43,6 +47,44 @@ class Product(NamedTuple):
 
     shape: tuple[int, ...]
     params: Mapping[str, Any]
+
+    def into(self, out: np.ndarray, factors: Sequence[Any]) -> tuple[Any, ...]:
+        """The call of a C function that computes it."""
+        return (product_into(out, *factors, **self.params),)
+
+
+class LateArray:
+    """An array that is there only once it is computed: a product.
+
+    Parameters
+    ----------
+    product : Product
+    factors : sequence of array
+    """
+
+    __slots__ = ("dtype", "factors", "product", "shape")
+
+    def __init__(self, product: Product, factors: Sequence[np.ndarray]) -> None:
+        self.product, self.factors = product, factors
+        self.shape, self.dtype = product.shape, factors[0].dtype
+
+    def computed(self) -> np.ndarray:
+        """The array."""
+        out = empty(self.shape, self.dtype)
+        commit([self.product.into(out, self.factors)])
+        return out
+
+    def given(self, scratch: Scratch) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
+        """The array, in memory that others use before and after; and the calls that compute it."""
+        (place,) = scratch.vectors("products", 1, math.prod(self.shape), self.dtype)
+        out = place.reshape(self.shape)
+        return out, [self.product.into(out, self.factors)]
+
+
+def with_late_arrays(results: Sequence[Any], products: Mapping[int, tuple[int, Product]]) -> list[Any]:
+    """The results of a program that leaves `products` to be computed (`Program.products`)."""
+    late = {k: LateArray(product, (results[k], results[second])) for k, (second, product) in products.items()}
+    return [late.get(k, result) for k, result in enumerate(results)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,8 +127,7 @@ class Update:
         """The arrays of `operands` from a program's results; and the calls that compute those that are products."""
         arrays: list[Any] = []
         calls: list[tuple[Any, ...]] = []
-        size = math.prod(self.shapes[0])
-        places = iter(scratch.vectors("products", len(self.products), size, self.loop.dtype))
+        places = iter(scratch.vectors("products", len(self.products), math.prod(self.shapes[0]), self.loop.dtype))
         for i, positions in enumerate(self.operands):
             given = [results[k] for k in positions]
             product = self.products.get(i)
@@ -94,7 +135,7 @@ class Update:
                 arrays.append(joined(given))
             else:
                 arrays.append(next(places).reshape(product.shape))
-                calls.append((product_into(arrays[-1], *given, **product.params),))
+                calls.append(product.into(arrays[-1], given))
         return arrays, calls
 
 
@@ -147,20 +188,15 @@ def taken_out(
     gone = {id(i) for group in worth for part in group for i in part.instructions}
     left = [i for i in instructions if id(i) not in gone]
     made = {id(handle) for group in worth for part in group for handle in part.handles}
-    used = Counter([*wanted, *[s for handle, s in changed if id(handle) not in made]])
-    used.update(s for each in left for s in each.inputs)
-    used.update(s for group in worth for part in group for s in (*part.operands, *part.numbers))
-    single = {
-        each.outputs[0]: each
-        for each in left
-        if _is_worth_waiting(each, avals, orders, initial.values()) and used[each.outputs[0]] == 1
-    }
+    needed = [*wanted, *[s for handle, s in changed if id(handle) not in made]]
+    needed += [s for group in worth for part in group for s in (*part.operands, *part.numbers)]
+    single = _worth_waiting(left, needed, avals, orders, initial.values())
     updates = []
     for group in worth:
         operands = [tuple(ids) for ids in zip(*[part.operands for part in group], strict=True)]
         late = {k: single[ids[0]] for k, ids in enumerate(operands) if len(group) == 1 and ids[0] in single}
         gone.update(map(id, late.values()))
-        shapes = tuple([cast("tuple[int, ...]", part.aval.shape) for part in group])
+        shapes = tuple([_shape(part.aval) for part in group])
         updates.append(
             Update(
                 group[0].loop,
@@ -174,16 +210,59 @@ def taken_out(
     return updates, [i for i in left if id(i) not in gone]
 
 
+def products_put_off(
+    instructions: list[Instruction], wanted: list[int], avals: Mapping[int, Aval], orders: Mapping[int, Order]
+) -> dict[int, tuple[int, Product]]:
+    """Take products that can wait out of some instructions; see `Program.products` for what becomes of `wanted`."""
+    late = _worth_waiting(instructions, wanted, avals, orders)
+    found = {}
+    for k, product in [(k, late[s]) for k, s in enumerate(wanted) if s in late]:
+        found[k] = len(wanted), Product(_shape(avals[wanted[k]]), product.params)
+        wanted[k] = product.inputs[0]
+        wanted.append(product.inputs[1])
+        instructions.remove(product)
+    return found
+
+
+def _shape(aval: Aval) -> tuple[int, ...]:
+    return cast("tuple[int, ...]", aval.shape)
+
+
+def _worth_waiting(
+    instructions: Sequence[Instruction],
+    needed: Sequence[int],
+    avals: Mapping[int, Aval],
+    orders: Mapping[int, Order],
+    state: Collection[int] = (),
+) -> dict[int, Instruction]:
+    """The products that can wait until one is used, by their value ids.
+
+    Parameters
+    ----------
+    needed : sequence of int
+        The value ids of what is used behind the instructions; once for each use.
+    state : collection of int
+        Of what variables hold.
+    """
+    used = Counter([*needed, *[s for each in instructions for s in each.inputs]])
+    return {
+        each.outputs[0]: each
+        for each in instructions
+        if _is_worth_waiting(each, avals, orders, state) and used[each.outputs[0]] == 1
+    }
+
+
 def _is_worth_waiting(
     instruction: Instruction, avals: Mapping[int, Aval], orders: Mapping[int, Order], state: Collection[int]
 ) -> bool:
-    """Whether an instruction is a product of two matrices that take less memory than it, and are no variables."""
+    """Whether an instruction is a large product of two matrices that take less memory, and are no variables."""
     if instruction.op is not matmul_op or any(orders[s] is not Order.CONTIGUOUS for s in instruction.inputs):
         return False
     out, *operands = [avals[s] for s in (*instruction.outputs, *instruction.inputs)]
     if out.dtype not in (float32, float64) or not all(a.is_static and len(a.shape or ()) == 2 for a in operands):
         return False
-    return sum([a.size or 0 for a in operands]) < (out.size or 0) and set(instruction.inputs).isdisjoint(state)
+    size = out.size or 0
+    return size >= LARGE and sum([a.size or 0 for a in operands]) < size and set(instruction.inputs).isdisjoint(state)
 
 
 def _replaceable(

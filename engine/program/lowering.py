@@ -29,7 +29,7 @@ from engine.core.trace import constant
 from engine.core.value import as_array, scalar
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.program.instruction import Instruction, is_stateful
-from engine.program.late_updates import Update, taken_out
+from engine.program.late_updates import Update, products_put_off, taken_out
 from engine.program.layout import Order, is_view, order_of, order_of_result
 from engine.program.passes.algebraic import (
     SEEDS,
@@ -406,6 +406,7 @@ def lower(
     describe: Callable[[Node], str] = lambda node: "",
     passes: Collection[str] = DEFAULT_PASSES,
     fold_limit: int = FOLD_LIMIT,
+    put_off: bool = False,
 ) -> tuple[Program, list[Any], list[Assignment]]:
     """Compile nodes for inputs of given avals.
 
@@ -428,6 +429,8 @@ def lower(
         Which of `engine.program.passes.pipeline.PIPELINE` to apply, by name.
     fold_limit : int
         How many bytes a folded constant may have.
+    put_off : bool
+        Whether the program may leave products among its outputs to be computed (`Program.products`).
 
     Returns
     -------
@@ -449,6 +452,7 @@ def lower(
         if node.op is not variable_handle and not (node.outputs and all(id(o) in fed for o in node.outputs)):
             work.visit(node)
     wanted = [work.ids[id(x)] for x in outputs]
+    products = products_put_off(work.instructions, wanted, work.avals, work.orders) if put_off else {}
     changed = [(handle, work.current[key]) for key, handle in work.assigned.items()]
     initial = (
         {id(handle): value_id for handle, value_id in work.reads.values()} if "partial_assignment" in passes else {}
@@ -479,6 +483,7 @@ def lower(
         orders=work.orders,
         stages={"lowering": work.instructions},
         updates=updates,
+        products=products,
     )
     run_pipeline(program, passes)
     return program, [handle for handle, _ in reads], assigned

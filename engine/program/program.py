@@ -8,7 +8,7 @@ instructions is what is pickled; loading it generates the function again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.eager import accept, explained
 from engine.program.instruction import Instruction, Size, size_of
-from engine.program.late_updates import Update
+from engine.program.late_updates import Product, Update
 from engine.program.layout import Order, packed, unpacked
 from engine.program.native.staged import Staged, runs_natively
 from engine.program.passes.buffer_assignment import BufferAssignment, into
@@ -60,6 +60,9 @@ class Program:
         What runs the program in the native executor, if anything does (`engine.program.native`).
     updates : sequence of Update
         What its caller does with results, once it has succeeded; positions count from the first that was not asked for.
+    products : dict
+        By the positions of results that are not the value asked for but the first factor of a product that is: the
+        position of the second factor, which follows the results asked for, and the product.
     """
 
     inputs: tuple[int, ...]
@@ -75,6 +78,7 @@ class Program:
     stages: dict[str, list[Instruction] | Size] = field(default_factory=dict)
     native: Callable[..., Any] | None = None
     updates: Sequence[Update] = ()
+    products: Mapping[int, tuple[int, Product]] = field(default_factory=dict)
     _staged: bool = False
     _compiled: tuple[Callable[..., Any], BufferAssignment | None] | None = None
     _failures: int = 0
@@ -315,7 +319,7 @@ class Program:
         self.speculation, self.inline, self.buffers, self.stages = state[6:]
         self.constants = {s: unpacked(array) for s, array in self.constants.items()}
         self._compiled, self._failures, self._owners, self.orders = None, 0, None, {}
-        self.native, self._staged, self.updates = None, False, ()
+        self.native, self._staged, self.updates, self.products = None, False, (), {}
 
     def sizes(self) -> dict[str, Size]:
         """By pass: instructions, floating-point operations and bytes read and written after it."""

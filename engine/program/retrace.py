@@ -49,7 +49,11 @@ class Retrace:
         self._orders = [orders[id(x)] for x in values]
 
     def lowered(
-        self, wanted: Sequence[Any], further: Sequence[Any] = (), orders: Sequence[Order] | None = None
+        self,
+        wanted: Sequence[Any],
+        further: Sequence[Any] = (),
+        orders: Sequence[Order] | None = None,
+        put_off: bool = False,
     ) -> tuple[Program, list[int]]:
         """The program that computes `wanted`, and the numbers of the values that it takes.
 
@@ -61,6 +65,8 @@ class Retrace:
             Placeholders that the program takes besides, after the values.
         orders : sequence of Order, optional
             How these lie in memory, if that is known.
+        put_off : bool
+            See `lower`.
         """
         wanted = [self.trace.operand(w) for w in wanted]
         fed = {id(node.outputs[0]) for node in self.trace.nodes if node.op is placeholder}
@@ -69,5 +75,5 @@ class Retrace:
         taken = [k for k, symbol in enumerate(self.symbols) if id(symbol) in used]
         given = [(s, s.aval) for s in [*[self.symbols[k] for k in taken], *further]]
         known = [*[self._orders[k] for k in taken], *(orders or [Order.UNKNOWN] * len(further))]
-        program, _, _ = lower(steps, given, wanted, orders=known, fold_limit=self._fold_limit)
+        program, _, _ = lower(steps, given, wanted, orders=known, fold_limit=self._fold_limit, put_off=put_off)
         return program, taken

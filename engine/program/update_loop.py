@@ -210,7 +210,7 @@ class Overwriting(LateChange):
     Parameters
     ----------
     loop : UpdateLoop
-    gradient : array
+    gradient : array or LateArray
     variables : sequence of Variable
         The variable and its slots: the loop's other arrays.
     changed : sequence of int
@@ -231,7 +231,8 @@ class Overwriting(LateChange):
 
     def writes(self, scratch: Scratch) -> list[tuple[Any, ...]]:
         """The calls of the loop, after which all variables have new values."""
-        arrays, results, after = [self.gradient], {}, []
+        gradient, before = self.gradient.given(scratch) if hasattr(self.gradient, "given") else (self.gradient, [])
+        arrays, results, after = [gradient], {}, []
         for i, variable in enumerate(self.variables):
             if i in self.changed:
                 old, results[i], writes = variable.renewal()
@@ -240,7 +241,7 @@ class Overwriting(LateChange):
                 (old,) = variable.arrays([variable])
             arrays.append(old)
         calls = self.loop.calls(arrays, self.numbers, [results[i] for i in self.changed], scratch)
-        return [*calls, *after]
+        return [*before, *calls, *after]
 
 
 class Replacing(LateChange):

@@ -25,6 +25,8 @@ from itertools import repeat, starmap
 from operator import call
 from typing import Any
 
+import numpy as np
+
 from engine.core.errors import CancelledError
 
 Lock = type(threading.RLock())
@@ -91,6 +93,12 @@ def commit(writes: Iterable[tuple[Any, ...]]) -> None:
     calls this still holds what is replaced, or else a finalizer might run in between.
     """
     deque(starmap(call, writes), 0)
+
+
+def commit_computing(writes: Iterable[tuple[Any, ...]]) -> None:
+    """`commit` with calls of ufuncs, of whose results NumPy warns nobody: a warning is Python code, and may raise."""
+    with np.errstate(all="ignore"):
+        commit(writes)
 
 
 # ---- waiting ---------------------------------------------------------------------------------------------------------

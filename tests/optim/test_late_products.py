@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+import optim
+import tape_api as v2
 from bench.measure import peak_bytes
 from engine.program import late_updates
 from engine.program.native.staged import in_python
 from engine.runtime import buffer_pool
+from optim import dense
 from tests.support import assert_same_bits
 
 WIDTH = 96
@@ -67,7 +70,7 @@ OPTIMIZERS = {
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("batch", "dtype"), [(1, "float32"), (8, "float32"), (8, "float64"), (30, "float32")])
-def test_bits_are_those_of_gradients_that_are_computed_first(
+def test_bits_are_those_of_gradients_that_areproducts_first(
     optimizer: Any, batch: int, dtype: str, turned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late, python = Net(optimizer(), batch, dtype, turned), Net(optimizer(), batch, dtype, turned)
@@ -87,7 +90,7 @@ def test_bits_are_those_of_gradients_that_are_computed_first(
 
 def test_a_step_holds_one_gradient_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def peak() -> float:
-        net = Net(OPTIMIZERS["adam"]())
+        net = Net(OPTIMIZERS["adam"](), batch=2)
         for _ in range(4):
             net.step()
         buffer_pool.forget()
@@ -98,7 +101,7 @@ def test_a_step_holds_one_gradient_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     assert one < peak() - 0.6
 
 
-def test_what_is_needed_elsewhere_is_computed_first() -> None:
+def test_what_is_needed_elsewhere_isproducts_first() -> None:
     net = Net(OPTIMIZERS["descent"]())
     assert net.products(net.gradients[1]) == net.products() - 1
     before = net.values()
@@ -106,7 +109,7 @@ def test_what_is_needed_elsewhere_is_computed_first() -> None:
     assert_same_bits(net.values()[1:2], [before[1] - gradient * np.float32(0.01)])
 
 
-def test_large_batches_and_products_of_variables_are_computed_first() -> None:
+def test_large_batches_and_products_of_variables_areproducts_first() -> None:
     assert Net(OPTIMIZERS["descent"](), batch=WIDTH).products() == 0
     with tf.Graph().as_default(), tf.Session() as session:
         start = np.linspace(-1, 1, 2 * 40 * 50).reshape(2, 40, 50)
@@ -135,3 +138,124 @@ def test_a_step_that_fails_changes_nothing(runs_before: int) -> None:
     with np.errstate(invalid="raise"), pytest.raises(FloatingPointError):
         net.step()
     assert_same_bits(net.values(), before)
+
+
+# ---- on tapes --------------------------------------------------------------------------------------------------------
+
+
+class TapeNet:
+    """The same net of eager variables."""
+
+    def __init__(self, optimizer: Any, batch: int = 8, dtype: str = "float32") -> None:
+        rng = np.random.default_rng(0)
+        self.x = rng.standard_normal((batch, WIDTH)).astype(dtype)
+        starts = [rng.standard_normal((WIDTH, WIDTH)).astype(dtype) / 10 for _ in range(LAYERS)]
+        self.weights = [v2.Variable(w) for w in starts]
+        self.optimizer = optimizer
+
+    def loss(self) -> Any:
+        out = v2.constant(self.x)
+        for w in self.weights:
+            out = v2.tanh(v2.matmul(out, w))
+        return v2.reduce_sum(out * out)
+
+    def step(self) -> None:
+        self.optimizer.minimize(self.loss, var_list=self.weights)
+
+    def values(self) -> list[np.ndarray]:
+        variables = self.optimizer.variables
+        return [v.numpy() for v in (*self.weights, *(variables() if callable(variables) else variables))]
+
+
+EAGER = {
+    "descent": lambda **_: v2.compat.v1.train.GradientDescentOptimizer(0.01),
+    "adam": lambda **_: v2.compat.v1.train.AdamOptimizer(0.01),
+    "keras": lambda **other: v2.keras.optimizers.Adam(0.01, **other),
+}
+
+
+@pytest.fixture
+def products(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The products that were computed one by one, not when they were applied."""
+    found: list[Any] = []
+    whole = late_updates.LateArray.computed
+
+    def computed(self: Any) -> Any:
+        found.append(self)
+        return whole(self)
+
+    monkeypatch.setattr(late_updates.LateArray, "computed", computed)
+    monkeypatch.setattr(dense, "LARGE", 1 << 10)
+    return found
+
+
+@pytest.mark.parametrize("make", EAGER.values(), ids=EAGER)
+@pytest.mark.parametrize(("batch", "dtype"), [(1, "float32"), (8, "float64"), (30, "float32")])
+def test_tapes_give_the_bits_of_gradients_that_areproducts_first(
+    make: Any, batch: int, dtype: str, products: list[Any]
+) -> None:
+    late, first = TapeNet(make(), batch, dtype), TapeNet(make(), batch, dtype)
+    for _ in range(7):
+        late.step()
+        first.optimizer.apply_gradients(first.optimizer.compute_gradients(first.loss, first.weights))
+    assert not products
+    assert_same_bits(late.values(), first.values())
+
+
+def test_a_step_on_a_tape_holds_one_gradient_at_a_time(products: list[Any]) -> None:
+    def peak(step: Any) -> float:
+        for _ in range(6):
+            step()
+        buffer_pool.forget()
+        return peak_bytes(step) / (LAYERS * WIDTH * WIDTH * 4)
+
+    net = TapeNet(EAGER["adam"](), batch=2)
+    pairs = net.optimizer.compute_gradients
+    assert peak(net.step) < peak(lambda: net.optimizer.apply_gradients(pairs(net.loss, net.weights))) - 0.6
+    assert not products
+
+
+@pytest.mark.usefixtures("products")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("clipnorm", 1.0),
+        ("global_clipnorm", 1.0),
+        ("clipvalue", 0.1),
+        ("use_ema", True),
+        ("gradient_accumulation_steps", 2),
+    ],
+)
+def test_who_needs_all_gradients_gets_them(name: str, value: Any) -> None:
+    late, first = [TapeNet(v2.keras.optimizers.SGD(0.01, **{name: value})) for _ in range(2)]
+    for _ in range(7):
+        late.step()
+        first.optimizer.apply_gradients(first.optimizer.compute_gradients(first.loss, first.weights))
+    assert_same_bits(late.values(), first.values())
+
+
+@pytest.mark.usefixtures("products")
+def test_users_methods_see_tensors() -> None:
+    seen = []
+
+    class Own(optim.AdamOptimizer):
+        def apply_gradients(self, grads_and_vars: Any, *others: Any) -> Any:
+            seen.extend(g.numpy().shape for g, _ in grads_and_vars)
+            return super().apply_gradients(grads_and_vars, *others)
+
+    net = TapeNet(Own(0.01))
+    for _ in range(6):
+        net.step()
+    assert seen == [(WIDTH, WIDTH)] * 6 * LAYERS
+
+
+def test_constraints_and_raised_errors_take_gradients_that_are_there(products: list[Any]) -> None:
+    late, first = TapeNet(EAGER["adam"]()), TapeNet(EAGER["adam"]())
+    for i in range(7):
+        for net in (late, first):
+            net.weights[2].constraint = (lambda w: w * np.float32(0.5)) if i > 4 else None
+        with np.errstate(invalid="raise" if i == 4 else "warn"):
+            late.step()
+            first.optimizer.apply_gradients(first.optimizer.compute_gradients(first.loss, first.weights))
+    assert len(products) >= LAYERS
+    assert_same_bits(late.values(), first.values())

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
+import graph_api
 import graph_api as tf
+import optim
+import tape_api
 from engine.program import late_updates
 from engine.program.lowering import lower
 from engine.program.passes.pipeline import ALL_PASSES
@@ -190,3 +194,24 @@ def test_without_the_pass_there_are_none() -> None:
     plain, _, (one,) = lower(nodes, [], [], passes=())
     assert not plain.updates and one.handle is variable.handle
     assert new.shape == [2000]
+
+
+@pytest.mark.parametrize("tf", [graph_api, tape_api], ids=["graph", "tape"])
+def test_warnings_that_are_errors_do_not_split_a_step(tf: Any) -> None:
+    start = np.full(100_000, 1e30, np.float32)
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        variable, gradient = tf.Variable(start), tf.constant(start)
+        optimizer = optim.MomentumOptimizer(1e30, 0.9)
+
+        def step() -> Any:
+            return optimizer.apply_gradients([(gradient, variable)])
+
+        if tf is graph_api:
+            train = step()
+            session.run(graph_api.global_variables_initializer())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            session.run(train) if tf is graph_api else step()
+        slot = optimizer.get_slot(variable, "momentum")
+        values = session.run([variable, slot]) if tf is graph_api else [variable.numpy(), slot.numpy()]
+        assert_same_bits(values, [np.full_like(start, -np.inf), start])

@@ -1,0 +1,41 @@
+"""Gradients of a loss that is a callable."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from engine.core import nest
+from engine.core.value import Value
+from engine.gradient_tape import GradientTape
+from engine.replay import replayed
+
+
+class _LateTape(GradientTape):
+    """A tape whose gradients may be products that are still to be computed."""
+
+    _replayed = staticmethod(partial(replayed, late=True))
+
+
+def recorded_gradients(
+    loss: Any, var_list: Any, grad_loss: Any, aggregation_method: Any, late: bool
+) -> list[tuple[Any, Any]]:
+    """Gradients of what a callable computes with respect to variables, by default those that it used.
+
+    They may be `late`: to be computed when they are applied.
+    """
+    known = var_list is not None and (isinstance(var_list, Value) or not callable(var_list))
+    with (_LateTape if late else GradientTape)(watch_accessed_variables=not known) as tape:
+        if known:
+            tape.watch(flat(var_list))
+        value = loss()
+    variables = list(tape.watched_variables()) if var_list is None else flat(var_list)
+    found = tape.gradient(value, variables, grad_loss, aggregation_method=aggregation_method)
+    return list(zip(found, variables, strict=True))
+
+
+def flat(var_list: Any) -> list[Any]:
+    """The variables of a structure, or of the one that a callable returns."""
+    if callable(var_list) and not isinstance(var_list, Value):
+        var_list = var_list()
+    return nest.flatten(var_list if isinstance(var_list, (Value, list, tuple, dict)) else list(var_list))
