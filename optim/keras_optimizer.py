@@ -272,15 +272,15 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         return super()._checked_gradient(gradient, variable)
 
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
-        if not (self.clipnorm or self.global_clipnorm or self.clipvalue):
-            return pairs
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
         if self.clipnorm:
             gradients = [clip_by_norm(g, self.clipnorm) for g in gradients]
         elif self.global_clipnorm:
             gradients, _ = clip_by_global_norm(gradients, self.global_clipnorm)
-        else:
+        elif self.clipvalue:
             gradients = [clip_by_value(g, -self.clipvalue, self.clipvalue) for g in gradients]
+        else:
+            return pairs
         return list(zip(gradients, variables, strict=True))
 
     def _new_values(
