@@ -21,11 +21,12 @@ from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable
 from engine.ops.compare import cast, equal, not_equal, where
 from optim import schedules
+from optim.callables import evaluated
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from optim.optimizer import Optimizer, filled
 from optim.pairs import Pair, Pairs, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
-from optim.schedules import InverseTimeDecay, LearningRateSchedule, evaluated
+from optim.schedules import InverseTimeDecay, LearningRateSchedule
 from optim.state import Done, Slots, assign_all, graph_of
 from optim.transforms import accumulate
 

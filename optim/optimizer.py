@@ -38,10 +38,10 @@ from engine.ops.gather import gather
 from engine.runtime.state import exclusively
 from engine.symbolic import gradients
 from optim import dense
+from optim.callables import evaluated, flat, recorded_gradients
 from optim.pairs import Pair, Pairs, as_pairs, label, require_fit, require_gradient, required, whole
 from optim.protocols import UserProtocol, user_step, written_by_users
-from optim.recording import flat, recorded_gradients
-from optim.schedules import LearningRateSchedule, evaluated
+from optim.schedules import LearningRateSchedule
 from optim.state import MAKING, Done, Slots, assign_all, locks_of
 
 

@@ -380,12 +380,3 @@ def piecewise_constant(
 ) -> Operand | Callable[[], Operand]:
     """`PiecewiseConstantDecay` at step `x`."""
     return _at(PiecewiseConstantDecay(boundaries, values), x, "piecewise_constant")
-
-
-def evaluated(hyperparameter: Any, step: Any) -> Any:
-    """What a schedule gives at `step`, what another callable returns, and anything else itself."""
-    if isinstance(hyperparameter, LearningRateSchedule):
-        return hyperparameter(step)
-    if callable(hyperparameter) and not isinstance(hyperparameter, Value):
-        return hyperparameter()
-    return hyperparameter

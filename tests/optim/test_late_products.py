@@ -11,6 +11,7 @@ import graph_api as tf
 import optim
 import tape_api as v2
 from bench.measure import peak_bytes
+from engine.core.aval import aval_of_array
 from engine.program import late_updates
 from engine.program.native.staged import in_python
 from engine.runtime import buffer_pool
@@ -56,7 +57,7 @@ class Net:
 
     def products(self, *fetches: Any) -> int:
         """How many gradients are computed late."""
-        program = self.session._compile([self.train, *fetches], [self.feed], [self.x]).program
+        program = self.session._compile([self.train, *fetches], [self.feed], [aval_of_array(self.x)]).program
         return sum(len(update.products) for update in program.updates)
 
 
@@ -70,7 +71,7 @@ OPTIMIZERS = {
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("batch", "dtype"), [(1, "float32"), (8, "float32"), (8, "float64"), (30, "float32")])
-def test_bits_are_those_of_gradients_that_areproducts_first(
+def test_bits_are_those_of_gradients_that_are_computed_first(
     optimizer: Any, batch: int, dtype: str, turned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late, python = Net(optimizer(), batch, dtype, turned), Net(optimizer(), batch, dtype, turned)
@@ -101,7 +102,7 @@ def test_a_step_holds_one_gradient_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     assert one < peak() - 0.6
 
 
-def test_what_is_needed_elsewhere_isproducts_first() -> None:
+def test_what_is_needed_elsewhere_is_computed_first() -> None:
     net = Net(OPTIMIZERS["descent"]())
     assert net.products(net.gradients[1]) == net.products() - 1
     before = net.values()
@@ -109,7 +110,7 @@ def test_what_is_needed_elsewhere_isproducts_first() -> None:
     assert_same_bits(net.values()[1:2], [before[1] - gradient * np.float32(0.01)])
 
 
-def test_large_batches_and_products_of_variables_areproducts_first() -> None:
+def test_large_batches_and_products_of_variables_are_computed_first() -> None:
     assert Net(OPTIMIZERS["descent"](), batch=WIDTH).products() == 0
     with tf.Graph().as_default(), tf.Session() as session:
         start = np.linspace(-1, 1, 2 * 40 * 50).reshape(2, 40, 50)
@@ -191,7 +192,7 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.mark.parametrize("make", EAGER.values(), ids=EAGER)
 @pytest.mark.parametrize(("batch", "dtype"), [(1, "float32"), (8, "float64"), (30, "float32")])
-def test_tapes_give_the_bits_of_gradients_that_areproducts_first(
+def test_tapes_give_the_bits_of_gradients_that_are_computed_first(
     make: Any, batch: int, dtype: str, products: list[Any]
 ) -> None:
     late, first = TapeNet(make(), batch, dtype), TapeNet(make(), batch, dtype)

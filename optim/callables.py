@@ -1,4 +1,4 @@
-"""Gradients of a loss that is a callable."""
+"""What users give as callables: a loss, its variables, hyperparameters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from engine.core import nest
 from engine.core.value import Value
 from engine.gradient_tape import GradientTape
 from engine.replay import replayed
+from optim.schedules import LearningRateSchedule
 
 
 class _LateTape(GradientTape):
@@ -39,3 +40,12 @@ def flat(var_list: Any) -> list[Any]:
     if callable(var_list) and not isinstance(var_list, Value):
         var_list = var_list()
     return nest.flatten(var_list if isinstance(var_list, (Value, list, tuple, dict)) else list(var_list))
+
+
+def evaluated(hyperparameter: Any, step: Any) -> Any:
+    """What a schedule gives at `step`, what another callable returns, and anything else itself."""
+    if isinstance(hyperparameter, LearningRateSchedule):
+        return hyperparameter(step)
+    if callable(hyperparameter) and not isinstance(hyperparameter, Value):
+        return hyperparameter()
+    return hyperparameter
