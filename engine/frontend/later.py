@@ -27,6 +27,9 @@ BOTH: tuple[tuple[str, str], ...] = (
     # ---- short functions
     ("engine.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
     ("engine.ops.compositions:", "scalar_mul math.scalar_mul"),
+    # ---- decompositions of any matrix
+    ("engine.ops.lu:", "linalg.lu linalg.lu_solve linalg.lu_reconstruct linalg.lu_matrix_inverse"),
+    ("engine.ops.eig:", "eig linalg.eig eigvals linalg.eigvals linalg.eigh_tridiagonal"),
     # ---- parts of networks
     ("engine.ops.affine:", "nn.log_poisson_loss nn.normalize_moments"),
     ("engine.ops.affine:local_response_normalization", "nn.lrn nn.local_response_normalization"),

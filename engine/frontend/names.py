@@ -153,6 +153,10 @@ TABLE: tuple[tuple[Any, str], ...] = (
     (special.bessel_k1e, "math.special.bessel_k1e"),
     (special.bessel_y0, "math.special.bessel_y0"),
     (special.bessel_y1, "math.special.bessel_y1"),
+    (special.fresnel_cos, "math.special.fresnel_cos"),
+    (special.fresnel_sin, "math.special.fresnel_sin"),
+    (special.spence, "math.special.spence"),
+    (arithmetic.nextafter, "math.nextafter"),
     (special.dawsn, "math.special.dawsn"),
     (special.expint, "math.special.expint"),
     # ---- linear algebra

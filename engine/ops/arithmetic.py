@@ -174,6 +174,14 @@ def div_no_nan(x: Any, y: Any) -> Operand:
     return divide_no_nan(*_as_divided(x, y))
 
 
+nextafter = elementwise(
+    "nextafter",
+    np.nextafter,
+    (1, lambda out, x1, x2: zeros_like(x2)),
+    args=("x1", "x2"),
+    accepts=FLOATING,
+    doc="The float next to `x1` in the direction of `x2`.",
+)
 maximum = elementwise(
     "maximum",
     np.maximum,

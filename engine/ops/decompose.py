@@ -49,12 +49,12 @@ def _solve_with(factor: Any, x: Any, *, lower: bool, adjoint: bool = False) -> O
     return triangular_solve_op(factor, x, lower=lower, adjoint=adjoint)
 
 
-def _columns(x: Any, factors: Any) -> Operand:
+def columns(x: Any, factors: Any) -> Operand:
     """Each column times its factor."""
     return x * expand_dims(cast_like(factors, x), (-2,))
 
 
-def _gaps(x: Any) -> Operand:
+def inverse_gaps(x: Any) -> Operand:
     """``1 / (x[j] - x[i])``, zero where they are equal."""
     gaps = expand_dims(x, (-2,)) - expand_dims(x, (-1,))
     return divide_no_nan(ones_like(gaps), gaps)
@@ -133,7 +133,7 @@ def _eigh_abstract(x: Aval) -> tuple[Aval, Aval]:
 def _eigh_vjp(ct: Any, out: Any, x: Any) -> Operand:
     """Section 3.1 of [1]. Only the lower triangle of x is looked at, so only it has a gradient."""
     values, vectors = out
-    inner = _gaps(values) * matmul(vectors, ct[1], adjoint_a=True)
+    inner = inverse_gaps(values) * matmul(vectors, ct[1], adjoint_a=True)
     inner = inner + embed_diagonal(ct[0], inner)
     return triangle(_hermitian(_from_basis(vectors, inner)), lower=True, diagonal=0.5)
 
@@ -141,7 +141,7 @@ def _eigh_vjp(ct: Any, out: Any, x: Any) -> Operand:
 def _eigh_jvp(t: Any, out: Any, x: Any) -> tuple[Operand, ...]:
     values, vectors = out
     inner = matmul(vectors, matmul(_hermitian(_half_lower(t)), vectors), adjoint_a=True)
-    return cast_like(real(diagonal(inner)), values), matmul(vectors, _gaps(values) * inner)
+    return cast_like(real(diagonal(inner)), values), matmul(vectors, inverse_gaps(values) * inner)
 
 
 def _from_basis(vectors: Any, inner: Any) -> Operand:
@@ -166,7 +166,7 @@ eigh_op = general(
 
 def _eigvalsh_vjp(ct: Any, out: Any, x: Any) -> Operand:
     vectors = eigh_op(x)[1]
-    return triangle(_hermitian(matmul(_columns(vectors, ct), vectors, adjoint_b=True)), lower=True, diagonal=0.5)
+    return triangle(_hermitian(matmul(columns(vectors, ct), vectors, adjoint_b=True)), lower=True, diagonal=0.5)
 
 
 eigvalsh_op = general(
@@ -257,18 +257,18 @@ def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Opera
         )
     s, u, v = out
     of_s, of_u, of_v = ct
-    gaps = cast_like(_gaps(square(s)), u)
+    gaps = cast_like(inverse_gaps(square(s)), u)
     inverse = divide_no_nan(ones_like(s), s)
     overlap = matmul(v, of_v, adjoint_a=True)
-    inner = _columns(gaps * _skew(matmul(u, of_u, adjoint_a=True)), s) + _rows(gaps * _skew(overlap), s)
+    inner = columns(gaps * _skew(matmul(u, of_u, adjoint_a=True)), s) + _rows(gaps * _skew(overlap), s)
     center = cast_like(of_s, u)
     if dtype_of(x).is_complex:
         phase = -imag(diagonal(overlap)) * inverse
         center = center + complex_op(zeros_like(phase), phase)
     inner = inner + embed_diagonal(center, inner)
     within = matmul(u, matmul(inner, v, adjoint_b=True))
-    left = matmul(_columns(_outside(u, of_u), inverse), v, adjoint_b=True)
-    right = matmul(u, _columns(_outside(v, of_v), inverse), adjoint_b=True)
+    left = matmul(columns(_outside(u, of_u), inverse), v, adjoint_b=True)
+    right = matmul(u, columns(_outside(v, of_v), inverse), adjoint_b=True)
     return within + left + right
 
 
@@ -301,7 +301,7 @@ svd_op = general(
 
 def _singular_values_vjp(ct: Any, out: Any, x: Any) -> Operand:
     _, u, v = svd_op(x, full_matrices=False)
-    return matmul(_columns(u, ct), v, adjoint_b=True)
+    return matmul(columns(u, ct), v, adjoint_b=True)
 
 
 def _singular_values_jvp(t: Any, out: Any, x: Any) -> Operand:

@@ -22,6 +22,7 @@ from engine.ops.compare import cast_like, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log
 from engine.ops.reduce import reduce_sum
+from engine.ops.trig import cos, sin
 from engine.runtime.later import scipy
 
 
@@ -98,6 +99,38 @@ dawsn = elementwise(
     (lambda out, x: 1 - 2 * x * out,),
     accepts=FLOATING,
     doc="Dawson's integral: ``exp(-x ** 2)`` times the integral of ``exp(t ** 2)`` from 0 to x.",
+)
+fresnel_sin = elementwise(
+    "fresnel_sin",
+    _typed(lambda x: scipy.special.fresnel(x)[0]),
+    (lambda out, x: sin(math.pi / 2 * square(x)),),
+    accepts=FLOATING,
+    doc="Fresnel's integral of ``sin(pi / 2 * t ** 2)`` from 0 to x.",
+)
+fresnel_cos = elementwise(
+    "fresnel_cos",
+    _typed(lambda x: scipy.special.fresnel(x)[1]),
+    (lambda out, x: cos(math.pi / 2 * square(x)),),
+    accepts=FLOATING,
+    doc="Fresnel's integral of ``cos(pi / 2 * t ** 2)`` from 0 to x.",
+)
+
+
+def _spence_dx(out: Any, x: Any) -> Operand:
+    """``log(x) / (1 - x)``, near 1 by its series, so that higher derivatives are exact there too."""
+    u = x - 1
+    near = abs(u) < _NEAR_ZERO
+    series = -1 + u * (1 / 2 - u * (1 / 3 - u * (1 / 4 - u * (1 / 5 - u * (1 / 6 - u * (1 / 7 - u / 8))))))
+    away = where(near, ones_like(x) * 2, x)
+    return where(near, series, log(away) / (1 - away))
+
+
+spence = elementwise(
+    "spence",
+    _scipy("spence"),
+    (_spence_dx,),
+    accepts=FLOATING,
+    doc="Spence's integral (a dilogarithm): of ``log(t) / (1 - t)`` from 1 to x.",
 )
 expint = elementwise(
     "expint",

@@ -57,6 +57,8 @@ LOOSE = {
     "segment_recurrence": "triangles",
     "shuffle_op": "any order of rows",
     "triangular_solve_op": "triangles",
+    "lu_op": "an element of a factor depends on those before it only",
+    "nextafter": "of the second operand only the side matters",
 }
 """Ops whose rule claims more than it could, and what."""
 

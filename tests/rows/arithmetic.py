@@ -18,6 +18,12 @@ def _truediv(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 ROWS = (
+    Row(
+        arithmetic.nextafter,
+        (real(3, 4), real(4)),
+        oracle=np.nextafter,
+        tf=lambda tf, x, y: tf.math.nextafter(x, y),
+    ),
     # sums
     Row(arithmetic.add, (real(3, 4), real(4)), dtypes=NUMERIC, oracle=np.add, tf=lambda tf, x, y: tf.add(x, y)),
     Row(arithmetic.add, (real(2, 1, 4), real(3, 1)), label="both broadcast", tf=lambda tf, x, y: x + y),

@@ -30,6 +30,20 @@ ROWS = (
         label="erfcinv",
     ),
     Row(special.dawsn, (real(3, 4),), oracle=sp.dawsn, tf=lambda tf, x: tf.math.special.dawsn(x)),
+    Row(
+        special.fresnel_sin,
+        (real(3, 4),),
+        oracle=lambda x: sp.fresnel(x)[0],
+        tf=lambda tf, x: tf.math.special.fresnel_sin(x),
+    ),
+    Row(
+        special.fresnel_cos,
+        (real(3, 4),),
+        oracle=lambda x: sp.fresnel(x)[1],
+        tf=lambda tf, x: tf.math.special.fresnel_cos(x),
+    ),
+    Row(special.spence, (positive(3, 4),), oracle=sp.spence, tf=lambda tf, x: tf.math.special.spence(x), tol=10),
+    Row(special.spence, (fixed([1.0, 1.005, 0.995]),), label="at 1", oracle=sp.spence, tol=10),
     Row(special.expint, (positive(3, 4),), oracle=sp.expi, tf=lambda tf, x: tf.math.special.expint(x)),
     Row(special.lgamma, (positive(3, 4),), oracle=sp.gammaln, tf=lambda tf, x: tf.math.lgamma(x), tol=10),
     Row(

@@ -1,0 +1,187 @@
+"""Eigenvalues and eigenvectors of matrices that need not be Hermitian: complex in general.
+
+Eigenvectors have length 1 and are defined up to their phase; derivatives are those of functions that do not depend on
+it. Between equal eigenvalues they are taken to be zero.
+
+References
+----------
+.. [1] C. Boeddeker et al., "On the computation of complex-valued gradients...", arXiv:1701.00392, 2017, section 4.5
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.batching import leading
+from engine.core.dtypes import DType, complex64, complex128, float32, float64
+from engine.core.errors import InvalidArgumentError
+from engine.core.kinds import FROM_VJP, general
+from engine.core.operands import Operand, operands
+from engine.core.sparsity import rowwise
+from engine.core.structural import conj
+from engine.core.value import dtype_of
+from engine.ops.compare import cast_like, greater, less_equal, logical_and
+from engine.ops.complexes import real
+from engine.ops.decompose import columns, eigh, eigvalsh, inverse_gaps
+from engine.ops.diagonal import diagonal, embed_diagonal, matrix_diag
+from engine.ops.linalg import matmul
+from engine.ops.slicing import boolean_mask
+from engine.ops.solve import check_matrix, solve_op
+
+_COMPLEX: dict[DType, DType] = {
+    float32: complex64,
+    float64: complex128,
+    complex64: complex64,
+    complex128: complex128,
+}
+
+
+def _abstract(x: Aval) -> tuple[Aval, Aval]:
+    check_matrix("eig", x, square=True)
+    dtype = _COMPLEX[x.dtype]
+    return Aval(None if x.shape is None else x.shape[:-1], dtype), Aval(x.shape, dtype)
+
+
+def _kernel(x: Any) -> tuple[np.ndarray, ...]:
+    values, vectors = np.linalg.eig(x)
+    dtype = np.result_type(x.dtype, np.complex64)
+    return values.astype(dtype), vectors.astype(dtype)
+
+
+def _part(x: Any, like: Any) -> Operand:
+    """`x`, or its real part if `like` is real."""
+    return x if dtype_of(like).is_complex else real(x)
+
+
+def _vjp(ct: Any, out: Any, x: Any) -> Operand:
+    values, vectors = out
+    overlap = matmul(vectors, ct[1], adjoint_a=True)
+    lengths = columns(matmul(vectors, vectors, adjoint_a=True), real(diagonal(overlap)))
+    inner = conj(inverse_gaps(values)) * (overlap - lengths)
+    inner = inner + embed_diagonal(ct[0], inner)
+    return _part(solve_op(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True), x)
+
+
+eig_op = general(
+    "eig_op",
+    _kernel,
+    _abstract,
+    vjp=(_vjp,),
+    jvp=FROM_VJP,
+    batch=leading(2),
+    type="Eig",
+    args=("tensor",),
+    multi=True,
+    sparsity=rowwise(2, results=(1, 2)),
+    doc="Eigenvalues and eigenvectors of square matrices.",
+    scratch=8,
+)
+
+
+def _eigvals_vjp(ct: Any, out: Any, x: Any) -> Operand:
+    vectors = eig_op(x)[1]
+    inner = embed_diagonal(ct, vectors)
+    return _part(solve_op(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True), x)
+
+
+def _eigvals_jvp(t: Any, out: Any, x: Any) -> Operand:
+    vectors = eig_op(x)[1]
+    return diagonal(solve_op(vectors, matmul(cast_like(t, vectors), vectors), adjoint=False))
+
+
+eigvals_op = general(
+    "eigvals_op",
+    lambda x: np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)),
+    lambda x: _abstract(x)[0],
+    vjp=(_eigvals_vjp,),
+    jvp=(_eigvals_jvp,),
+    batch=leading(2),
+    type="Eig",
+    args=("tensor",),
+    sparsity=rowwise(2, results=(1,)),
+    doc="Eigenvalues of square matrices.",
+    scratch=8,
+)
+
+
+@operands("tensor")
+def eig(tensor: Any) -> tuple[Any, Any]:
+    """Eigenvalues and eigenvectors of square matrices.
+
+    Parameters
+    ----------
+    tensor : value, shape (..., n, n)
+
+    Returns
+    -------
+    eigenvalues : complex value, shape (..., n)
+        In no particular order.
+    eigenvectors : complex value, shape (..., n, n)
+        In columns, of length 1.
+
+    Examples
+    --------
+    >>> eig(np.array([[0., 1.], [-1., 0.]]))[0]
+    array([0.+1.j, 0.-1.j])
+    """
+    return eig_op(tensor)
+
+
+@operands("tensor")
+def eigvals(tensor: Any) -> Operand:
+    """Eigenvalues of square matrices (see `eig`).
+
+    Examples
+    --------
+    >>> eigvals(np.array([[0., 1.], [-1., 0.]]))
+    array([0.+1.j, 0.-1.j])
+    """
+    return eigvals_op(tensor)
+
+
+@operands("alpha", "beta")
+def eigh_tridiagonal(
+    alpha: Any, beta: Any, eigvals_only: bool = True, select: str = "a", select_range: Any = None, tol: Any = None
+) -> Any:
+    """Eigenvalues, and eigenvectors if asked for, of Hermitian matrices that have three diagonals.
+
+    Parameters
+    ----------
+    alpha : value, shape (..., n)
+        The diagonal.
+    beta : value, shape (..., n - 1)
+        The diagonal above; the one below is its conjugate.
+    eigvals_only : bool
+    select : {"a", "i", "v"}
+        All of them; those with the numbers `select_range` (first and last, counted from 0); those in the interval
+        `select_range`, without its lower end (of one matrix).
+    select_range : (int, int) or (float, float)
+    tol : optional
+        Has no effect: they are as exact as those of `eigh`.
+
+    Examples
+    --------
+    >>> eigh_tridiagonal(np.array([2., 2.]), np.array([1.]))
+    array([1., 3.])
+    """
+    matrix = matrix_diag(alpha) + matrix_diag(conj(beta), k=-1)
+    values, vectors = (eigvalsh(matrix), None) if eigvals_only else eigh(matrix)
+    values = real(values)
+    if select not in ("a", "i", "v") or (select != "a" and (select_range is None or len(select_range) != 2)):
+        raise InvalidArgumentError(
+            f"eigh_tridiagonal: argument `select` must be 'a', or 'i' or 'v' with a `select_range` of two numbers, got "
+            f"{select!r} and {select_range!r}"
+        )
+    if select == "i":
+        first, last = (int(i) for i in select_range)
+        values = values[..., first : last + 1]
+        vectors = None if vectors is None else vectors[..., first : last + 1]
+    elif select == "v":
+        low, high = (dtype_of(values).as_numpy_dtype(v) for v in select_range)
+        inside = logical_and(greater(values, low), less_equal(values, high))
+        values = boolean_mask(values, inside)
+        vectors = None if vectors is None else boolean_mask(vectors, inside, axis=1)
+    return values if vectors is None else (values, vectors)
