@@ -82,6 +82,7 @@ LATER: tuple[tuple[str, str], ...] = (
     *[(f"graph_api.sparse:{name}", f"sparse_{name}") for name in _SPARSE],
     ("graph_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
     ("graph_api.sparse:", "convert_to_tensor_or_sparse_tensor"),
+    ("graph_api.string_parts:", "string_split strings.split"),
     # ---- layers, cells, keras
     ("graph_api.keras", "keras"),
     ("graph_api.layers", "layers"),

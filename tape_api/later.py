@@ -35,6 +35,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.sparse", "sparse"),
     ("tape_api.sparse:SparseTensor", "SparseTensor"),
     ("tape_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
+    ("tape_api.string_parts:", "strings.split strings.bytes_split"),
     # ---- keras
     # ---- images, sparse tensors, strings, logging, files
     *later.BOTH,

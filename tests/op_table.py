@@ -19,7 +19,22 @@ from engine.core.op import FROM_VJP, Op
 from tests import rows
 from tests.row import Row
 
+_OF_STRINGS = (
+    *(
+        "as_string",
+        "join",
+        "length",
+        "lower",
+        "reduce_join",
+        "regex_full_match",
+        "regex_replace",
+        "string_split",
+        "strip",
+    ),
+    *("substr", "to_number", "upper"),
+)
 WITHOUT_ROW = {
+    **dict.fromkeys([f"{name}_op" for name in _OF_STRINGS], "takes or gives strings; tests/test_strings.py"),
     "parse_examples": "takes strings; tests/data/test_examples.py",
     "decode_raw_op": "takes strings; tests/data/test_examples.py",
     "placeholder": "gets its value from outside",

@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
+_STRINGS = (
+    *("as_string", "join", "length", "lower", "regex_full_match", "regex_replace", "strip", "substr"),
+    *("to_number", "upper"),
+)
+
 BOTH: tuple[tuple[str, str], ...] = (
     # ---- images
     (
@@ -27,6 +32,9 @@ BOTH: tuple[tuple[str, str], ...] = (
     # ---- short functions
     ("engine.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
     ("engine.ops.compositions:", "scalar_mul math.scalar_mul"),
+    # ---- strings
+    ("engine.ops.strings:", " ".join(f"strings.{name}" for name in _STRINGS)),
+    ("engine.ops.strings:", "as_string"),
     # ---- decompositions of any matrix
     ("engine.ops.lu:", "linalg.lu linalg.lu_solve linalg.lu_reconstruct linalg.lu_matrix_inverse"),
     ("engine.ops.eig:", "eig linalg.eig eigvals linalg.eigvals linalg.eigh_tridiagonal"),
@@ -36,6 +44,12 @@ BOTH: tuple[tuple[str, str], ...] = (
 )
 VERSION1: tuple[tuple[str, str], ...] = (
     ("engine.ops.compositions:", "confusion_matrix ensure_shape"),
+    ("engine.ops.strings:", "regex_replace substr"),
+    ("engine.ops.strings:to_number", "string_to_number"),
+    ("engine.ops.strings:join", "string_join"),
+    ("engine.ops.strings:strip", "string_strip"),
+    ("engine.ops.strings:length", "string_length"),
+    ("engine.ops.strings:reduce_join", "strings.reduce_join reduce_join"),
     ("engine.ops.affine:", "nn.relu_layer nn.xw_plus_b"),
     ("engine.ops.affine:old_weighted_moments", "nn.weighted_moments"),
     ("engine.ops.affine:old_sufficient_statistics", "nn.sufficient_statistics"),
@@ -52,6 +66,7 @@ VERSION1: tuple[tuple[str, str], ...] = (
     ("engine.frontend.methods:ResizeMethodVersion1", "image.ResizeMethod"),
 )
 VERSION2: tuple[tuple[str, str], ...] = (
+    ("engine.ops.strings:", "strings.reduce_join"),
     ("engine.ops.compositions:", "nn.compute_average_loss nn.scale_regularization_loss"),
     ("engine.ops.affine:", "nn.sufficient_statistics nn.weighted_moments"),
     ("engine.ops.resize:", "image.resize"),
