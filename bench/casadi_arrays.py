@@ -29,7 +29,7 @@ class CasadiArray:
         self.shape = shape
 
     @property
-    def places(self) -> Any:
+    def places(self) -> np.ndarray:
         """The numbers of the elements, in the array's shape."""
         return np.arange(self.column.numel()).reshape(self.shape)
 

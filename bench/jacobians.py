@@ -266,7 +266,7 @@ def _numeric(problem: Problem, values: Values, call: Callable[..., Any]) -> Runn
 # ---- results ---------------------------------------------------------------------------------------------------------
 
 
-def matrix(problem: Problem, values: Values, result: Any) -> Any:
+def matrix(problem: Problem, values: Values, result: Any) -> np.ndarray | sparse.sparray:
     """A result of any library as what `Problem.expected` gives."""
     blocks = [as_array(block) for block in result]
     if problem.kind == "batch_jacobian":
@@ -277,7 +277,7 @@ def matrix(problem: Problem, values: Values, result: Any) -> Any:
     return np.concatenate([b.reshape(-1, size) for b, size in zip(blocks, sizes, strict=True)], axis=1)
 
 
-def as_array(x: Any) -> Any:
+def as_array(x: Any) -> np.ndarray:
     """A NumPy array or a SciPy sparse array of any library's tensor."""
     if sparse.issparse(x):
         return x

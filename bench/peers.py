@@ -6,12 +6,12 @@ import importlib.util
 import os
 import sys
 import warnings
-from typing import Any
+from types import ModuleType
 
 import pytest
 
 
-def tensorflow() -> Any:
+def tensorflow() -> ModuleType:
     """TensorFlow, or skip the test."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if "tensorflow" not in sys.modules and importlib.util.find_spec("torch"):
@@ -22,37 +22,37 @@ def tensorflow() -> Any:
     return found
 
 
-def jax() -> Any:
+def jax() -> ModuleType:
     """JAX, in double precision where arrays are, or skip the test."""
     found = _import("jax")
     found.config.update("jax_enable_x64", True)
     return found
 
 
-def torch() -> Any:
+def torch() -> ModuleType:
     """PyTorch, or skip the test."""
     if "tensorflow" in sys.modules and "torch" not in sys.modules:
         pytest.skip("PyTorch must be imported before TensorFlow")
     return _import("torch")
 
 
-def autograd() -> Any:
+def autograd() -> ModuleType:
     """HIPS autograd, or skip the test."""
     return _import("autograd")
 
 
-def casadi() -> Any:
+def casadi() -> ModuleType:
     """CasADi, or skip the test."""
     return _import("casadi")
 
 
-def asdex() -> Any:
+def asdex() -> ModuleType:
     """asdex, which gives JAX sparse Jacobians, or skip the test."""
     jax()
     return _import("asdex")
 
 
-def _import(name: str) -> Any:
+def _import(name: str) -> ModuleType:
     with warnings.catch_warnings():
         # what a peer warns about while it is imported is its own affair
         warnings.simplefilter("ignore")

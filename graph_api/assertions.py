@@ -10,13 +10,14 @@ import numpy as np
 import graph_api as tf
 from engine.core.dtypes import as_dtype
 from engine.core.errors import InvalidArgumentError
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Operation
 from engine.core.trace import constant_value
 from engine.core.value import shape_of
 from graph_api.flow import assertion, no_op
+from graph_api.tensor import Tensor
 
 
-def _held(condition: Any, data: Any, text: str, message: str | None, name: str) -> Any:
+def _held(condition: Any, data: Any, text: str, message: str | None, name: str) -> Operation:
     """The operation; the error at once if the condition is known not to hold."""
     full = f"{message + ' ' if message else ''}{text}"
     operands = [tf.convert_to_tensor(d) for d in data]
@@ -29,7 +30,9 @@ def _held(condition: Any, data: Any, text: str, message: str | None, name: str) 
 
 
 def _signed(label: str, holds: Callable[[Any], Any], text: str) -> Callable[..., Any]:
-    def check(x: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: Any = None) -> Any:
+    def check(
+        x: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: Any = None
+    ) -> Operation:
         return _held(holds, [x], f"Condition {text} did not hold element-wise:", message, name or label)
 
     check.__name__ = check.__qualname__ = label
@@ -45,7 +48,7 @@ assert_non_positive = _signed("assert_non_positive", lambda x: x <= 0, "x <= 0")
 
 def assert_none_equal(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
-) -> Any:
+) -> Operation:
     """An operation that raises InvalidArgumentError unless ``x != y`` for all elements."""
     first = tf.convert_to_tensor(x)
     second = tf.convert_to_tensor(y, dtype_hint=first.dtype)
@@ -57,7 +60,7 @@ def assert_none_equal(
 def assert_near(
     x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = None, summarize: Any = None,
     message: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Operation:  # fmt: skip
     """An operation that raises InvalidArgumentError unless ``abs(x - y) <= atol + rtol * abs(y)`` for all elements.
 
     By default both tolerances are ten times the dtype's precision.
@@ -78,7 +81,7 @@ def assert_near(
 def _ranked(label: str, fits: Callable[[Any, Any], Any], words: str) -> Callable[..., Any]:
     def check(
         x: Any, rank: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: Any = None
-    ) -> Any:
+    ) -> Operation:
         tensor = tf.convert_to_tensor(x)
         shape = shape_of(tensor)
         text = f"{message + ' ' if message else ''}Tensor {tensor.name} must have rank {words} {rank}."
@@ -93,7 +96,7 @@ def _ranked(label: str, fits: Callable[[Any, Any], Any], words: str) -> Callable
     return check
 
 
-def _equal(a: Any, b: Any) -> Any:
+def _equal(a: Any, b: Any) -> Tensor:
     return a == b if isinstance(a, int) else tf.equal(a, b)
 
 
@@ -115,7 +118,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     return tensor
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Any:
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
     """An operation that does nothing.
 
     Raises
@@ -129,7 +132,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
     return no_op(name or "statically_determined_correct_type")
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
     """An operation that does nothing.
 
     Raises

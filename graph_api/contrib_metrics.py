@@ -51,7 +51,9 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
 
 
 def _predictions_first(measure: Callable[..., Any]) -> Callable[..., Any]:
-    def streaming(predictions: Any, labels: Any, weights: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def streaming(
+        predictions: Any, labels: Any, weights: Any = None, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
         return measure(labels, predictions, weights, *args, **kwargs)
 
     streaming.__name__ = streaming.__qualname__ = f"streaming_{measure.__name__}"

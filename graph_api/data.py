@@ -127,11 +127,11 @@ class _InGraph(Mode):
             value = value.to_numpy()  # a table of pandas
         return convert_to_tensor(value)
 
-    def count(self, name: str, value: Any) -> Any:
+    def count(self, name: str, value: Any) -> Symbol | int:
         """An int, or a tensor of the graph."""
         return value if isinstance(value, Symbol) else as_int(name, "count", value)
 
-    def function(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> Any:
+    def function(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> _Function:
         """The function, closed."""
         return _Function(fn, dataset, before)
 

@@ -74,7 +74,7 @@ def for_scipy(
     graph_of(sources, "x")
     graph = graph_of(targets, "y")
 
-    def run(fetches: Any, feed: dict[Any, Any]) -> Any:
+    def run(fetches: Any, feed: dict[Any, Any]) -> list[Any]:
         return graph.session_for(session, "evaluate a function for SciPy").run(fetches, feed)
 
     evaluations = Fetched(targets, sources, run, args)

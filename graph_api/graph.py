@@ -14,8 +14,10 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import nondifferentiable
 from engine.core.op import Node, Op
+from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import Value
+from engine.io.graph_protos import GraphDef
 from graph_api.defaults import session_for, stacks
 from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor
@@ -125,7 +127,7 @@ class Graph(Trace):
         operation.name = name
         self._by_name[name] = operation
 
-    def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Any:
+    def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Results:
         """Apply a Python operator; its operation is named after the operator (``mul``), not the op (``Mul``)."""
         if isinstance(function, Op) and not any(isinstance(x, Value) and x.level > Symbol.level for x in operands):
             return self.apply(function, operands, {}, name=name)
@@ -263,7 +265,7 @@ class Graph(Trace):
             return element
         raise TypeError(f"{obj!r} of type {type(obj).__name__} is not a tensor, operation or name of this graph")
 
-    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
         """The graph as a message, as TensorFlow writes it: for `import_graph_def`, here or there, and for TensorBoard.
 
         Operations that TensorFlow has not (some that gradients are made of, Python functions) have types of ours,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator as PythonIterator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -141,7 +141,7 @@ def _next_of(handle: Any, *, spec: Any) -> tuple[np.ndarray, ...]:
     return element
 
 
-def _not_started() -> Any:
+def _not_started() -> NoReturn:
     raise FailedPreconditionError(
         "GetNext() failed because the iterator has not been initialized. Ensure that you have run the initializer "
         "operation for this iterator before getting the next element."

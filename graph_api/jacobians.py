@@ -12,19 +12,19 @@ import numpy as np
 from engine.core import nest
 from engine.core.errors import InvalidArgumentError
 from engine.core.indexed_slices import IndexedSlices
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Results
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import dtype_of, known_shape
 from engine.core.variable import tracked_value
 from engine.forward import forward
-from engine.jacobian.callable_plan import bound
+from engine.jacobian.callable_plan import JacobianPlan, bound
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor, spread_blocks
 from engine.jacobian.late_specialisation import batch_jacobian as batch_jacobian_of
 from engine.jacobian.late_specialisation import deferred_blocks, deferred_diagonal, deferred_rows, is_known
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.structure.path import Path, is_connected
-from engine.jacobian.views.operator import symbolic_operator
+from engine.jacobian.views.operator import SymbolicOperator, symbolic_operator
 from engine.jacobian.views.results import (
     SparseJacobian,
     options_for,
@@ -132,7 +132,7 @@ def jacobian_plan(
     sparsity: Any = None,
     max_bytes: int | None = None,
     format: str = "dense",
-) -> Any:
+) -> JacobianPlan:
     """The plan by which `jacobian` with the same arguments goes.
 
     Returns
@@ -251,7 +251,7 @@ def hessians(
         return found
 
 
-def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Any:
+def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Operand | list[Operand]:
     """The diagonal of the Hessian of ``sum(y)``, in the shapes of `xs`.
 
     Parameters
@@ -276,7 +276,7 @@ def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Any:
     return nest.pack_sequence_as(xs, [_in_graph(d, y) for d in found])
 
 
-def jvp(ys: Any, xs: Any, tangents: Any, name: str = "jvp") -> Any:
+def jvp(ys: Any, xs: Any, tangents: Any, name: str = "jvp") -> Operand | list[Operand]:
     """The derivatives of `ys` along `tangents`: one forward walk, as new tensors.
 
     Parameters
@@ -297,7 +297,7 @@ def jvp(ys: Any, xs: Any, tangents: Any, name: str = "jvp") -> Any:
     return nest.pack_sequence_as(ys, results)
 
 
-def vjp(ys: Any, xs: Any, cotangents: Any, name: str = "vjp") -> Any:
+def vjp(ys: Any, xs: Any, cotangents: Any, name: str = "vjp") -> Results:
     """The products of `cotangents` with the Jacobians: `gradients` with ``grad_ys``, in the structure of `xs`."""
     flat = nest.flatten(ys)
     seeds = vectors_of(cotangents, flat)
@@ -305,7 +305,7 @@ def vjp(ys: Any, xs: Any, cotangents: Any, name: str = "vjp") -> Any:
     return nest.pack_sequence_as(xs, found)
 
 
-def hvp(y: Any, xs: Any, vectors: Any, name: str = "hvp") -> Any:
+def hvp(y: Any, xs: Any, vectors: Any, name: str = "hvp") -> Operand | list[Operand]:
     """The product of the Hessian of ``sum(y)`` with `vectors`, forward over reverse, without the matrix.
 
     Parameters
@@ -402,14 +402,16 @@ def _numbered(side: Sequence[Any]) -> list[int | None]:
     return [next(number) if dtype_of(x).is_differentiable else None for x in side]
 
 
-def _operator(path: Path, y: Any, x: Any, policy: UnconnectedGradients) -> Any:
+def _operator(path: Path, y: Any, x: Any, policy: UnconnectedGradients) -> SymbolicOperator | None:
     """The operator of one y and one x; None, or zeros, if y does not depend on x."""
     if path.sources and path.targets and (path.nodes or y is x):
         return symbolic_operator(path)
     return None if policy is UnconnectedGradients.NONE else symbolic_operator(Path([], [x], [y]))
 
 
-def _block(values: Any, block: Any, y: Any, x: Any, format: str, policy: UnconnectedGradients) -> Any:
+def _block(
+    values: Any, block: Any, y: Any, x: Any, format: str, policy: UnconnectedGradients
+) -> Operand | SparseJacobian | None:
     if values is None and policy is UnconnectedGradients.NONE:
         return None
     shape, source_shape = known_shape(y, "jacobian"), known_shape(x, "jacobian")

@@ -15,6 +15,7 @@ from engine.ops import losses
 from engine.ops.reduce import add_n
 from graph_api.convert import finish
 from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.tensor import Tensor
 
 
 class Reduction:
@@ -43,7 +44,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
-def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
     """The sum of the regularization losses."""
     found = get_regularization_losses(scope)
     return finish(lambda: add_n(found) if found else np.float32(0), name)

@@ -14,8 +14,10 @@ import numpy as np
 
 import graph_api as tf
 from engine.core.errors import ShapeError
+from engine.core.operands import Operand
 from engine.core.value import known_shape, shape_of
 from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.tensor import Tensor
 
 METRIC_VARIABLES = "metric_variables"
 Result = tuple[Any, Any]
@@ -78,7 +80,7 @@ def _weighted_mean(
         values, count = values * weights, tf.reduce_sum(weights)
     sums = [("total", tf.reduce_sum(values)), ("count", count)]
 
-    def value_of(total: Any, number: Any) -> Any:
+    def value_of(total: Any, number: Any) -> Operand:
         return _ratio(total, number) if after is None else after(_ratio(total, number))
 
     return _measured(name, default, sums, value_of, collections, updates)
@@ -345,7 +347,7 @@ def auc(
     inner = thresholds or [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
     points = [-_EPSILON, *sorted(inner), 1.0 + _EPSILON]
 
-    def area(tp: Any, fn: Any, tn: Any, fp: Any) -> Any:
+    def area(tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
         recalled = (tp + 1e-6) / (tp + fn + 1e-6)
         if curve == "ROC":
             x, y = fp / (fp + tn + 1e-6), recalled
@@ -360,7 +362,7 @@ def auc(
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
-def _confusion(labels: Any, predictions: Any, num_classes: int, weights: Any) -> Any:
+def _confusion(labels: Any, predictions: Any, num_classes: int, weights: Any) -> Tensor:
     """How often each class (row) was predicted as each class (column)."""
     truth, said = (tf.reshape(tf.cast(x, tf.int64), [-1]) for x in (labels, predictions))
     each = tf.ones_like(truth, tf.float64) if weights is None else tf.cast(tf.reshape(weights, [-1]), tf.float64)

@@ -66,12 +66,12 @@ class DataSet:
         self._epochs_completed = self._index_in_epoch = 0
 
     @property
-    def images(self) -> Any:
+    def images(self) -> np.ndarray:
         """The images, in the order of this epoch."""
         return self._images
 
     @property
-    def labels(self) -> Any:
+    def labels(self) -> np.ndarray:
         """The labels, in the same order."""
         return self._labels
 
@@ -146,7 +146,7 @@ def _open(folder: Path, what: str) -> bytes:
     )
 
 
-def _array(content: bytes, name: str, magic: int) -> Any:
+def _array(content: bytes, name: str, magic: int) -> np.ndarray:
     """The array in an IDX file of bytes; the last byte of `magic` is its rank."""
     rank = magic & 0xFF
     header = struct.calcsize(f">{rank + 1}I")
@@ -156,18 +156,18 @@ def _array(content: bytes, name: str, magic: int) -> Any:
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
 
 
-def extract_images(f: Any) -> Any:
+def extract_images(f: Any) -> np.ndarray:
     """The images of an open packed file: uint8, of shape (examples, rows, columns, 1)."""
     return _array(gzip.decompress(f.read()), f.name, 2051)[..., None]
 
 
-def extract_labels(f: Any, one_hot: bool = False, num_classes: int = CLASSES) -> Any:
+def extract_labels(f: Any, one_hot: bool = False, num_classes: int = CLASSES) -> np.ndarray:
     """The labels of an open packed file: uint8 of shape (examples,), or float64 of shape (examples, classes)."""
     labels = _array(gzip.decompress(f.read()), f.name, 2049)
     return dense_to_one_hot(labels, num_classes) if one_hot else labels
 
 
-def dense_to_one_hot(labels_dense: Any, num_classes: int) -> Any:
+def dense_to_one_hot(labels_dense: Any, num_classes: int) -> np.ndarray:
     """Vectors with a 1 where the label says."""
     return np.eye(num_classes)[labels_dense]
 

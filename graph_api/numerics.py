@@ -10,7 +10,7 @@ from engine.core.variable import assign_variable, variable_handle
 from engine.ops import checked
 from graph_api.flow import no_op, one_by_one
 from graph_api.graph import get_default_graph
-from graph_api.tensor import Operation
+from graph_api.tensor import Operation, Tensor
 
 
 def _require_finite(array: Any, *, message: str) -> tuple[()]:
@@ -31,7 +31,7 @@ require_finite = nondifferentiable(
 )
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """`tensor`; when it is computed, or a gradient passes here, all elements must be finite.
 
     Raises
@@ -45,7 +45,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
 def verify_tensor_all_finite(
     t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
-) -> Any:
+) -> Tensor:
     """`t` (also called `x`), as `check_numerics`; the error begins with `msg` (also called `message`)."""
     tensor, text = t if x is None else x, msg if message is None else message
     if tensor is None or text is None:

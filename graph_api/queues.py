@@ -307,7 +307,7 @@ class QueueBase:
             return dict(zip(self._names, outputs, strict=True))
         return outputs[0] if len(outputs) == 1 else list(outputs)
 
-    def dequeue(self, name: str | None = None) -> Any:
+    def dequeue(self, name: str | None = None) -> Tensor | list[Tensor] | dict[str, Tensor]:
         """The next element: a tensor, a list of them, or a dict if they have names. It waits while there is none.
 
         Raises
@@ -317,7 +317,7 @@ class QueueBase:
         """
         return self._take(1, False, False, name or f"{self.name.rpartition('/')[2]}_Dequeue")
 
-    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_many(self, n: Any, name: str | None = None) -> Tensor | list[Tensor]:
         """The next `n` elements, stacked."""
         return self._take(n, True, False, name or f"{self.name.rpartition('/')[2]}_DequeueMany")
 

@@ -10,7 +10,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ class Resource:
         if close is not None:
             close(True, True)
 
-    def _lock(self, number: int) -> Any:
+    def _lock(self, number: int) -> AbstractContextManager[Any]:
         return self._locks.get(number) or self._locks.setdefault(number, threading.RLock())
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from operator import setitem
 from typing import Any
 
@@ -86,7 +87,7 @@ class State:
         # looked for twice: it may be put back in between
         return key in self.values or key in self._aside or key in self.values
 
-    def lock(self, key: int) -> Any:
+    def lock(self, key: int) -> AbstractContextManager[Any]:
         """What a run holds that assigns to a variable."""
         return self._locks.get(key) or self._locks.setdefault(key, Lock())
 

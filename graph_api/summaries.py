@@ -53,7 +53,7 @@ def _tensor(tag: str, x: Any, about: bytes) -> list[SummaryValue]:
     return [summaries.tensor_value(tag, x, SummaryMetadata.FromString(about) if about else None)]
 
 
-def _described(*operands: Any, describe: Callable[..., Any], tag: str, options: tuple[Any, ...]) -> Any:
+def _described(*operands: Any, describe: Callable[..., Any], tag: str, options: tuple[Any, ...]) -> np.ndarray:
     return boxed(Summary(value=describe(tag, *operands, *options)).SerializeToString())
 
 
@@ -69,7 +69,7 @@ summary_op = nondifferentiable(
 )
 
 
-def _merged(*parts: Any) -> Any:
+def _merged(*parts: Any) -> np.ndarray:
     whole = Summary()
     tags = set()
     for part in parts:

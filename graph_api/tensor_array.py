@@ -12,6 +12,7 @@ from typing import Any
 from engine.core.aval import normalize_shape
 from engine.core.dtypes import as_dtype, int32
 from engine.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
+from engine.core.operands import Operand
 from engine.core.trace import constant_value
 from engine.ops import arithmetic, compare, filling, gather, joining, scatter, shape
 from graph_api.convert import convert_to_tensor
@@ -126,7 +127,7 @@ class TensorArray:
         where = shape.reshape(at, [1, 1])
         return self.holding(scatter.tensor_scatter_nd_update(buffer, where, shape.expand_dims(element, 0)))
 
-    def _grown(self, buffer: Any, index: Any) -> Any:
+    def _grown(self, buffer: Any, index: Any) -> Operand:
         if not self.dynamic_size:
             return buffer
         at, length = constant_value(index), None if buffer.aval.shape is None else buffer.aval.shape[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from engine.core.tape import record_read
 from engine.core.value import Value, as_array, not_an_array, scalar
 from engine.core.variable import Variable as EngineVariable
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.io.graph_protos import VariableDef
 from graph_api.graph import Graph, GraphKeys, get_default_graph
 from graph_api.tensor import GraphShape, Operation, Tensor
 
@@ -146,7 +147,7 @@ class Variable(AssignsRows):
         """The variable that a message describes; its operations must be in the default graph."""
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
-    def to_proto(self, export_scope: str | None = None) -> Any:
+    def to_proto(self, export_scope: str | None = None) -> VariableDef | None:
         """The variable as a message: the names of its operations, below `export_scope`; None if it is elsewhere."""
         from engine.io.graph_protos import VariableDef
 
@@ -296,7 +297,7 @@ class Variable(AssignsRows):
         """Itself: variables of a graph are hashable."""
         return self
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         raise TypeError(f"variable {self.name!r} is not iterable; use tf.unstack")
 
     def __bool__(self) -> bool:

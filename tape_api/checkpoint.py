@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -300,7 +300,7 @@ class RestoredByNames(Restored):
 class NotRestored:
     """There was no checkpoint."""
 
-    def _refuse(self) -> Any:
+    def _refuse(self) -> NoReturn:
         raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
 
     assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = run_restore_ops = _refuse

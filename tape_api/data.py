@@ -159,7 +159,7 @@ class _Eager(Mode):
         """An int."""
         return as_int(name, "count", value.numpy() if hasattr(value, "numpy") else value)
 
-    def function(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> Any:
+    def function(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> _Function:
         """The function, to be called for each element."""
         return _Function(fn, dataset, before)
 

@@ -14,12 +14,13 @@ from engine.core import nest
 from engine.core.detach import detached
 from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import DTypeError, InvalidArgumentError
+from engine.core.operands import Operand
 from engine.core.tape import active
-from engine.core.value import as_declared
+from engine.core.value import Value, as_declared
 from tape_api.tensor import convert_to_tensor
 
 
-def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
+def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Decorator for a function that defines its own gradient.
 
     Parameters
@@ -60,8 +61,8 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @custom_gradient
-    def passed(*args: Any, **kwargs: Any) -> Any:
-        def grad(*upstream: Any, variables: Sequence[Any] = ()) -> Any:
+    def passed(*args: Any, **kwargs: Any) -> tuple[Any, Callable[..., Any]]:
+        def grad(*upstream: Any, variables: Sequence[Any] = ()) -> Sequence[Operand]:
             return (upstream, [None] * len(variables)) if variables else upstream
 
         return f(*args, **kwargs), grad
@@ -76,7 +77,7 @@ def function(
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
     **ignored: Any,
-) -> Any:
+) -> Callable[..., Any]:
     """`func` itself, run as it is each time it is called (as TensorFlow does under ``run_functions_eagerly``).
 
     Programs written with ``@tf.function`` compute the same; nothing is traced or compiled. Arrays among the arguments
@@ -191,7 +192,7 @@ def numpy_function(
     Tout: Any,
     stateful: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Value | list[Value]:
     """``func(*inp)`` with arrays; no gradient passes.
 
     The results must be of the dtypes in `Tout`; Python numbers take them.

@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.core.eager import EagerTensor
 from engine.core.op import Op
+from engine.core.operands import Results
 from engine.core.value import Value, as_array
 from engine.frontend import version1 as engine_version1
 from engine.frontend.legacy import lift_row
@@ -22,7 +23,7 @@ from tape_api.names import TABLE
 from tape_api.tensor import finish
 
 
-def _mixed(op: Op, slow: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def _mixed(op: Op, slow: Callable[..., Any], args: tuple[Any, ...]) -> Results:
     """The op at once if its operands are tensors and Python numbers, else with all conversions."""
     first = next((x for x in args if isinstance(x, Value)), None)
     if first is None or any(type(x) not in (float, int) and not isinstance(x, Value) for x in args):
@@ -36,7 +37,7 @@ def quick(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
     count = len(op.args)
 
     @functools.wraps(slow)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Results:
         if kwargs or len(args) != count:
             return slow(*args, **kwargs)
         for x in args:

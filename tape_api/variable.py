@@ -18,7 +18,7 @@ from engine.core.eager import EagerTensor, Reference, array_text
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Op
-from engine.core.operands import Operand
+from engine.core.operands import Array, Operand
 from engine.core.row_assignment import AssignsRows
 from engine.core.tape import active, record_read, unrecorded
 from engine.core.value import not_an_array
@@ -173,13 +173,13 @@ class Variable(AssignsRows):
         """Where the value lies: always the CPU."""
         return self._tensor.device
 
-    def numpy(self) -> Any:
+    def numpy(self) -> Array:
         """The current value as a NumPy array that the caller may change."""
         if active.tapes:
             detached(self, "numpy")
         return self._tensor.numpy()
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: Any = None) -> Array:
         """The current value, as `numpy` gives it."""
         return self._tensor.numpy()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Operation
 from engine.core.row_assignment import (
     scatter_add,
     scatter_div,
@@ -22,6 +22,7 @@ from engine.core.row_assignment import (
     scatter_sub,
     scatter_update,
 )
+from engine.core.value import Value
 from engine.frontend.namespace import offer
 from tape_api import random
 from tape_api.flow import numpy_function
@@ -80,7 +81,9 @@ enable_v2_behavior = enable_v2_tensorshape = enable_resource_variables = enable_
 disable_v2_behavior = disable_eager_execution
 
 
-def assign(ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: Any = None) -> Any:
+def assign(
+    ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: Any = None
+) -> Operation | Value | None:
     """``ref.assign(value)``."""
     return ref.assign(value)
 

@@ -39,7 +39,7 @@ def bundle(
 
 def bundle_jacobian(
     cameras: Any, points: Any, weights: Any, camera_of: Any, point_of: Any, seen_x: Any, seen_y: Any
-) -> Any:
+) -> np.ndarray:
     """The blocks of each observation by the chain rule, put in place."""
     camera = cameras[camera_of]
     rotation, center, focal, k1, k2 = camera[:, :3], camera[:, 3:6], camera[:, 6], camera[:, 9], camera[:, 10]

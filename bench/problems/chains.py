@@ -10,7 +10,7 @@ import numpy as np
 from engine.core.operands import Operand
 
 
-def chain(tf: Any, x: Any, length: int) -> Any:
+def chain(tf: Any, x: Any, length: int) -> np.ndarray:
     """`length` small ops in a row, each bounded, none trivial. Also runs on ``autograd.numpy`` and ``jax.numpy``."""
     for i in range(length):
         x = _LINKS[i % len(_LINKS)](tf, x)

@@ -193,7 +193,7 @@ def bratu(tf: Any, u: Any, edge: Any) -> Operand:
     return 4.0 * u - around - HEAT / (n + 1) ** 2 * tf.exp(u)
 
 
-def bratu_jacobian(u: Any, edge: Any) -> Any:
+def bratu_jacobian(u: Any, edge: Any) -> np.ndarray:
     """Five diagonals."""
     n = len(u)
     line = sparse.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1])
@@ -225,7 +225,7 @@ def shooting(tf: Any, states: Any) -> Operand:
     return tf.concat([a[:-1] - states[1:, 0], b[:-1] - states[1:, 1]], 0)
 
 
-def shooting_jacobian(states: Any) -> Any:
+def shooting_jacobian(states: Any) -> np.ndarray:
     """A product of Jacobians of steps per stretch, beside minus one."""
     a, b = states[:-1].T
     product = np.broadcast_to(np.eye(2), (len(a), 2, 2))

@@ -57,7 +57,7 @@ def rosenbrock(tf: Any, x: Any) -> Operand:
     return tf.reduce_sum(100.0 * bend * bend + (1.0 - left) * (1.0 - left))
 
 
-def rosenbrock_hessian(x: Any) -> Any:
+def rosenbrock_hessian(x: Any) -> np.ndarray:
     """Tridiagonal."""
     left, right = x[:-1], x[1:]
     diagonal = np.zeros_like(x)

@@ -11,10 +11,11 @@ from engine.core.aval import Aval
 from engine.core.batching import elementwise_rule
 from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import nondifferentiable
+from engine.core.operands import Operand
 from engine.core.value import aval_of, scalar
 from graph_api.convert import constant
 from graph_api.graph_files.attributes import dtype_from
-from graph_api.graph_files.rows import Site, row, same
+from graph_api.graph_files.rows import Made, Site, row, same
 from graph_api.library import root as tf
 
 same(
@@ -99,23 +100,23 @@ same(
 
 
 @row("Const")
-def _const(site: Site) -> Any:
+def _const(site: Site) -> Made:
     return site.graph.constant(scalar(site.attr("value")))
 
 
 @row("ImmutableConst")
-def _immutable(site: Site) -> Any:
+def _immutable(site: Site) -> Made:
     raise InvalidArgumentError("its contents are in a file of their own, which is not read")
 
 
 @row("Placeholder PlaceholderV2")
-def _placeholder(site: Site) -> Any:
+def _placeholder(site: Site) -> Made:
     shape = site.attr("shape", None)
     return site.graph.placeholder(Aval(None if shape == () and site.region.is_old else shape, site.attr("dtype")))
 
 
 @row("NoOp")
-def _no_op(site: Site) -> Any:
+def _no_op(site: Site) -> Made:
     return site.graph.group([])
 
 
@@ -123,17 +124,17 @@ def _no_op(site: Site) -> Any:
 
 
 @row("Squeeze")
-def _squeeze(site: Site) -> Any:
+def _squeeze(site: Site) -> Made:
     return tf.squeeze(site.inputs[0], site.attr("squeeze_dims", site.attr("axis", None)) or None)
 
 
 @row("ShapeN")
-def _shape_n(site: Site) -> Any:
+def _shape_n(site: Site) -> Made:
     return [tf.shape(x, out_type=site.attr("out_type", None) or dtype_from(3)) for x in site.inputs]
 
 
 @row("EnsureShape")
-def _ensure_shape(site: Site) -> Any:
+def _ensure_shape(site: Site) -> Made:
     from engine.ops.compositions import ensure_shape
 
     return ensure_shape(site.inputs[0], site.attr("shape"))
@@ -153,11 +154,11 @@ def _broadcast_axes(x: Sequence[int], y: Sequence[int]) -> tuple[list[int], list
     return axes
 
 
-def _axes_kernel(x: Any, y: Any) -> Any:
+def _axes_kernel(x: Any, y: Any) -> list[np.ndarray]:
     return [np.array(axes, x.dtype) for axes in _broadcast_axes(x.tolist(), y.tolist())]
 
 
-def _axes_abstract(x: Aval, y: Aval) -> Any:
+def _axes_abstract(x: Aval, y: Aval) -> list[Aval]:
     if not (_is_vector(x) and _is_vector(y)):
         return [Aval((None,), x.dtype)] * 2
     return [Aval((len(axes),), x.dtype, tuple(axes)) for axes in _broadcast_axes(x.value, y.value)]  # type: ignore[arg-type]
@@ -180,21 +181,21 @@ broadcast_axes = nondifferentiable(
 
 
 @row("BroadcastGradientArgs", outputs="r0 r1")
-def _broadcast_gradient_args(site: Site) -> Any:
+def _broadcast_gradient_args(site: Site) -> Made:
     return site.graph.apply(broadcast_axes, site.inputs, {})
 
 
 @row("InvertPermutation")
-def _invert_permutation(site: Site) -> Any:
+def _invert_permutation(site: Site) -> Made:
     return tf.argsort(site.inputs[0]) if site.inputs[0].dtype.name == "int32" else _inverse(site.inputs[0])
 
 
-def _inverse(x: Any) -> Any:
+def _inverse(x: Any) -> Operand:
     return tf.cast(tf.argsort(x), x.dtype)
 
 
 @row("ConcatOffset")
-def _concat_offset(site: Site) -> Any:
+def _concat_offset(site: Site) -> Made:
     """Where each part of a concatenation begins, from the parts' shapes."""
     axis, *shapes = site.inputs
     lengths = tf.stack([s[axis] for s in shapes])
@@ -208,35 +209,35 @@ def _concat_offset(site: Site) -> Any:
 
 
 @row("Concat")
-def _concat(site: Site) -> Any:
+def _concat(site: Site) -> Made:
     axis, *values = site.inputs
     return tf.concat(values, axis)
 
 
 @row("ConcatV2")
-def _concat_v2(site: Site) -> Any:
+def _concat_v2(site: Site) -> Made:
     *values, axis = site.inputs
     return tf.concat(values, axis)
 
 
 @row("Pack ParallelConcat")
-def _pack(site: Site) -> Any:
+def _pack(site: Site) -> Made:
     return tf.stack(site.inputs, axis=site.attr("axis", 0))
 
 
 @row("Unpack")
-def _unpack(site: Site) -> Any:
+def _unpack(site: Site) -> Made:
     return tf.unstack(site.inputs[0], num=site.attr("num"), axis=site.attr("axis", 0))
 
 
 @row("Split")
-def _split(site: Site) -> Any:
+def _split(site: Site) -> Made:
     axis, value = site.inputs
     return tf.split(value, site.attr("num_split"), axis=axis)
 
 
 @row("SplitV")
-def _split_v(site: Site) -> Any:
+def _split_v(site: Site) -> Made:
     value, sizes, axis = site.inputs
     return tf.split(value, sizes, axis=axis, num=site.attr("num_split"))
 
@@ -245,28 +246,28 @@ def _split_v(site: Site) -> Any:
 
 
 @row("Gather")
-def _gather(site: Site) -> Any:
+def _gather(site: Site) -> Made:
     return tf.gather(site.inputs[0], site.inputs[1])
 
 
 @row("GatherV2")
-def _gather_v2(site: Site) -> Any:
+def _gather_v2(site: Site) -> Made:
     params, indices, axis = site.inputs
     return tf.gather(params, indices, axis=axis, batch_dims=site.attr("batch_dims", 0))
 
 
 @row("ResourceGather", takes_handles=True)
-def _resource_gather(site: Site) -> Any:
+def _resource_gather(site: Site) -> Made:
     return tf.gather(site.region.read(site.inputs[0]), site.inputs[1], batch_dims=site.attr("batch_dims", 0))
 
 
 @row("ResourceGatherNd", takes_handles=True)
-def _resource_gather_nd(site: Site) -> Any:
+def _resource_gather_nd(site: Site) -> Made:
     return tf.gather_nd(site.region.read(site.inputs[0]), site.inputs[1])
 
 
 @row("Where")
-def _where(site: Site) -> Any:
+def _where(site: Site) -> Made:
     condition = site.inputs[0]
     if condition.dtype.name != "bool":
         condition = tf.not_equal(condition, tf.zeros_like(condition))
@@ -274,40 +275,40 @@ def _where(site: Site) -> Any:
 
 
 @row("OneHot")
-def _one_hot(site: Site) -> Any:
+def _one_hot(site: Site) -> Made:
     indices, depth, on, off = site.inputs
     return tf.one_hot(indices, depth, on_value=on, off_value=off, axis=site.attr("axis", -1))
 
 
 @row("TopK TopKV2", outputs="values indices")
-def _top_k(site: Site) -> Any:
+def _top_k(site: Site) -> Made:
     k = site.inputs[1] if site.proto.op == "TopKV2" else site.attr("k")
     return list(tf.math.top_k(site.inputs[0], k=k, sorted=site.attr("sorted", True)))
 
 
 @row("Unique", outputs="y idx")
-def _unique(site: Site) -> Any:
+def _unique(site: Site) -> Made:
     return list(tf.unique(site.inputs[0], out_idx=site.attr("out_idx", dtype_from(3))))
 
 
 @row("UniqueWithCounts", outputs="y idx count")
-def _unique_with_counts(site: Site) -> Any:
+def _unique_with_counts(site: Site) -> Made:
     return list(tf.unique_with_counts(site.inputs[0], out_idx=site.attr("out_idx", dtype_from(3))))
 
 
 @row("DynamicPartition")
-def _dynamic_partition(site: Site) -> Any:
+def _dynamic_partition(site: Site) -> Made:
     return list(tf.dynamic_partition(*site.inputs, num_partitions=site.attr("num_partitions")))
 
 
 @row("DynamicStitch ParallelDynamicStitch")
-def _dynamic_stitch(site: Site) -> Any:
+def _dynamic_stitch(site: Site) -> Made:
     count = len(site.inputs) // 2
     return tf.dynamic_stitch(site.inputs[:count], site.inputs[count:])
 
 
 @row("StridedSliceGrad")
-def _strided_slice_gradient(site: Site) -> Any:
+def _strided_slice_gradient(site: Site) -> Made:
     dims, begin, end, strides, dy = site.inputs
     masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
     x = tf.zeros(dims, dy.dtype)
@@ -316,7 +317,7 @@ def _strided_slice_gradient(site: Site) -> Any:
 
 
 @row("Pad PadV2 MirrorPad")
-def _pad(site: Site) -> Any:
+def _pad(site: Site) -> Made:
     x, paddings, *value = site.inputs
     mode = site.attr("mode", "CONSTANT")
     if not value:
@@ -325,20 +326,20 @@ def _pad(site: Site) -> Any:
 
 
 @row("MirrorPadGrad")
-def _mirror_pad_gradient(site: Site) -> Any:
+def _mirror_pad_gradient(site: Site) -> Made:
     dy, paddings = site.inputs
     x = tf.zeros(tf.shape(dy) - tf.reduce_sum(paddings, 1), dy.dtype)
     return site.region.pulled_back(tf.pad(x, paddings, mode=site.attr("mode")), x, dy)
 
 
 @row("InTopK InTopKV2")
-def _in_top_k(site: Site) -> Any:
+def _in_top_k(site: Site) -> Made:
     predictions, targets, *k = site.inputs
     return tf.nn.in_top_k(predictions, targets, k=k[0] if k else site.attr("k"))
 
 
 @row("Bincount")
-def _bincount(site: Site) -> Any:
+def _bincount(site: Site) -> Made:
     values, size, weights = site.inputs
     weights = tf.ones_like(values, dtype=site.attr("T")) if aval_of(weights).shape == (0,) else weights
     return tf.unsorted_segment_sum(weights, values, size)
@@ -348,7 +349,7 @@ def _bincount(site: Site) -> Any:
 
 
 @row("Svd BatchSvd", outputs="s u v")
-def _svd(site: Site) -> Any:
+def _svd(site: Site) -> Made:
     from engine.ops.filling import zeros
 
     if site.attr("compute_uv", True):
@@ -358,7 +359,7 @@ def _svd(site: Site) -> Any:
 
 
 @row("SelfAdjointEigV2", outputs="e v")
-def _eigh(site: Site) -> Any:
+def _eigh(site: Site) -> Made:
     if site.attr("compute_v", True):
         return list(tf.linalg.eigh(site.inputs[0]))
     values = tf.linalg.eigvalsh(site.inputs[0])
@@ -366,7 +367,7 @@ def _eigh(site: Site) -> Any:
 
 
 @row("MatrixDiagV2 MatrixDiagV3")
-def _matrix_diag(site: Site) -> Any:
+def _matrix_diag(site: Site) -> Made:
     diagonal, _k, _rows, _columns, padding = site.inputs
     sizes = [int(site.known(i, what)) for i, what in ((2, "num_rows"), (3, "num_cols"))]
     return tf.linalg.diag(
@@ -375,23 +376,23 @@ def _matrix_diag(site: Site) -> Any:
     )  # fmt: skip
 
 
-def _band(site: Site, i: int) -> Any:
+def _band(site: Site, i: int) -> Made:
     k = site.known(i, "k").reshape(-1).tolist()
     return k[0] if len(k) == 1 else tuple(k)
 
 
 @row("MatrixDiagPartV2 MatrixDiagPartV3")
-def _matrix_diag_part(site: Site) -> Any:
+def _matrix_diag_part(site: Site) -> Made:
     align = site.attr("align", "RIGHT_LEFT" if site.proto.op.endswith("3") else "LEFT_LEFT")
     return tf.linalg.diag_part(site.inputs[0], k=_band(site, 1), padding_value=site.inputs[2], align=align)
 
 
 @row("MatrixSetDiagV2 MatrixSetDiagV3")
-def _matrix_set_diag(site: Site) -> Any:
+def _matrix_set_diag(site: Site) -> Made:
     align = site.attr("align", "RIGHT_LEFT" if site.proto.op.endswith("3") else "LEFT_LEFT")
     return tf.linalg.set_diag(site.inputs[0], site.inputs[1], k=_band(site, 2), align=align)
 
 
 @row("Einsum")
-def _einsum(site: Site) -> Any:
+def _einsum(site: Site) -> Made:
     return tf.einsum(site.attr("equation"), *site.inputs)

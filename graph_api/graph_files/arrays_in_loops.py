@@ -6,10 +6,9 @@ itself (`graph_api.tensor_array`), and the handle is nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.core.errors import InvalidArgumentError
-from graph_api.graph_files.rows import Site, row
+from engine.core.operands import Operand
+from graph_api.graph_files.rows import Made, Site, row
 from graph_api.library import root as tf
 from graph_api.tensor_array import TensorArray
 
@@ -26,7 +25,7 @@ def _array(site: Site, i: int) -> TensorArray:
 
 
 @row("TensorArrayV3", outputs="handle flow")
-def _tensor_array(site: Site) -> Any:
+def _tensor_array(site: Site) -> list[Handle | TensorArray]:
     made = TensorArray(
         site.attr("dtype"),
         site.inputs[0],
@@ -37,22 +36,22 @@ def _tensor_array(site: Site) -> Any:
 
 
 @row("TensorArrayWriteV3")
-def _write(site: Site) -> Any:
+def _write(site: Site) -> TensorArray:
     return _array(site, 3).write(site.inputs[1], site.inputs[2])
 
 
 @row("TensorArrayReadV3")
-def _read(site: Site) -> Any:
+def _read(site: Site) -> Operand:
     return _array(site, 2).read(site.inputs[1])
 
 
 @row("TensorArrayGatherV3")
-def _gather(site: Site) -> Any:
+def _gather(site: Site) -> Operand:
     return _array(site, 2).gather(site.inputs[1])
 
 
 @row("TensorArrayScatterV3")
-def _scatter(site: Site) -> Any:
+def _scatter(site: Site) -> TensorArray:
     array, indices, value = _array(site, 3), site.inputs[1], site.inputs[2]
     # `unstack` writes them as a scatter to 0, 1, ...
     if indices.op.type == "Range" and not array.is_allocated:
@@ -61,7 +60,7 @@ def _scatter(site: Site) -> Any:
 
 
 @row("TensorArrayConcatV3", outputs="value lengths")
-def _concat(site: Site) -> Any:
+def _concat(site: Site) -> Made:
     array = _array(site, 1)
     dims = tf.shape(array.buffer)
     lengths = tf.cast(tf.fill(tf.stack([dims[0]]), dims[1]), "int64")
@@ -69,12 +68,12 @@ def _concat(site: Site) -> Any:
 
 
 @row("TensorArraySizeV3")
-def _size(site: Site) -> Any:
+def _size(site: Site) -> Made:
     return _array(site, 1).size()
 
 
 @row("TensorArrayCloseV3")
-def _close(site: Site) -> Any:
+def _close(site: Site) -> Made:
     return site.graph.group([])
 
 
@@ -82,33 +81,33 @@ def _close(site: Site) -> Any:
 
 
 @row("TensorListReserve")
-def _reserve(site: Site) -> Any:
+def _reserve(site: Site) -> Made:
     dims = site.known(0, "element_shape").reshape(-1).tolist() if site.inputs[0].shape.ndims == 1 else None
     shape = None if dims is None or any(d < 0 for d in dims) else dims
     return TensorArray(site.attr("element_dtype"), site.inputs[1], element_shape=shape)
 
 
 @row("TensorListFromTensor")
-def _from_tensor(site: Site) -> Any:
+def _from_tensor(site: Site) -> Made:
     value = site.inputs[0]
     return TensorArray(value.dtype, tf.shape(value)[0]).unstack(value)
 
 
 @row("TensorListSetItem")
-def _set_item(site: Site) -> Any:
+def _set_item(site: Site) -> Made:
     return _array(site, 0).write(site.inputs[1], site.inputs[2])
 
 
 @row("TensorListGetItem")
-def _get_item(site: Site) -> Any:
+def _get_item(site: Site) -> Made:
     return _array(site, 0).read(site.inputs[1])
 
 
 @row("TensorListStack")
-def _stack(site: Site) -> Any:
+def _stack(site: Site) -> Made:
     return _array(site, 0).stack()
 
 
 @row("TensorListLength")
-def _length(site: Site) -> Any:
+def _length(site: Site) -> Made:
     return _array(site, 0).size()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import as_dtype
+from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import DataLossError, ResourceExhaustedError
 from engine.io.graph_protos import AttrValue
 from engine.io.protos import TensorProto, TensorShapeProto
@@ -63,7 +63,7 @@ def _one(kind: str, value: Any) -> Any:
     return value
 
 
-def dtype_from(number: int) -> Any:
+def dtype_from(number: int) -> DType | str:
     """A dtype; its name, if it is one of those that stand for no numbers."""
     name = dtype_name(number)
     return name if name in ("resource", "variant") else as_dtype(name)

@@ -20,7 +20,7 @@ from graph_api.flow import one_by_one
 from graph_api.graph_files.definition import Definition, Item, Ref
 from graph_api.graph_files.own_rows import own_row
 from graph_api.graph_files.regions import ENTERS, EXITS, MERGES, PARTS, SWITCHES, TOP, Choice, Loop, Place, Regions
-from graph_api.graph_files.rows import ROWS, Row, Site, is_handle
+from graph_api.graph_files.rows import ROWS, Made, Row, Site, is_handle
 from graph_api.library import root as tf
 from graph_api.tensor import Operation, Tensor
 from graph_api.tensor_array import TensorArray
@@ -113,13 +113,13 @@ class Region:
             raise InvalidArgumentError("a variable is needed")
         return self.graph.apply(read_variable, (handle,), {})
 
-    def pulled_back(self, y: Any, x: Any, dy: Any) -> Any:
+    def pulled_back(self, y: Any, x: Any, dy: Any) -> Made:
         """The cotangent of one or several `x` for the cotangent `dy` of `y`, computed from them."""
         xs = x if isinstance(x, list) else [x]
         found = [tf.zeros_like(v) if g is None else g for v, g in zip(xs, gradients(y, xs, dy), strict=True)]
         return found if isinstance(x, list) else found[0]
 
-    def call(self, function: str, arguments: Sequence[Any]) -> Any:
+    def call(self, function: str, arguments: Sequence[Any]) -> Operation | list[Any]:
         """The results of a function of the library: tensors, or, if it returns none, the operation that runs it."""
         definition, results, controls = self.body.library(function)
         if len(arguments) != len(definition.arguments):
@@ -333,7 +333,7 @@ class Region:
             conditions = self.place.conditions
             return Region(body, self, Place(loop.frames, conditions), found)
 
-        def goes_on(*arguments: Any) -> Any:
+        def goes_on(*arguments: Any) -> Tensor:
             return bound(arguments).get([loop.test])[0]  # type: ignore[list-item]
 
         def step(*arguments: Any) -> list[Any]:
@@ -391,7 +391,7 @@ def is_pivot(body: Body, name: str) -> bool:
     return item.op in SWITCHES or item.op in ENTERS or (item.op in MERGES and item.name not in body.regions.choices)
 
 
-def held(x: Any) -> Any:
+def held(x: Any) -> Tensor | TensorArray:
     """A value as a branch or body returns it."""
     if is_handle(x):
         return x.graph.apply(read_variable, (x,), {})

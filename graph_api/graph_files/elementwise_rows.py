@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from engine.core.operands import Operand
 from engine.core.structural import scale
 from engine.core.value import Value
-from graph_api.graph_files.rows import ROWS, Row, Site, is_handle, row, same
+from graph_api.graph_files.rows import ROWS, Made, Row, Site, is_handle, row, same
 from graph_api.library import root as tf
 
 same(
@@ -113,7 +115,7 @@ same(
     "Identity Snapshot CheckNumerics PreventGradient ControlTrigger RefIdentity PlaceholderWithDefault",
     takes_handles=True,
 )
-def _identity(site: Site) -> Any:
+def _identity(site: Site) -> Made:
     """The value itself; of a variable, what it is now."""
     x = site.inputs[0]
     if not isinstance(x, Value):
@@ -128,40 +130,40 @@ def _identity(site: Site) -> Any:
 
 
 @row("StopGradient")
-def _stop_gradient(site: Site) -> Any:
+def _stop_gradient(site: Site) -> Made:
     return tf.stop_gradient(site.inputs[0])
 
 
 @row("IdentityN")
-def _identity_n(site: Site) -> Any:
+def _identity_n(site: Site) -> Made:
     return [tf.identity(x) for x in site.inputs]
 
 
 @row("Cast")
-def _cast(site: Site) -> Any:
+def _cast(site: Site) -> Made:
     return tf.cast(site.inputs[0], site.attr("DstT"))
 
 
 @row("AddN AccumulateNV2")
-def _add_n(site: Site) -> Any:
+def _add_n(site: Site) -> Made:
     return tf.add_n(site.inputs)
 
 
 @row("Div TruncateDiv")
-def _division(site: Site) -> Any:
+def _division(site: Site) -> Made:
     """Division; of integers, rounded toward zero."""
     x, y = site.inputs
     return _toward_zero(x, y) if x.dtype.is_integer else tf.realdiv(x, y)
 
 
-def _toward_zero(x: Any, y: Any) -> Any:
+def _toward_zero(x: Any, y: Any) -> Operand:
     down = tf.floor_div(x, y)
     inexact = tf.not_equal(down * y, x)
     return down + tf.cast(tf.logical_and(inexact, tf.less(down, tf.zeros_like(down))), x.dtype)
 
 
 @row("Mod TruncateMod")
-def _remainder(site: Site) -> Any:
+def _remainder(site: Site) -> Made:
     """The remainder that has the sign of the dividend."""
     x, y = site.inputs
     if x.dtype.is_integer:
@@ -171,24 +173,24 @@ def _remainder(site: Site) -> Any:
 
 
 @row("MulNoNan")
-def _multiply_no_nan(site: Site) -> Any:
+def _multiply_no_nan(site: Site) -> Made:
     """``x y``, zero where y is zero whatever x is."""
     x, y = site.inputs
     return scale(y, x)
 
 
 @row("ClipByValue")
-def _clip(site: Site) -> Any:
+def _clip(site: Site) -> Made:
     return tf.clip_by_value(*site.inputs)
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------
 
 
-def _slope(partial: Any, of_result: bool) -> Any:
+def _slope(partial: Any, of_result: bool) -> Callable[[Site], Made]:
     """The row of ``Grad(y, dy)`` (of the result) or ``Grad(dy, x)``: the cotangent times a partial derivative."""
 
-    def make(site: Site) -> Any:
+    def make(site: Site) -> Made:
         if of_result:
             y, dy = site.inputs
             return scale(dy, partial(y))
@@ -198,11 +200,11 @@ def _slope(partial: Any, of_result: bool) -> Any:
     return make
 
 
-def _step(x: Any) -> Any:
+def _step(x: Any) -> Operand:
     return tf.cast(tf.greater(x, tf.zeros_like(x)), x.dtype)
 
 
-def _between(x: Any) -> Any:
+def _between(x: Any) -> Operand:
     return _step(x) * tf.cast(tf.less(x, 6 * tf.ones_like(x)), x.dtype)
 
 
@@ -229,6 +231,6 @@ for _types, _partial, _of_result in (
 
 
 @row("LeakyReluGrad")
-def _leaky_relu_gradient(site: Site) -> Any:
+def _leaky_relu_gradient(site: Site) -> Made:
     dy, x = site.inputs
     return tf.where_v2(tf.greater(x, tf.zeros_like(x)), dy, dy * site.attr("alpha", 0.2))

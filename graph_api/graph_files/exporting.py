@@ -171,7 +171,7 @@ class Source:
         """The dtype of an operand."""
         return self.node.inputs[i].dtype
 
-    def shape(self, i: int = 0) -> Any:
+    def shape(self, i: int = 0) -> Shape:
         """What is known of the shape of an operand."""
         return self.node.inputs[i].aval.shape
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from engine.core.errors import InvalidArgumentError
+from engine.core.operands import Operand
 from graph_api.control import cond, while_loop
 from graph_api.graph_files.bodies import held
-from graph_api.graph_files.rows import Site, is_handle, row
+from graph_api.graph_files.rows import Made, Site, is_handle, row
 from graph_api.library import root as tf
 from graph_api.tensor import Tensor
 
@@ -17,12 +18,12 @@ def _function(site: Site, attribute: str) -> str:
 
 
 @row("PartitionedCall StatefulPartitionedCall", takes_handles=True)
-def _call(site: Site) -> Any:
+def _call(site: Site) -> Made:
     return site.region.call(_function(site, "f"), site.inputs)
 
 
 @row("If StatelessIf", takes_handles=True)
-def _if(site: Site) -> Any:
+def _if(site: Site) -> Made:
     pred, *arguments = site.inputs
     if is_handle(pred):
         pred = site.region.read(pred)
@@ -37,7 +38,7 @@ def _if(site: Site) -> Any:
 
 
 @row("While StatelessWhile", takes_handles=True)
-def _while(site: Site) -> Any:
+def _while(site: Site) -> Made:
     """A loop; what its body hands on as it is, variables above all, is no loop variable."""
     definition, results, _ = site.region.body.library(_function(site, "body"))
     if len(results) != len(site.inputs) or len(definition.arguments) != len(site.inputs):
@@ -52,7 +53,7 @@ def _while(site: Site) -> Any:
             every[i] = x
         return every
 
-    def goes_on(*given: Any) -> Any:
+    def goes_on(*given: Any) -> Operand:
         return site.region.call(_function(site, "cond"), whole(given))[0]
 
     def step(*given: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.core.errors import DataLossError, InvalidArgumentError, UnimplementedError
+from engine.core.operands import Operation
 from engine.io.graph_protos import GraphDef, NodeDef
 from engine.io.tensors import dtype_name, numpy_dtype
 from graph_api.convert import convert_to_tensor
@@ -106,7 +107,7 @@ def _ref(text: str) -> Ref:
     return Ref(name, index or 0)
 
 
-def element(body: Body, text: str) -> Any:
+def element(body: Body, text: str) -> Tensor | Operation:
     """An operation or tensor by its name in the file."""
     name, _, index = text.partition(":")
     if name not in body.definition.items:

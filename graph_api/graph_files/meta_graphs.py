@@ -20,6 +20,7 @@ from graph_api.graph_files.definition import Ref, split_input
 from graph_api.graph_files.exporting import Writer
 from graph_api.graph_files.importing import as_graph_def, element, imported
 from graph_api.graph_files.reading import message_from
+from graph_api.saving import Saver
 from graph_api.tensor import Operation, Tensor
 from graph_api.variable import Variable
 
@@ -174,7 +175,7 @@ def _variable(body: Body, graph: Graph, message: VariableDef, variables: dict[st
 # ---- savers ----------------------------------------------------------------------------------------------------------
 
 
-def _saver(meta: MetaGraphDef, message: GraphDef, body: Body, variables: dict[str, Variable]) -> Any:
+def _saver(meta: MetaGraphDef, message: GraphDef, body: Body, variables: dict[str, Variable]) -> Saver | None:
     """What the file's saver saves, by the names that it has in checkpoints."""
     from graph_api.saving import Saver
 

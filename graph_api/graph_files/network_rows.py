@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from engine.frontend.namespace import LIFT
 from engine.ops import affine, resize
-from graph_api.graph_files.rows import ROWS, Row, Site, row, same
+from graph_api.graph_files.rows import ROWS, Made, Row, Site, row, same
 from graph_api.library import root as tf
 
 same(
@@ -41,39 +42,39 @@ def _windows(site: Site, dilations: bool = True) -> dict[str, Any]:
 
 
 @row("Conv2D")
-def _conv2d(site: Site) -> Any:
+def _conv2d(site: Site) -> Made:
     return tf.nn.conv2d(*site.inputs, **_windows(site))
 
 
 @row("Conv3D")
-def _conv3d(site: Site) -> Any:
+def _conv3d(site: Site) -> Made:
     return tf.nn.conv3d(*site.inputs, **_windows(site))
 
 
 @row("Conv2DBackpropInput")
-def _conv2d_input(site: Site) -> Any:
+def _conv2d_input(site: Site) -> Made:
     return tf.nn.conv2d_backprop_input(*site.inputs, **_windows(site))
 
 
 @row("Conv2DBackpropFilter")
-def _conv2d_filter(site: Site) -> Any:
+def _conv2d_filter(site: Site) -> Made:
     return tf.nn.conv2d_backprop_filter(*site.inputs, **_windows(site))
 
 
 @row("Conv3DBackpropInputV2")
-def _conv3d_input(site: Site) -> Any:
+def _conv3d_input(site: Site) -> Made:
     sizes, filters, dy = site.inputs
     return tf.nn.conv3d_transpose(dy, filters, sizes, **_windows(site))
 
 
 @row("Conv3DBackpropFilterV2")
-def _conv3d_filter(site: Site) -> Any:
+def _conv3d_filter(site: Site) -> Made:
     x, sizes, dy = site.inputs
     filters = tf.zeros(sizes, x.dtype)
     return site.region.pulled_back(tf.nn.conv3d(x, filters, **_windows(site)), filters, dy)
 
 
-def _depthwise(site: Site, x: Any, filters: Any) -> Any:
+def _depthwise(site: Site, x: Any, filters: Any) -> Made:
     given = _windows(site)
     dilations = given.pop("dilations", None)
     if dilations is not None:
@@ -83,26 +84,26 @@ def _depthwise(site: Site, x: Any, filters: Any) -> Any:
 
 
 @row("DepthwiseConv2dNative")
-def _depthwise_conv2d(site: Site) -> Any:
+def _depthwise_conv2d(site: Site) -> Made:
     return _depthwise(site, *site.inputs)
 
 
 @row("DepthwiseConv2dNativeBackpropInput")
-def _depthwise_input(site: Site) -> Any:
+def _depthwise_input(site: Site) -> Made:
     sizes, filters, dy = site.inputs
     x = tf.zeros(sizes, dy.dtype)
     return site.region.pulled_back(_depthwise(site, x, filters), x, dy)
 
 
 @row("DepthwiseConv2dNativeBackpropFilter")
-def _depthwise_filter(site: Site) -> Any:
+def _depthwise_filter(site: Site) -> Made:
     x, sizes, dy = site.inputs
     filters = tf.zeros(sizes, dy.dtype)
     return site.region.pulled_back(_depthwise(site, x, filters), filters, dy)
 
 
 @row("ExtractImagePatches")
-def _extract_image_patches(site: Site) -> Any:
+def _extract_image_patches(site: Site) -> Made:
     how = [site.attr(name) for name in ("ksizes", "strides", "rates", "padding")]
     return tf.extract_image_patches(site.inputs[0], *how)
 
@@ -110,13 +111,13 @@ def _extract_image_patches(site: Site) -> Any:
 # ---- pools -----------------------------------------------------------------------------------------------------------
 
 
-def _pool(site: Site, function: Any, x: Any) -> Any:
+def _pool(site: Site, function: Any, x: Any) -> Made:
     how = {k: site.attr(k) for k in ("ksize", "strides", "padding")}
     return function(x, **how, data_format=site.attr("data_format", "NHWC"))
 
 
 @row("MaxPool MaxPoolV2")
-def _max_pool(site: Site) -> Any:
+def _max_pool(site: Site) -> Made:
     if site.proto.op == "MaxPoolV2":
         ksize, strides = [site.known(i, what).tolist() for i, what in ((1, "ksize"), (2, "strides"))]
         return tf.nn.max_pool(site.inputs[0], ksize, strides, site.attr("padding"), site.attr("data_format", "NHWC"))
@@ -124,20 +125,20 @@ def _max_pool(site: Site) -> Any:
 
 
 @row("MaxPoolGrad")
-def _max_pool_gradient(site: Site) -> Any:
+def _max_pool_gradient(site: Site) -> Made:
     x, _, dy = site.inputs
     return site.region.pulled_back(_pool(site, tf.nn.max_pool, x), x, dy)
 
 
 @row("AvgPoolGrad")
-def _avg_pool_gradient(site: Site) -> Any:
+def _avg_pool_gradient(site: Site) -> Made:
     sizes, dy = site.inputs
     x = tf.zeros(sizes, dy.dtype)
     return site.region.pulled_back(_pool(site, tf.nn.avg_pool, x), x, dy)
 
 
 @row("MaxPoolWithArgmax", outputs="output argmax")
-def _max_pool_with_argmax(site: Site) -> Any:
+def _max_pool_with_argmax(site: Site) -> Made:
     how = [site.attr(k) for k in ("ksize", "strides", "padding")]
     more = {"output_dtype": site.attr("Targmax", "int64")}
     return list(tf.nn.max_pool_with_argmax(site.inputs[0], *how, **more))
@@ -147,7 +148,7 @@ def _max_pool_with_argmax(site: Site) -> Any:
 
 
 @row("BiasAddGrad")
-def _bias_gradient(site: Site) -> Any:
+def _bias_gradient(site: Site) -> Made:
     dy = site.inputs[0]
     if site.attr("data_format", "NHWC") == "NCHW":
         dims = tf.shape(dy)
@@ -172,7 +173,7 @@ def _normalised(site: Site, x: Any, scale: Any, offset: Any, given: tuple[Any, A
 
 
 @row("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3", outputs=_NORMALISED)
-def _fused_batch_norm(site: Site) -> Any:
+def _fused_batch_norm(site: Site) -> Made:
     x, scale, offset, mean, variance = site.inputs
     extra = [tf.zeros_like(scale)] if site.proto.op.endswith("3") else []
     if not site.attr("is_training", True):
@@ -192,7 +193,7 @@ _NORMALISED_BACK = "x_backprop scale_backprop offset_backprop reserve_space_3 re
 
 
 @row("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", outputs=_NORMALISED_BACK)
-def _fused_batch_norm_gradient(site: Site) -> Any:
+def _fused_batch_norm_gradient(site: Site) -> Made:
     dy, x, scale, mean, variance = site.inputs[:5]
     offset = tf.zeros_like(scale)
     given = None if site.attr("is_training", True) else (mean, variance)
@@ -204,18 +205,18 @@ def _fused_batch_norm_gradient(site: Site) -> Any:
 _lrn = LIFT["graph_api"](affine.local_response_normalization, "nn.lrn")
 
 
-def _normalised_response(site: Site, x: Any) -> Any:
+def _normalised_response(site: Site, x: Any) -> Made:
     names = {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5}
     return _lrn(x, **{name: site.attr(name, default) for name, default in names.items()})
 
 
 @row("LRN")
-def _local_response(site: Site) -> Any:
+def _local_response(site: Site) -> Made:
     return _normalised_response(site, site.inputs[0])
 
 
 @row("LRNGrad")
-def _local_response_gradient(site: Site) -> Any:
+def _local_response_gradient(site: Site) -> Made:
     dy, x, _ = site.inputs
     return site.region.pulled_back(_normalised_response(site, x), x, dy)
 
@@ -224,14 +225,14 @@ def _local_response_gradient(site: Site) -> Any:
 
 
 @row("SoftmaxCrossEntropyWithLogits", outputs="loss backprop")
-def _softmax_cross_entropy(site: Site) -> Any:
+def _softmax_cross_entropy(site: Site) -> Made:
     logits, labels = site.inputs
     loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
     return [loss, tf.nn.softmax(logits) - labels]
 
 
 @row("SparseSoftmaxCrossEntropyWithLogits", outputs="loss backprop")
-def _sparse_softmax_cross_entropy(site: Site) -> Any:
+def _sparse_softmax_cross_entropy(site: Site) -> Made:
     logits, labels = site.inputs
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     right = tf.one_hot(labels, tf.shape(logits)[-1], dtype=logits.dtype)
@@ -241,10 +242,10 @@ def _sparse_softmax_cross_entropy(site: Site) -> Any:
 # ---- images ----------------------------------------------------------------------------------------------------------
 
 
-def _resizing(function: Any) -> Any:
+def _resizing(function: Any) -> Callable[..., Made]:
     lifted = LIFT["graph_api"](function, f"image.{function.__name__}")
 
-    def resized(site: Site, images: Any, size: Any) -> Any:
+    def resized(site: Site, images: Any, size: Any) -> Made:
         centers = {"half_pixel_centers": True} if site.attr("half_pixel_centers", False) else {}
         return lifted(images, size, align_corners=site.attr("align_corners", False), **centers)
 
@@ -255,7 +256,7 @@ def _resize_rows(name: str, function: Any, gradient: str) -> None:
     resized = _resizing(function)
     ROWS[name] = Row(lambda site: resized(site, *site.inputs))
 
-    def back(site: Site) -> Any:
+    def back(site: Site) -> Made:
         dy, images = site.inputs
         if images.dtype.is_integer:  # of the nearest neighbour: the size
             images = tf.zeros(tf.concat([tf.shape(dy)[:1], images, tf.shape(dy)[3:]], 0), dy.dtype)

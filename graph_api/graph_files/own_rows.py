@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.core.errors import InvalidArgumentError
 from graph_api.graph_files.own_ops import decoded, op_named
-from graph_api.graph_files.rows import Row, Site
+from graph_api.graph_files.rows import Made, Row, Site
 
 
-def _make(site: Site) -> Any:
+def _make(site: Site) -> Made:
     op = op_named(site.proto.op)
     if op is None:
         raise InvalidArgumentError("there is no such op")

@@ -6,15 +6,19 @@ A row belongs to one of TensorFlow's op types. `Site` is what it is given: the n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from engine.core.errors import InvalidArgumentError
+from engine.core.operands import Results
 from engine.core.trace import constant_value
 from engine.core.variable import variable_handle
 from engine.io.graph_protos import NodeDef
 from graph_api.graph_files.attributes import value_of
 from graph_api.library import root
-from graph_api.tensor import Tensor
+from graph_api.tensor import Operation, Tensor
+from graph_api.tensor_array import TensorArray
 
 _REQUIRED = object()
 
@@ -43,7 +47,7 @@ class Site:
             raise InvalidArgumentError(f"the attribute {name!r} is missing")
         return default
 
-    def known(self, i: int, what: str) -> Any:
+    def known(self, i: int, what: str) -> np.ndarray:
         """The array that an input is known to hold."""
         found = constant_value(self.inputs[i])
         if found is None:
@@ -74,14 +78,18 @@ def is_handle(x: Any) -> bool:
     return isinstance(x, Tensor) and x.op.op is variable_handle
 
 
+Made = Results | TensorArray | Operation
+"""What a row makes of a node: a tensor or several, an array of tensors, or an operation."""
+Make = TypeVar("Make", bound=Callable[..., Any])
+
 ROWS: dict[str, Row] = {}
 """All of them, by op type. The modules `elementwise_rows`, `array_rows`, `network_rows` and `state_rows` fill it."""
 
 
-def row(types: str, outputs: str = "", takes_handles: bool = False) -> Callable[[Any], Any]:
+def row(types: str, outputs: str = "", takes_handles: bool = False) -> Callable[[Make], Make]:
     """Decorator: a function of a `Site` is the row of some op types."""
 
-    def register(make: Any) -> Any:
+    def register(make: Make) -> Make:
         for name in types.split():
             ROWS[name] = Row(make, tuple(outputs.split()), takes_handles)
         return make
@@ -108,7 +116,7 @@ def same(table: str) -> None:
 
 
 def _calling(function: Callable[..., Any], keywords: Sequence[tuple[str, str]]) -> Callable[[Site], Any]:
-    def make(site: Site) -> Any:
+    def make(site: Site) -> Made:
         # what a file leaves out is what the function does by default
         given = {k: site.attr(a) for k, a in keywords if a in site.proto.attr}
         return function(*site.inputs, **given)

@@ -15,6 +15,7 @@ from engine.io.tensors import OF_NAME, shape_proto
 from graph_api.graph import GraphKeys
 from graph_api.graph_files.meta_graphs import export_meta_graph, with_elements, with_saver
 from graph_api.graph_files.reading import message_from
+from graph_api.saving import Saver
 from graph_api.tensor import Operation, Tensor
 
 
@@ -245,7 +246,7 @@ class SavedModelBuilder:
     def _add(
         self, graph: Any, tags: Sequence[str], signatures: Any, assets: Any, clear_devices: bool, main: Any, saver: Any,
         train: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Saver | None:  # fmt: skip
         from graph_api.saving import Saver
 
         if assets:

@@ -11,7 +11,7 @@ from engine.core.errors import InvalidArgumentError
 from engine.core.variable import assign_variable, variable_handle, variable_is_initialized
 from graph_api import sampling
 from graph_api.flow import Print, assertion
-from graph_api.graph_files.rows import ROWS, Row, Site, row
+from graph_api.graph_files.rows import ROWS, Made, Row, Site, row
 from graph_api.library import root as tf
 from optim import adadelta, adagrad, adam, ftrl, gradient_descent, momentum, proximal, rmsprop
 
@@ -19,39 +19,39 @@ from optim import adadelta, adagrad, adam, ftrl, gradient_descent, momentum, pro
 
 
 @row("Variable VariableV2 VarHandleOp")
-def _variable(site: Site) -> Any:
+def _variable(site: Site) -> Made:
     params = {"aval": Aval(site.attr("shape", None), site.attr("dtype")), "default": None}
     return site.graph.apply(variable_handle, (), params)
 
 
 @row("ReadVariableOp", takes_handles=True)
-def _read(site: Site) -> Any:
+def _read(site: Site) -> Made:
     return site.region.read(site.inputs[0])
 
 
 @row("IsVariableInitialized VarIsInitializedOp", takes_handles=True)
-def _is_initialized(site: Site) -> Any:
+def _is_initialized(site: Site) -> Made:
     return site.graph.apply(variable_is_initialized, (site.inputs[0],), {})
 
 
-def _assigned(site: Site, handle: Any, value: Any) -> Any:
+def _assigned(site: Site, handle: Any, value: Any) -> Made:
     """An assignment; its result is the new value."""
     return site.graph.apply(assign_variable, (handle, value), {})
 
 
 @row("Assign AssignVariableOp", takes_handles=True)
-def _assign(site: Site) -> Any:
+def _assign(site: Site) -> Made:
     return _assigned(site, *site.inputs)
 
 
 @row("AssignAdd AssignAddVariableOp", takes_handles=True)
-def _assign_add(site: Site) -> Any:
+def _assign_add(site: Site) -> Made:
     handle, delta = site.inputs
     return _assigned(site, handle, site.region.read(handle) + delta)
 
 
 @row("AssignSub AssignSubVariableOp", takes_handles=True)
-def _assign_sub(site: Site) -> Any:
+def _assign_sub(site: Site) -> Made:
     handle, delta = site.inputs
     return _assigned(site, handle, site.region.read(handle) - delta)
 
@@ -59,7 +59,7 @@ def _assign_sub(site: Site) -> Any:
 def _scattering(change: Callable[[Any, Any, Any], Any]) -> Callable[[Site], Any]:
     """The row of an op that changes the rows of a variable at some indices."""
 
-    def make(site: Site) -> Any:
+    def make(site: Site) -> Made:
         handle, indices, updates = site.inputs
         whole = site.region.read(handle)
         if updates.shape.ndims == 0:
@@ -87,7 +87,7 @@ def _scattering_rows() -> None:
 
 
 def _scattering_entries(change: Callable[[Any, Any, Any], Any]) -> Callable[[Site], Any]:
-    def make(site: Site) -> Any:
+    def make(site: Site) -> Made:
         handle, indices, updates = site.inputs
         return _assigned(site, handle, change(site.region.read(handle), indices, updates))
 
@@ -114,7 +114,7 @@ def _update(rule: Callable[..., Any], slots: str, order: str, **fixed: Any) -> C
     """
     slot_names, names = slots.split(), order.split()
 
-    def make(site: Site) -> Any:
+    def make(site: Site) -> Made:
         handles = site.inputs[: 1 + len(slot_names)]
         given = dict(zip(names, site.inputs[1 + len(slot_names) :], strict=True))
         given |= {k: site.attr(v.removeprefix("@")) for k, v in fixed.items() if isinstance(v, str)}
@@ -179,7 +179,7 @@ for _name, _rule, _slots, _order, _fixed in _UPDATES:
 def _drawing(draw: Callable[[Site, int | None], Any]) -> Callable[[Site], Any]:
     """The row of a random op; its stream is named by the seeds in the file."""
 
-    def make(site: Site) -> Any:
+    def make(site: Site) -> Made:
         graph = site.graph
         seeds = site.attr("seed", 0), site.attr("seed2", 0)
         before = graph.seed
@@ -223,7 +223,7 @@ _random_rows()
 
 
 @row("Print")
-def _print(site: Site) -> Any:
+def _print(site: Site) -> Made:
     if site.attr("first_n", -1) >= 0:
         raise InvalidArgumentError("its attribute `first_n` is not supported")
     x, *data = site.inputs
@@ -231,7 +231,7 @@ def _print(site: Site) -> Any:
 
 
 @row("Assert")
-def _assert(site: Site) -> Any:
+def _assert(site: Site) -> Made:
     condition, *data = site.inputs
     return assertion(condition, data, "", "Assert")
 
@@ -240,7 +240,7 @@ def _assert(site: Site) -> Any:
 
 
 @row("ScalarSummary HistogramSummary ImageSummary")
-def _summary(site: Site) -> Any:
+def _summary(site: Site) -> Made:
     from graph_api import summaries
 
     tag, value = site.text(0, "tag"), site.inputs[1]
@@ -250,7 +250,7 @@ def _summary(site: Site) -> Any:
 
 
 @row("MergeSummary")
-def _merge_summary(site: Site) -> Any:
+def _merge_summary(site: Site) -> Made:
     from graph_api import summaries
 
     return summaries.merge(site.inputs, collections=[])

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Operation
 from engine.frontend.keras.host import Host
 from engine.frontend.legacy import lift_row
 from graph_api import control, sampling, scans
@@ -59,11 +59,11 @@ class GraphHost(Host):
         """The graph's."""
         return get_default_graph().name_scope(name)
 
-    def named(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
+    def named(self, name: str, function: Callable[..., Any], *operands: Any) -> Operand:
         """As with an argument ``name=``."""
         return finish(function, name, *operands)
 
-    def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> Any:
+    def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> Operation | None:
         """The operation that does it."""
         return step(variables, values)
 
@@ -109,7 +109,7 @@ class GraphHost(Host):
         """NumPy's, as in Keras."""
         return np.random.permutation(count)
 
-    def dropout(self, x: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Any:
+    def dropout(self, x: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Operand:
         """``tf.nn.dropout``."""
         return sampling.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
 

@@ -108,7 +108,7 @@ def _supported(name: str, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _class(shared_class: type, arguments: str) -> Any:
+def _class(shared_class: type, arguments: str) -> Callable[..., Any]:
     """The class of ``tf.layers`` for a shared one."""
     bound = host.bound(shared_class)
     signature = _signature(shared_class, arguments, "self")

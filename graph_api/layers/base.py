@@ -13,7 +13,7 @@ from engine.core.dtypes import as_dtype
 from engine.core.value import Value
 from engine.frontend.keras.layers.base import Layer as SharedLayer
 from engine.frontend.keras.settings import layer_name
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import Graph, GraphKeys, get_default_graph
 from graph_api.keras.host import GraphHost
 from graph_api.scopes import get_variable, variable_scope
 from graph_api.variable import Variable
@@ -156,7 +156,7 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
         return str(self._scope.name)
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> Graph:
         """The graph that the layer's weights belong to."""
         return self.weights[0].graph if self.weights else get_default_graph()
 

@@ -82,7 +82,7 @@ def has_module(path: str) -> bool:
     )
 
 
-def located(where: str) -> Any:
+def located(where: str) -> ModuleType:
     """The module that ``"module:attributes"`` says."""
     name, _, attributes = where.partition(":")
     found: Any = import_module(name)

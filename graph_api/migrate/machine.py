@@ -48,7 +48,7 @@ def _features() -> dict[str, bool]:
     return features
 
 
-def _openblas(name: str, result: Any) -> Any:
+def _openblas(name: str, result: Any) -> str | int | None:
     """What the OpenBLAS that NumPy uses says of itself; None if it is another BLAS."""
     from numpy._core import _multiarray_umath
 

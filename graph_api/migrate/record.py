@@ -336,7 +336,7 @@ def _index(known: list[Any], one: Any) -> int:
     return len(known) - 1
 
 
-def _kind(made: Run) -> Any:
+def _kind(made: Run) -> tuple[Any, ...]:
     return "run", id(made.graph), tuple(map(id, made.flat)), tuple(map(id, made.feeds))
 
 

@@ -28,6 +28,8 @@ import numpy as np
 from engine.core import nest
 from engine.core.eager import EagerTensor
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.operands import Operation
+from engine.core.value import Value
 from engine.core.variable import Variable
 from engine.gradient_tape import GradientTape
 from graph_api.migrate.watch import Site, user_site
@@ -74,7 +76,9 @@ def watching_tapes(observer: Callable[[Step], Any]) -> Iterator[None]:
             observer(Step("gradient", user_site(2), given, gave, {}, {}))
         return result
 
-    def watched_apply(self: Optimizer, grads_and_vars: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    def watched_apply(
+        self: Optimizer, grads_and_vars: Iterable[Any], *args: Any, **kwargs: Any
+    ) -> Operation | Value | None:
         pairs = list(grads_and_vars)
         variables = [v for _, v in pairs]
         if not all(isinstance(v, Variable) and eager(v) for v in variables):

@@ -13,6 +13,7 @@ from engine.core import nest
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
+from engine.core.variable import Variable
 from engine.frontend.keras import activations
 from engine.frontend.keras import functions as tf
 from graph_api.convert import convert_to_tensor
@@ -147,7 +148,7 @@ class _WeightedCell(RNNCell):
         """The number of units."""
         return self._num_units
 
-    def _add(self, name: str, shape: list[int], initializer: Any = None) -> Any:
+    def _add(self, name: str, shape: list[int], initializer: Any = None) -> Variable:
         return self.add_variable(name, shape=shape, initializer=initializer)
 
 
@@ -262,7 +263,7 @@ class _LSTM(_WeightedCell):
         c, h = tf.split(state, [self._num_units, self.output_size], 1)
         return c, h
 
-    def _joined(self, c: Any, h: Any) -> Any:
+    def _joined(self, c: Any, h: Any) -> LSTMStateTuple | Operand:
         return LSTMStateTuple(c, h) if self._state_is_tuple else tf.concat([c, h], 1)
 
 

@@ -22,6 +22,7 @@ from graph_api.graph import get_default_graph
 from graph_api.rnn.cells import zeros_of
 from graph_api.scans import scanned
 from graph_api.scopes import variable_scope
+from graph_api.tensor import Tensor
 from graph_api.tensor_array import TensorArray
 
 Pair = tuple[Any, Any]
@@ -35,7 +36,7 @@ def _turned(x: Any) -> Operand:
     return tf.transpose(x, [1, 0, *range(2, len(shape))])
 
 
-def _size(x: Any, axis: int) -> Any:
+def _size(x: Any, axis: int) -> Tensor | int:
     """A dimension, as a number if it is known."""
     shape = shape_of(x)
     known = None if shape is None else shape[axis]
@@ -76,7 +77,7 @@ def _beside(mask: Any, x: Any) -> Operand:
     return tf.reshape(mask, [-1] + [1] * (rank - 1)) if rank > 1 else mask
 
 
-def _kept(mask: Any, new: Any, old: Any) -> Any:
+def _kept(mask: Any, new: Any, old: Any) -> Operand:
     """`new` where a sequence goes on, else `old`; scalars of the state are always new."""
 
     def chosen(a: Any, b: Any) -> Operand:
@@ -85,7 +86,7 @@ def _kept(mask: Any, new: Any, old: Any) -> Any:
     return nest.map_structure(chosen, new, old)
 
 
-def _zeros(structure: Any) -> Any:
+def _zeros(structure: Any) -> Operand:
     return nest.map_structure(tf.zeros_like, structure)
 
 
@@ -216,7 +217,7 @@ def static_rnn(
     return outputs, state
 
 
-def _reversed(x: Any, lengths: Any, time_axis: int) -> Any:
+def _reversed(x: Any, lengths: Any, time_axis: int) -> Operand:
     """A sequence backwards; of each element only as much as its length."""
     if lengths is None:
         return tf.reverse(x, [time_axis])
@@ -356,7 +357,7 @@ def raw_rnn(
     return last[3], last[4], last[5] if has_loop_state else None
 
 
-def _nothing(cell: Any, emitted: Any, batch_size: Any, dtype: Any) -> Any:
+def _nothing(cell: Any, emitted: Any, batch_size: Any, dtype: Any) -> Operand:
     """Zeros like what is emitted at each step."""
     if emitted is None:
         return zeros_of(cell.output_size, batch_size, dtype)

@@ -52,7 +52,7 @@ class MultiRNNCell(RNNCell):
             )
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> tuple[Any, ...]:
         """The sizes of the cells' states."""
         sizes = tuple(cell.state_size for cell in self._cells)
         return sizes if self._state_is_tuple else sum(sizes)
@@ -62,7 +62,7 @@ class MultiRNNCell(RNNCell):
         """That of the last cell."""
         return self._cells[-1].output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: Any) -> tuple[Any, ...]:
         """The zero states of the cells."""
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             if not self._state_is_tuple:
@@ -186,7 +186,7 @@ class DropoutWrapper(_Wrapper):
         keep = self._keep[what]
         return isinstance(keep, Value) or float(keep) < 1
 
-    def _dropped(self, what: str, x: Any, index: int) -> Any:
+    def _dropped(self, what: str, x: Any, index: int) -> Operand:
         keep = self._keep[what]
         if self._noises is None:
             return dropout(x, keep, seed=self._own(what, index))

@@ -299,7 +299,7 @@ max_pool2d, avg_pool2d = _pool(plain.MaxPooling2D, "MaxPool2D"), _pool(plain.Ave
 
 
 @add_arg_scope
-def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Any:
+def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Operand:
     """All dimensions but the first made one."""
     x = convert_to_tensor(inputs)
     if shape_of(x) is not None and len(shape_of(x) or ()) < 2:
@@ -317,7 +317,7 @@ def dropout(
     outputs_collections: Any = None,
     scope: Any = None,
     seed: int | None = None,
-) -> Any:
+) -> Operand:
     """While training, each element kept with probability `keep_prob` and scaled up, or else set to 0."""
     with variable_scope(scope, "Dropout", [inputs]) as opened:
         layer = plain.Dropout(rate=1 - keep_prob, noise_shape=noise_shape, seed=seed, _scope=opened)
@@ -376,7 +376,7 @@ def bias_add(
     trainable: bool = True,
     data_format: str = "NHWC",
     scope: Any = None,
-) -> Any:
+) -> Operand:
     """The inputs plus a learned bias per channel."""
     with variable_scope(scope, "BiasAdd", [inputs], reuse=reuse):
         x = convert_to_tensor(inputs)
@@ -397,7 +397,7 @@ def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
         return inputs
 
 
-def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
+def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Operand:
     """Layers on top of each other, with the arguments of each: ``stack(x, fully_connected, [32, 64, 10])``."""
     scope = kwargs.pop("scope", None)
     if not isinstance(stack_args, (list, tuple)):

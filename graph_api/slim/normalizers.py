@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
+from engine.core.variable import Variable
 from engine.frontend.keras import functions as tf
 from graph_api import layers as plain
 from graph_api.convert import convert_to_tensor
@@ -148,7 +149,7 @@ def layer_norm(
         if None in dims:
             raise ValueError(f"Inputs {x.name}: shape(inputs)[{begin_params_axis}:] is not fully defined: {shape}")
 
-        def made(name: str, start: Any) -> Any:
+        def made(name: str, start: Any) -> Variable:
             where = collections_of(variables_collections, name)
             return get_variable(name, dims, dtype_of(x), start, trainable=trainable, collections=where)
 

@@ -14,6 +14,7 @@ from graph_api.convert import convert_to_tensor
 from graph_api.graph import GraphKeys, get_default_graph
 from graph_api.scopes import variable_scope
 from graph_api.training import get_global_step
+from optim.optimizer import Optimizer
 
 OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Any]] = {
     "Adagrad": optim.AdagradOptimizer,
@@ -96,7 +97,7 @@ def optimize_loss(
             return tf.identity(value)
 
 
-def _optimizer(given: Any, rate: Any) -> Any:
+def _optimizer(given: Any, rate: Any) -> Optimizer:
     if isinstance(given, str):
         if given not in OPTIMIZER_CLS_NAMES:
             raise ValueError(

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.core.operands import Operand
 from engine.frontend.keras import functions as tf
 from graph_api.graph import GraphKeys, get_default_graph
 from graph_api.summaries import histogram, scalar
 
 
-def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
+def summarize_tensor(tensor: Any, tag: str | None = None) -> Operand:
     """A scalar summary of a scalar, a histogram of anything else."""
     name = tag or f"{tensor.op.name}_summary"
     return scalar(name, tensor) if tensor.shape.as_list() == [] else histogram(name, tensor)
 
 
-def summarize_activation(op: Any) -> Any:
+def summarize_activation(op: Any) -> Operand:
     """A histogram of a tensor, and the fraction of zeros in the results of a relu."""
     if op.op.type in ("Relu", "Softplus", "Relu6"):
         scalar(f"{op.op.name}/zeros", tf.zero_fraction(op))

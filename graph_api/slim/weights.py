@@ -43,7 +43,7 @@ def variance_scaling_initializer(
         raise TypeError(f"Unknown mode {mode} [FAN_IN, FAN_OUT, FAN_AVG]")
     default = dtype
 
-    def initial(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+    def initial(shape: Any, dtype: Any = None, partition_info: Any = None) -> Operand:
         wanted = as_dtype(default if dtype is None else dtype)
         dims = tuple(int(d) for d in shape)
         inputs, outputs = fans(dims)
@@ -114,7 +114,7 @@ def sum_regularizer(regularizer_list: Sequence[Penalty | None], scope: str | Non
     """The sum of some penalties."""
     given = [r for r in regularizer_list if r is not None]
 
-    def total(weights: Any) -> Any:
+    def total(weights: Any) -> Operand | None:
         found = [x for x in [penalty(weights) for penalty in given] if x is not None]
         return tf.add_n(found) if found else None
 

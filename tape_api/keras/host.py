@@ -13,7 +13,7 @@ import numpy as np
 from engine.core.operands import Operand
 from engine.core.trace import Trace
 from engine.frontend.keras.host import Host
-from engine.frontend.keras.symbolic import TapeSymbols, new_input
+from engine.frontend.keras.symbolic import KerasTensor, TapeSymbols, new_input
 from optim import keras as optimizers
 from optim.state import step
 from tape_api import flow, loops, random
@@ -31,7 +31,7 @@ class _Source:
             return getattr(random, distribution)(shape, *parameters, dtype=dtype)
         return getattr(random, f"stateless_{distribution}")(shape, [int(seed), 0], *parameters, dtype=dtype)
 
-    def uniform(self, *arguments: Any, **more: Any) -> Any:
+    def uniform(self, *arguments: Any, **more: Any) -> Operand:
         """Uniform numbers."""
         return self._draw("uniform", *arguments, **more)
 
@@ -39,7 +39,7 @@ class _Source:
         """Normal numbers."""
         return self._draw("normal", *arguments, **more)
 
-    def truncated_normal(self, *arguments: Any, **more: Any) -> Any:
+    def truncated_normal(self, *arguments: Any, **more: Any) -> Operand:
         """Normal numbers no further than two standard deviations from the mean."""
         return self._draw("truncated_normal", *arguments, **more)
 
@@ -110,7 +110,7 @@ class TapeHost(Host):
         order: np.ndarray = random.shuffle(np.arange(count)).numpy()
         return order
 
-    def dropout(self, x: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Any:
+    def dropout(self, x: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Operand:
         """``tf.nn.dropout``."""
         return random.dropout(x, rate, noise_shape, seed)
 
@@ -118,7 +118,7 @@ class TapeHost(Host):
         """Other numbers each time, also with a seed."""
         return random.normal(shape, mean, stddev, dtype, seed)
 
-    def input(self, aval: Any, name: str | None, tensor: Any = None) -> Any:
+    def input(self, aval: Any, name: str | None, tensor: Any = None) -> KerasTensor:
         """A symbol of a trace of its own."""
         if tensor is not None:
             raise NotImplementedError("keras.Input: argument `tensor` needs a graph; call the model with the tensor")

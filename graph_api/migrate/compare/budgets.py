@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.op import Op
+from engine.core.operands import Array
 
 _EXACT = (
     "Add AddV2 Sub Mul Div RealDiv Sqrt Neg Abs Maximum Minimum Floor Ceil Rint Sign Square Relu Identity Reshape "
@@ -136,12 +137,12 @@ def is_bfloat(array: np.ndarray) -> bool:
     return bool(array.dtype.name == "bfloat16")
 
 
-def _size(x: Any) -> Any:
+def _size(x: Any) -> np.ndarray:
     found = np.abs(x).astype(np.float64)
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _unit(size: Any, dtype: np.dtype) -> Any:
+def _unit(size: Any, dtype: np.dtype) -> Array:
     """One unit in the last place at a size; TensorFlow takes what is smaller than normal numbers for zero."""
     if dtype.name == "bfloat16":
         return np.maximum(size, 1e-38) * 2.0**-7
@@ -149,7 +150,7 @@ def _unit(size: Any, dtype: np.dtype) -> Any:
     return np.maximum(size, float(info.tiny) / float(info.eps)) * float(info.eps)
 
 
-def _apart(a: Any, b: Any) -> Any:
+def _apart(a: Any, b: Any) -> np.ndarray:
     wide = np.complex128 if np.asarray(a).dtype.kind == "c" else np.float64
     a, b = np.asarray(a).astype(wide), np.asarray(b).astype(wide)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -157,7 +158,7 @@ def _apart(a: Any, b: Any) -> Any:
     return np.where(same, 0.0, np.where(np.isnan(found), np.inf, found))
 
 
-def scale_of(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+def scale_of(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> float | np.ndarray:
     """What the size of an operation's rounding errors goes by, beside its result.
 
     For sums and products of sums it is the result on absolute values, where nothing cancels; for what is neither

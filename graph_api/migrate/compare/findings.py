@@ -161,7 +161,7 @@ class Comparison:
 # ---- how far two arrays are apart ------------------------------------------------------------------------------------
 
 
-def ulps(a: Any, b: Any) -> Any:
+def ulps(a: Any, b: Any) -> np.ndarray:
     """Units in the last place between two arrays of the same shape and floating or complex dtype, element by element.
 
     Equal values, and NaN and NaN, are 0 apart; a number and a NaN infinitely far. Zeros of both signs are 1 apart.

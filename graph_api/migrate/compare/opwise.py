@@ -144,7 +144,7 @@ class OpByOp:
     def _in_float64(node: Any, operands: Sequence[Value]) -> list[Any] | None:
         return None if any(v.wide is None for v in operands) else _applied(node, [v.wide for v in operands])
 
-    def _recorded(self, x: Any) -> Any:
+    def _recorded(self, x: Any) -> np.ndarray | None:
         described = self.step.get("ops", {}).get(self.names.get(id(x)))
         return self.golden.array(described) if described is not None and self.golden.holds(described) else None
 
@@ -205,7 +205,7 @@ def _given(array: Any) -> Value:
     return Value(array, _wide(array))
 
 
-def _wide(array: Any) -> Any:
+def _wide(array: Any) -> np.ndarray:
     array = np.asarray(array)
     if is_bfloat(array):
         return array.astype(np.float64)

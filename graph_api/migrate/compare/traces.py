@@ -17,6 +17,7 @@ import numpy as np
 
 import engine.core.eager as eager_module
 import engine.gradient_tape as tape_module
+from engine.core.eager import EagerTensor
 from engine.core.op import Op
 from engine.io.golden import Golden, digest
 from engine.reverse import reverse
@@ -88,7 +89,7 @@ class Arrays(Mapping[str, Any]):
     def __init__(self, golden: Golden, described: Mapping[str, Any]) -> None:
         self._golden, self._described = golden, {h: d for h, d in described.items() if golden.holds(d)}
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> np.ndarray:
         return self._golden.array(self._described[key])
 
     def __iter__(self) -> Iterator[str]:
@@ -147,7 +148,7 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
             operands, made = hashes[: len(hashes) - count], hashes[len(hashes) - count :]
             events.append(Event(op.name, op.type, operands, made, user_site(3), kept, list(op.args)))
 
-    def traced(op: Op, inputs: Any, arrays: Any, params: dict[str, Any], known: bool) -> Any:
+    def traced(op: Op, inputs: Any, arrays: Any, params: dict[str, Any], known: bool) -> EagerTensor:
         if draws is not None:
             arrays = draws.given(op, arrays)
         out = applied(op, inputs, arrays, params, known)

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from engine.core.operands import Operation
 from engine.core.variable import Variable
 from engine.symbolic import as_list
 from graph_api.closures import Closure
 from graph_api.graph import Graph, get_default_graph
 from graph_api.migrate import watch
 from graph_api.migrate.watch import watching
+from graph_api.tensor import Tensor
 from graph_api.variable import Variable as GraphVariable
 from optim.optimizer import Optimizer
 
@@ -183,12 +185,12 @@ def _noting_gradients(capture: Capture, function: Callable[..., Any]) -> Callabl
     return gradients
 
 
-def _tensor(x: Any) -> Any:
+def _tensor(x: Any) -> Tensor:
     return x.read_value() if isinstance(x, Variable) else x
 
 
 def _noting_draws(capture: Capture, function: Callable[..., Any]) -> Callable[..., Any]:
-    def drawn(draw: Callable[..., Any], seed: int | None, name: str) -> Any:
+    def drawn(draw: Callable[..., Any], seed: int | None, name: str) -> Tensor:
         graph, caller = get_default_graph(), sys._getframe(1)
         first = len(graph.nodes)
         own = first if seed is None and graph.seed is not None else seed
@@ -233,7 +235,7 @@ def _noting_variables(capture: Capture, method: Callable[..., Any]) -> Callable[
 
 
 def _noting_steps(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def _step(self: Any, pairs: Any, global_step: Any, name: str | None) -> Any:
+    def _step(self: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
         graph = getattr(pairs[0][1], "graph", None)
         first = len(graph.nodes) if isinstance(graph, Graph) else 0
         result = method(self, pairs, global_step, name)

@@ -17,6 +17,7 @@ from engine.core.variable import Variable, assign_variable, read_variable, varia
 from engine.ops.shape import identity
 from graph_api.graph import Graph, no_op
 from graph_api.migrate.convert.capture import Capture, Draw, Flow, Gradient, Step
+from graph_api.tensor import Tensor
 
 
 @dataclass(eq=False)
@@ -204,7 +205,7 @@ def operands(call: Flow) -> list[Any]:
     rows = node.inputs[first + states :][: node.params.get("sequences", 0)]
     numbers = {id(n): i for i, n in enumerate(call.graph.nodes[call.first : call.last])}
 
-    def plain(x: Any) -> Any:
+    def plain(x: Any) -> Tensor:
         return x.node.inputs[0] if id(x.node) in numbers and x.node.op is identity else x
 
     return [plain(x) for x in [*node.inputs[:first], *rows]]

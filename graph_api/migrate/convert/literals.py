@@ -14,7 +14,7 @@ LARGEST = 16
 """Elements up to which an array is written out; a larger one goes to the file beside the module."""
 
 
-def literal_of(x: Any) -> Any:
+def literal_of(x: Any) -> int | float | None:
     """Python data for a symbol that holds a small constant; None if it holds none.
 
     A call that is given these must make the same constant of them, which whoever uses them has to see to.

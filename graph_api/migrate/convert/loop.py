@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ LIMIT = 600
 """How many seconds the new program may take when it is tried."""
 
 
-def needed() -> Any:
+def needed() -> ModuleType:
     """The library that changes programs and keeps their comments.
 
     Raises

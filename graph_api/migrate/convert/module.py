@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import float32, int32
+from engine.core.dtypes import DType, float32, int32
+from engine.core.operands import Operation
 from engine.core.trace import Symbol
 from engine.core.variable import Variable, read_variable, variable_handle
 from graph_api.graph import Graph, no_op
@@ -25,6 +26,7 @@ from graph_api.migrate.convert.names import Names, Scope, snake
 from graph_api.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from graph_api.migrate.convert.shortening import Function, Shortening
 from graph_api.migrate.convert.spelling import path
+from graph_api.tensor import Tensor
 
 LONGEST = 70
 """Characters up to which an array is written out."""
@@ -350,14 +352,14 @@ class Module:
         return found
 
 
-def _variable_of(x: Any) -> Any:
+def _variable_of(x: Any) -> Tensor | None:
     """The handle of the variable that a tensor reads, or is; None if it is computed."""
     if x.node.op is variable_handle:
         return x
     return x.node.inputs[0] if x.node.op is read_variable else None
 
 
-def _node_of(item: Any, graph: Graph) -> Any:
+def _node_of(item: Any, graph: Graph) -> Operation | None:
     """The first node of what an item stands for."""
     if isinstance(item, HelperItem):
         return None
@@ -403,7 +405,7 @@ def _distinct(xs: Sequence[Any]) -> list[Any]:
     return list({id(x): x for x in xs}.values())
 
 
-def _dtype(array: np.ndarray) -> Any:
+def _dtype(array: np.ndarray) -> DType:
     from engine.core.dtypes import as_dtype
 
     return as_dtype(array.dtype)

@@ -11,7 +11,7 @@ import io
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,12 +114,12 @@ def noting(program: Path) -> Iterator[Notes]:
     notes._printed = _Tee(sys.stdout, str(program), notes.said)
     before = sys.gettrace()
 
-    def on_line(frame: FrameType, event: str, _: Any) -> Any:
+    def on_line(frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
         if event == "line":
             notes.reached(frame)
         return on_line
 
-    def on_call(frame: FrameType, event: str, _: Any) -> Any:
+    def on_call(frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
         if event != "call" or frame.f_code.co_filename != str(program):
             return None
         notes.called[frame.f_code.co_firstlineno] += 1

@@ -12,7 +12,7 @@ import ast
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
@@ -89,7 +89,7 @@ def _key(params: dict[str, Any]) -> tuple[Any, ...]:
     return tuple([(name, distinct(value)) for name, value in sorted(params.items())])
 
 
-def _operand_key(x: Any) -> Any:
+def _operand_key(x: Any) -> Hashable:
     if literal_of(x) is not None:
         value = np.asarray(x.node.params["value"])
         return value.dtype.str, value.shape, value.tobytes()
