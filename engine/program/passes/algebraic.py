@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.axes import repeat_leading, seed_rows
+from engine.core.axes import seed_rows
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER
@@ -241,7 +241,8 @@ def _product_once(
     if transpose_a or len(b.aval.shape or ()) != 2 or structure.position == rank - 1 or rank < 3:
         return None
     product = matmul_op(structure.values, b, transpose_a=False, transpose_b=transpose_b)
-    return repeat_leading(product, size=a.aval.shape[structure.position], position=structure.position)  # type: ignore[index]
+    # still seeds, of what comes next
+    return seed_rows(product, size=a.aval.shape[structure.position], position=structure.position)  # type: ignore[index]
 
 
 def _scaled_products(structure: Scaled, b: TracedValue, transpose: bool) -> Operand | None:
