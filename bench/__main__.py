@@ -6,14 +6,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import compare, document, run, suite
+from bench import ablation, compare, document, run, suite
 from bench.results import NotABenchmark
 
 COMMANDS = {
     "run": (run, "measure the suite, or a part of it, into a JSON file"),
     "compare": (compare, "compare two such files; exit code 1 if something of ours became slower"),
     "report": (suite, "write a page, a table in Markdown and one in CSV; without a file, measure first"),
-    "document": (document, "write the measured section of docs/benchmarks.md from a file"),
+    "document": (document, "write the measured sections of docs/benchmarks.md and of the README from a file"),
+    "ablate": (ablation, "say what each pass and the native executor are good for"),
 }
 
 EXTRA = ("pytest", "pytest_benchmark", "sklearn", "threadpoolctl")

@@ -21,6 +21,7 @@ def pytest_addoption(parser: Any) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: Any) -> None:
     """Where paths in this folder alone are asked for, measure, and print one table for each problem and size."""
+    config.addinivalue_line("markers", "secondary: a benchmark that a long run may leave out")
     given = config.invocation_params
     paths = [given.dir / str(a).split("::")[0] for a in given.args if not str(a).startswith("-")]
     asked = [path.resolve() for path in paths if path.exists()]

@@ -25,6 +25,8 @@ MODES = ("graph", "tape")
 METHODS = ("auto", "forward", "reverse", "row loop", "numeric")
 LARGEST = 1 << 28
 """Bytes of a dense result beyond which nobody wants it."""
+PAGE, LAZY = 4096, 1 << 17
+"""Bytes of a page of memory, and those of an array from which on the system hands out pages when they are used."""
 LONGEST_LOOP = 1024
 """Rows or columns of a Jacobian that is computed one by one."""
 
@@ -86,9 +88,9 @@ def stages(problem: Problem, values: Values, mode: str) -> dict[str, float]:
     with afresh():
         start = time.perf_counter()
         if mode == "graph":
-            built = _built(problem, values)
+            target, given, _ = built(problem, values)
             middle = time.perf_counter()
-            _derived(problem, *built[:2], "auto")
+            derived(problem, target, given, "auto")
             return {"trace": middle - start, "plan": time.perf_counter() - middle}
         if problem.kind != "jacobian":
             return {}
@@ -114,7 +116,7 @@ def function(problem: Problem, values: Values, mode: str) -> Callable[..., Any]:
         tf = tape_api
         fixed = [tf.constant(c) for c in constants]
         return lambda *sources: problem.function(tf, *map(tf.constant, sources), *fixed).numpy()
-    target, given, session = _built(problem, values)
+    target, given, session = built(problem, values)
     return lambda *sources: session.run(target, dict(zip(given, sources, strict=True)))
 
 
@@ -130,7 +132,7 @@ def afresh() -> Iterator[None]:
 # ---- graphs ----------------------------------------------------------------------------------------------------------
 
 
-def _built(problem: Problem, values: Values) -> tuple[Any, list[Any], Any]:
+def built(problem: Problem, values: Values) -> tuple[Any, list[Any], Any]:
     """The target in a new graph, the placeholders of the sources, a session."""
     tf = graph_api
     with tf.Graph().as_default():
@@ -140,13 +142,13 @@ def _built(problem: Problem, values: Values) -> tuple[Any, list[Any], Any]:
 
 
 def _graph(problem: Problem, values: Values, method: str) -> Runner:
-    target, given, session = _built(problem, values)
-    result = _derived(problem, target, given, method)
+    target, given, session = built(problem, values)
+    result = derived(problem, target, given, method)
     feed = dict(zip(given, values, strict=False))
     return lambda: session.run(result, feed)
 
 
-def _derived(problem: Problem, target: Any, given: list[Any], method: str) -> Any:
+def derived(problem: Problem, target: Any, given: list[Any], method: str) -> Any:
     """The derivative, added to the target's graph."""
     options = _options(problem, method)
     with target.graph.as_default():
@@ -158,7 +160,7 @@ def _derived(problem: Problem, target: Any, given: list[Any], method: str) -> An
 
 def _graph_rows(problem: Problem, values: Values) -> Runner:
     tf = graph_api
-    target, given, session = _built(problem, values)
+    target, given, session = built(problem, values)
     with target.graph.as_default():
         seed = tf.placeholder(target.dtype, target.shape)
         row = [tf.convert_to_tensor(g) for g in tf.gradients(target, given, grad_ys=seed)]
@@ -284,6 +286,31 @@ def as_array(x: Any) -> np.ndarray:
     if hasattr(x, "numpy"):
         return x.numpy()
     return np.asarray(x)
+
+
+def reading(run: Runner) -> Runner:
+    """A way whose result is read each time, a number from each page, as who asked for it would.
+
+    An array of zeros has no memory before it is read, which would be a gain on paper. What is small has.
+    """
+    if sum(part.nbytes for block in run() for part in _parts(block)) < LAZY:
+        return run
+
+    def run_and_read() -> Any:
+        result = run()
+        for block in result:
+            for part in _parts(block):
+                np.add.reduce(part.reshape(-1)[:: PAGE // part.itemsize])
+        return result
+
+    return run_and_read
+
+
+def _parts(block: Any) -> list[np.ndarray]:
+    """The arrays of a result; none of those that have been handed out as other than arrays."""
+    if sparse.issparse(block):
+        return [block.data, block.indices]
+    return [np.asarray(block)] if hasattr(block, "__array__") else []
 
 
 def check(problem: Problem, values: Values, result: Any, method: str = "auto") -> Any:

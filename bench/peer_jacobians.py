@@ -26,6 +26,8 @@ LARGEST_SPARSE = {"casadi SX": 20_000, "casadi MX": 1_000_000, "asdex": 200_000}
 """Rows beyond which the first call of the sparse peers takes minutes."""
 FEW = 64
 """Numbers a gradient is taken by, up to which forward mode may be the faster way to it."""
+LONG = 0.5
+"""Seconds: nobody needs to look at a call of so long many times."""
 LARGEST_BOTH_WAYS = 2_000
 """The same where both directions are needed: an arrowhead of 10,000 rows takes them more than half a minute."""
 
@@ -46,19 +48,35 @@ def installed() -> list[str]:
     return [name for name, (library, _) in PEERS.items() if importlib.util.find_spec(library)]
 
 
+def first_calls(ways: Ways) -> dict[str, float]:
+    """Seconds of the first call of each way, with everything that is done once."""
+    forget()
+    found = {}
+    for name, run in ways.items():
+        start = time.perf_counter()
+        run()
+        found[name] = time.perf_counter() - start
+    return found
+
+
 def fastest(ways: Ways) -> str:
     """Which of several ways is the fastest once it is warm; warms them up."""
-    return min(ways, key=lambda name: _seconds(ways[name], rounds=3 if len(ways) > 1 else 0))
+    seconds = warm_seconds(ways)
+    return min(seconds, key=seconds.__getitem__)
 
 
-def _seconds(run: Runner, rounds: int) -> float:
-    run()
-    times = [0.0]
-    for _ in range(rounds):
+def warm_seconds(ways: Ways) -> dict[str, float]:
+    """What each way takes once it is warm: the least of a few calls, of one if that is long."""
+    return {name: _seconds(run) for name, run in ways.items()}
+
+
+def _seconds(run: Runner) -> float:
+    times: list[float] = []
+    while len(times) < 4 and sum(times) < LONG:
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)
-    return min(times[1:], default=0.0)
+    return min(times)
 
 
 def forget() -> None:
@@ -319,6 +337,19 @@ class _CasadiMatrix:
         return sparse.csr_array(self._matrix.sparse())
 
 
+# ---- NumPy, by hand --------------------------------------------------------------------------------------------------
+
+
+def _by_hand(problem: Problem, values: Values) -> Ways:
+    """The derivative as it was written by hand; only where that is how one would write it to be fast."""
+    if problem.kind == "hessian" or problem.format != "dense":
+        raise NotHere("written by hand to be right, not to be fast")
+    if problem.kind == "batch_jacobian":
+        return {"by hand": lambda: [problem.expected(*values)]}
+    ends = np.cumsum([v.size for v in values[: problem.sources - 1]])
+    return {"by hand": lambda: np.split(problem.expected(*values), ends, axis=1)}
+
+
 PEERS: dict[str, tuple[str, Callable[[Problem, Values], Ways]]] = {
     "tf_graph": ("tensorflow", lambda problem, values: _tensorflow(problem, values, jit_compile=False)),
     "tf_eager": ("tensorflow", _tensorflow),
@@ -328,5 +359,6 @@ PEERS: dict[str, tuple[str, Callable[[Problem, Values], Ways]]] = {
     "autograd": ("autograd", _autograd),
     "casadi": ("casadi", _casadi),
     "asdex": ("asdex", _asdex),
+    "numpy": ("numpy", _by_hand),
 }
 """By name: the library to import, and what gives its ways."""

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -19,6 +20,7 @@ def tensorflow() -> ModuleType:
         importlib.import_module("torch._dynamo")
     found = _import("tensorflow")
     found.get_logger().setLevel("ERROR")
+    _started("tensorflow", lambda: found.function(lambda x: x + 1.0, jit_compile=True)(1.0))
     return found
 
 
@@ -26,6 +28,7 @@ def jax() -> ModuleType:
     """JAX, in double precision where arrays are, or skip the test."""
     found = _import("jax")
     found.config.update("jax_enable_x64", True)
+    _started("jax", lambda: found.jit(lambda x: x + 1.0)(1.0))
     return found
 
 
@@ -50,6 +53,16 @@ def asdex() -> ModuleType:
     """asdex, which gives JAX sparse Jacobians, or skip the test."""
     jax()
     return _import("asdex")
+
+
+def _started(name: str, call: Callable[[], object]) -> None:
+    """Let a library start its compiler, once: no first call of ours to it shall hold that."""
+    if name not in _running:
+        _running.add(name)
+        call()
+
+
+_running: set[str] = set()
 
 
 def _import(name: str) -> ModuleType:

@@ -130,7 +130,9 @@ class Run:
         python = self.machine.get("python_version", "?")
         when = self.when[:16].replace("T", " ")
         threads = f", threads: {self.machine['threads']}" if self.machine.get("threads") else ""
-        return f"commit {commit}, {when}, {machine}, {cpu.get('count', '?')} cores, Python {python}{threads}"
+        blas = self.machine.get("blas")
+        kernels = f", {', '.join(map(str, blas))}" if isinstance(blas, list) and blas else ""
+        return f"commit {commit}, {when}, {machine}, {cpu.get('count', '?')} cores, Python {python}{threads}{kernels}"
 
 
 def read(path: Path) -> Run:

@@ -21,6 +21,8 @@ from bench.calibrate import better, calibrate
 from bench.measure import statistics_of
 
 PASS = "bench_pass"
+SECONDARY = "secondary"
+"""The mark of benchmarks that may be left out."""
 _MARK = re.compile(r"-pass\d+of\d+|pass\d+of\d+-?")
 
 
@@ -31,7 +33,8 @@ class InterleavedRounds:
     ----------
     passes : int
     seconds : float
-        After this time further passes are left out; the first is always complete.
+        After this time further passes are left out, after half of it what is marked as secondary. What is not is
+        complete in the first pass.
     threads : int, optional
         With how many threads the libraries run, to be kept with the results.
     """
@@ -66,9 +69,12 @@ class InterleavedRounds:
         self._start = time.perf_counter()
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        """Skip a further pass when the time is over."""
-        if _pass(item) and time.perf_counter() - self._start > self.seconds:
+        """Skip a further pass when the time is over, and what is secondary when half of it is."""
+        gone = time.perf_counter() - self._start
+        if _pass(item) and gone > self.seconds:
             pytest.skip("the time is over: fewer passes must do")
+        if gone > self.seconds / 2 and item.get_closest_marker(SECONDARY):
+            pytest.skip("half of the time is over: what is secondary is left out")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
@@ -80,13 +86,23 @@ class InterleavedRounds:
         return result
 
     def pytest_benchmark_update_machine_info(self, machine_info: dict[str, Any]) -> None:
-        """Keep how fast the machine is, by the better of a look before and one after, and with how many threads."""
+        """Keep how fast the machine is (the better of a look before and one after), the threads and the BLAS."""
         machine_info["calibration"] = better(self.calibration, calibrate())
         machine_info["threads"] = self.threads
+        machine_info["blas"] = blas()
 
     def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
         """Merge the passes."""
         output_json["benchmarks"] = merged(output_json["benchmarks"])
+
+
+def blas() -> list[str]:
+    """The BLAS libraries in this process, with the kernels that they use."""
+    from threadpoolctl import threadpool_info
+
+    words = ("internal_api", "version", "architecture")
+    found = [i for i in threadpool_info() if i.get("user_api") == "blas"]
+    return sorted({" ".join(str(i[w]) for w in words if i.get(w)) for i in found})
 
 
 def _group(item: Any) -> str:

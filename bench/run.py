@@ -83,7 +83,8 @@ def measure_suite(
     seconds : float, optional
         Time to spend on each benchmark, in all passes together.
     minutes : float, optional
-        Time for everything: when it is over, passes after the first are left out.
+        Time for everything: when it is over, passes after the first are left out. When half of it is over, so is what
+        is marked as ``secondary``: our ways that are forced, beside what the planner chooses.
     threads : int
         Of NumPy's BLAS, and of the peers if they were not imported before. One by default: most of the problems are too
         small for two, and on a shared machine threads that wait for each other make times differ by a factor of 100.
@@ -100,6 +101,8 @@ def measure_suite(
     import pytest
     from threadpoolctl import threadpool_limits
 
+    from bench import ratios
+    from bench.results import read
     from bench.rounds import InterleavedRounds, Progress
 
     passes = passes or PASSES[amount]
@@ -124,6 +127,8 @@ def measure_suite(
     if not file.exists():
         print("Nothing was measured.", file=sys.stderr)
         return 1
+    if shown := ratios.as_terminal(read(file).results):
+        print(shown, end="\n\n")
     print(f"Written: {file}")
     return 1 if progress.failures or code not in (0, 5) else 0
 

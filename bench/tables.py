@@ -37,8 +37,9 @@ def others(results: Iterable[Result]) -> dict[str, list[Result]]:
 
 
 def fastest_peer(results: Iterable[Result]) -> Result | None:
-    """The fastest warm result of another library."""
-    return min((r for r in results if not r.ours and r.stage == "warm"), key=lambda r: r.median, default=None)
+    """The fastest warm result of another library; NumPy is the one we stand on."""
+    others = (r for r in results if not r.ours and r.mode != "numpy" and r.stage == "warm")
+    return min(others, key=lambda r: r.median, default=None)
 
 
 def seconds(r: Result | None) -> float | None:

@@ -30,7 +30,12 @@ def pytest_generate_tests(metafunc: Any) -> None:
     for size in GRID.sizes(getattr(metafunc.config.option, "full", False)):
         mark = pytest.mark.benchmark(group=f"grid {label(size)}")
         cases += [
-            pytest.param(size, method, id=f"{label(size)}-graph-{method}", marks=mark)
+            pytest.param(
+                size,
+                method,
+                id=f"{label(size)}-graph-{method}",
+                marks=[mark] if method == "auto" else [mark, pytest.mark.secondary],
+            )
             for method in ("auto", "forward", "reverse", "numeric")
         ]
     metafunc.parametrize(("size", "method"), cases)

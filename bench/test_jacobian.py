@@ -44,7 +44,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
             *((mode, method) for mode in MODES for method in jacobians.methods(problem)),
             *((peer, BEST) for peer in peers),
         ]
-        if method in ("auto", BEST) or not first_only
+        if method == "auto" or not first_only
     ]
     metafunc.parametrize(("problem", "size", "mode", "method"), cases)
 
@@ -53,6 +53,8 @@ def _case(problem: Problem, size: Size, mode: str, method: str, cold: bool) -> A
     group = f"{problem.name} {label(size)}" + (", first call" if cold else "")
     name = f"{problem.name}-{label(size)}-{mode}-{method}"
     marks = [pytest.mark.benchmark(group=group)]
+    if method not in ("auto", BEST):
+        marks.append(pytest.mark.secondary)
     if mode not in MODES:
         # what a peer warns about is its own affair
         marks.append(pytest.mark.filterwarnings("ignore"))
@@ -64,7 +66,7 @@ def test_jacobian(benchmark: Any, problem: Problem, size: Size, mode: str, metho
     place = _place(problem, size)
     with _or_skipped(mode, method):
         run = place.prepared(mode, method)
-    result = benchmark(run)
+    result = benchmark.pedantic(run, rounds=1) if place.is_long(mode) else benchmark(run)
     matrix = jacobians.check(problem, place.values, result, method)
     benchmark.extra_info.update(_facts(place, mode, method, matrix), stage="warm")
     case = problem.name, size, mode, method
@@ -100,11 +102,13 @@ def _python_seconds(place: Place, mode: str) -> float:
 
 
 def test_jacobian_cold(benchmark: Any, problem: Problem, size: Size, mode: str, method: str) -> None:
-    """The first call, with everything that is done once: recording or tracing, planning, compiling."""
+    """Our first call, with everything that is done once: recording or tracing, planning, compiling.
+
+    That of a peer is a fact of its later calls: it takes seconds, and is not to be waited for twice.
+    """
     place = _place(problem, size)
     with _or_skipped(mode, method):
         first = place.unprepared(mode, method)
-        peer_jacobians.forget()
         with jacobians.afresh():
             result = benchmark.pedantic(first, rounds=1)
     matrix = jacobians.check(problem, place.values, result)
@@ -121,9 +125,6 @@ def _or_skipped(mode: str, method: str) -> Iterator[None]:
 
 # ---- a problem of one size -------------------------------------------------------------------------------------------
 
-_fastest: dict[tuple[str, Size, str], str] = {}
-"""Which of a peer's ways is the fastest, by problem, size and peer."""
-
 
 class Place:
     """A problem of one size: its inputs, and what was prepared to be timed, since a case may be run several times."""
@@ -132,6 +133,8 @@ class Place:
         self.problem, self.size = problem, size
         self.values = problem.values(size)
         self._runners: dict[tuple[str, str], Runner] = {}
+        self._peers: dict[str, dict[str, Any]] = {}
+        self._long: dict[str, bool] = {}
         self._seconds: dict[str, float] = {}
         self._halves: Halves | None = None
 
@@ -145,22 +148,27 @@ class Place:
                 for _ in range(WARM if method not in ("row loop", "numeric") else 1):
                     run()
             else:
-                ways = self._ways(mode)
-                name = _fastest[self.problem.name, self.size, mode] = peer_jacobians.fastest(ways)
+                ways = peer_jacobians.peer_ways(mode, self.problem, self.values)
+                firsts = peer_jacobians.first_calls(ways)
+                seconds = peer_jacobians.warm_seconds(ways)
+                name = min(seconds, key=seconds.__getitem__)
+                self._peers[mode] = {"way": name, "first_call": firsts[name]}
+                self._long[mode] = seconds[name] > peer_jacobians.LONG
                 run = ways[name]
-            self._runners[key] = run
+            self._runners[key] = jacobians.reading(run)
         return self._runners[key]
 
     def unprepared(self, mode: str, method: str) -> Runner:
         """What does everything from the start."""
-        if mode in MODES:
-            return lambda: jacobians.ours(self.problem, self.values, mode, method)()
-        ways = self._ways(mode)
-        return ways[self.way(mode) or next(iter(ways))]
+        return lambda: jacobians.ours(self.problem, self.values, mode, method)()
 
-    def way(self, mode: str) -> str:
-        """The fastest of a peer's ways, if known."""
-        return _fastest.get((self.problem.name, self.size, mode), "")
+    def is_long(self, mode: str) -> bool:
+        """Whether a call of a peer is so long that one says enough."""
+        return self._long.get(mode, False)
+
+    def of_peer(self, mode: str) -> dict[str, Any]:
+        """The fastest of a peer's ways and the seconds of its first call; nothing for modes of ours."""
+        return self._peers.get(mode, {})
 
     def function_seconds(self, mode: str) -> float:
         """What the function alone costs."""
@@ -174,9 +182,6 @@ class Place:
         if self._halves is None:
             self._halves = halves(self.problem, self.values)
         return self._halves
-
-    def _ways(self, peer: str) -> peer_jacobians.Ways:
-        return peer_jacobians.peer_ways(peer, self.problem, self.values)
 
 
 @functools.lru_cache(maxsize=1)
@@ -198,8 +203,7 @@ def _facts(place: Place, mode: str, method: str, matrix: Any) -> dict[str, Any]:
         "bytes": _bytes(matrix),
         "held_out": place.problem.held_out,
     }
-    way = place.way(mode)
-    return {**found, "way": way} if way else found
+    return found | place.of_peer(mode)
 
 
 def _bytes(matrix: Any) -> int:

@@ -153,3 +153,19 @@ def test_what_is_too_large_is_refused() -> None:
         peer_jacobians._dense_only(burgers, burgers.values((100_000,)))
     with pytest.raises(NotHere, match="only for sparse"):
         peer_jacobians.peer_ways("casadi", PROBLEMS["mlp"], PROBLEMS["mlp"].values(SMALL["mlp"]))
+
+
+def test_a_large_result_is_read_and_a_small_one_left() -> None:
+    calls: list[int] = []
+
+    def of(count: int) -> Any:
+        def run() -> list[Any]:
+            calls.append(count)
+            return [np.zeros((count, 4)), sparse.csr_array(np.eye(3)), object()]
+
+        return run
+
+    small = of(3)
+    assert jacobians.reading(small) is small
+    assert [block.shape for block in jacobians.reading(of(10_000))()[:2]] == [(10_000, 4), (3, 3)]
+    assert calls == [3, 10_000, 10_000]

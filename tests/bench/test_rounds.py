@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -87,10 +88,17 @@ def test_progress_says_what_runs_and_what_is_left(out: io.StringIO, live: bool) 
 
 
 def test_when_the_time_is_over_one_pass_must_do() -> None:
+    def item(number: int, *marks: str) -> Any:
+        params = SimpleNamespace(params={"bench_pass": number})
+        return SimpleNamespace(callspec=params, get_closest_marker=lambda name: name if name in marks else None)
+
     rounds = InterleavedRounds(2, seconds=1e-9)
     with pytest.raises(pytest.skip.Exception, match="the time is over"):
-        rounds.pytest_runtest_setup(SimpleNamespace(callspec=SimpleNamespace(params={"bench_pass": 1})))
-    rounds.pytest_runtest_setup(SimpleNamespace(callspec=SimpleNamespace(params={"bench_pass": 0})))
+        rounds.pytest_runtest_setup(item(1))
+    rounds.pytest_runtest_setup(item(0))
+    with pytest.raises(pytest.skip.Exception, match="what is secondary is left out"):
+        rounds.pytest_runtest_setup(item(0, "secondary"))
+    InterleavedRounds(2, seconds=1e9).pytest_runtest_setup(item(1, "secondary"))
 
 
 # ---- a real run ------------------------------------------------------------------------------------------------------

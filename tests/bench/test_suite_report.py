@@ -301,14 +301,17 @@ def test_without_tensorflow_the_section_is_about_us(run: Run) -> None:
     assert "The tape takes 1.60 × the time of the graph (median of 2 problems)" in text
 
 
+BEGIN, END = "<!-- measured: begin (python -m bench document) -->", "<!-- measured: end -->"
+
+
 def test_the_section_is_replaced_between_the_markers(tmp_path: Path) -> None:
     file = made.write(tmp_path / "suite.json", made.suite())
     target = tmp_path / "README.md"
-    target.write_text(f"before\n{document.BEGIN}\nold\n{document.END}\nafter\n", encoding="utf-8")
+    target.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     arguments = ["document", str(file), "--file", str(target)]
     assert main(arguments) == 0
     once = target.read_text(encoding="utf-8")
-    assert once.startswith(f"before\n{document.BEGIN}\n{document.TITLE}") and once.endswith(f"{document.END}\nafter\n")
+    assert once.startswith(f"before\n{BEGIN}\n{document.TITLE}") and once.endswith(f"{END}\nafter\n")
     assert "\nold\n" not in once
     assert main(arguments) == 0 and target.read_text(encoding="utf-8") == once
     target.write_text("nothing here", encoding="utf-8")
