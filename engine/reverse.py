@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.aggregation import PairwiseSum, dense, total, value_of
 from engine.core.aval import compatible, format_shape
 from engine.core.batching import Batched
@@ -31,6 +33,7 @@ from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.core.variable import read_variable
 from engine.ops.creation import zeros_like
 
+_COMPLEX = frozenset([np.dtype(np.complex64), np.dtype(np.complex128)])
 _MANY = 16
 """Operands of an op from which on a rule for all of them at once pays."""
 
@@ -90,6 +93,11 @@ def reverse(
             out: Any = tuple([_plain(o) for o in outputs]) if raw else outputs
         else:
             out = _plain(outputs[0]) if raw else outputs[0]
+        boxed = raw and operands[0].dtype in _COMPLEX and not _holds_values(ct if op.multi else (ct,))
+        if boxed:
+            # NumPy's `*` rounds two complex numbers otherwise than arrays of them, which is what ops know
+            operands, out = inputs, outputs if op.multi else outputs[0]
+            ct = tuple([EagerTensor(c) for c in ct]) if op.multi else EagerTensor(ct)
         if type(rules) is Together:
             _pull_together(rules, ct, out, operands, node, live, cotangents, reads, pairwise)
             continue
@@ -105,7 +113,7 @@ def reverse(
             if each is not None:
                 part = each(i)
                 _check(part, operands[i], node, i)
-                accumulate(cotangents, reads.get(key, key), part)
+                accumulate(cotangents, reads.get(key, key), _plain(part) if boxed else part)
                 continue
             result = _rows(ct, operands, node) if i == 0 and key in in_rows else None
             if result is None:
@@ -113,7 +121,7 @@ def reverse(
                 if type(result) is Zero:
                     continue
                 _check(result, operands[i], node, i)
-            accumulate(cotangents, reads.get(key, key), result)
+            accumulate(cotangents, reads.get(key, key), _plain(result) if boxed else result)
     return [value_of(cotangents.get(id(s))) for s in sources]
 
 
@@ -152,6 +160,7 @@ def _pull_together(
         if key not in live or type(found) is Zero:
             continue
         _check(found, operands[i], node, i)
+        found = found if active.tapes else _plain(found)
         if before is None:
             (_accumulate_pairs if pairwise else _accumulate)(cotangents, key, found)
         else:
@@ -190,6 +199,10 @@ def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> 
     return tuple(
         [zeros_like(_plain(o) if raw else o) if ct is None else ct for ct, o in zip(cts, node.outputs, strict=True)]
     )
+
+
+def _holds_values(cts: Sequence[Any]) -> bool:
+    return any(isinstance(ct, Value) for ct in cts)
 
 
 def _plain(x: Any) -> Operand:

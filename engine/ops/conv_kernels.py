@@ -170,7 +170,7 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
 
 def _turned(windows: Windows, size: Sequence[int], along: Sequence[Span]) -> Windows | None:
     """The windows of the convolution with mirrored filters that is the transpose in the data, for steps of one."""
-    if max(windows.strides) > 1 or _is_pointwise(size, windows, along):
+    if max(windows.strides) > 1 or not all(s.number for s in along) or _is_pointwise(size, windows, along):
         return None
     reach = [(taps - 1) * dilation for taps, dilation in zip(size, windows.dilations, strict=True)]
     padding = tuple([(r - s.before, r - s.behind) for r, s in zip(reach, along, strict=True)])

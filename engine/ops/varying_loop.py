@@ -18,7 +18,7 @@ from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of
 from engine.ops.control import differentiable, plus
-from engine.ops.scan_loop import grown
+from engine.ops.scan_loop import empty_sum, grown
 from engine.subtraces.subtrace import SubTrace, plain
 
 
@@ -40,38 +40,47 @@ def pulled_back_varying(
     asked = [i for i in differentiable(operands) if wanted[i]]
     fixed = [i for i in asked if i >= count]
     live = grown(set(asked) - set(fixed), lambda s: {r for r in body.reached([*s, *fixed]) if r < count})
+    paths = body.pullback([*live, *fixed], live)[1][len(live) :]
+    fixed = [i for i, path in zip(fixed, paths, strict=True) if path]
     if not live and not fixed:
         return totals
-    params = {"live": tuple(live), "fixed": tuple(fixed)}
-    found = pull_varying_op(*operands, *[cts[k] for k in live], cond=cond, body=body, count=count, **params)
+    started = tuple([previous[i] is not None for i in fixed])
+    sums = [previous[i] for i, there in zip(fixed, started, strict=True) if there]
+    params = {"cond": cond, "body": body, "count": count, "live": tuple(live), "fixed": tuple(fixed)}
+    found = pull_varying_op(*operands, *[cts[k] for k in live], *sums, **params, started=started)
     for i, ct in zip((*live, *fixed), found, strict=True):
         if wanted[i]:
-            totals[i] = plus(previous[i], ct)
+            totals[i] = ct if i in fixed else plus(previous[i], ct)
     return totals
 
 
 def _kernel(
-    *values: Any, cond: SubTrace, body: SubTrace, count: int, live: Sequence[int], fixed: Sequence[int]
-) -> list[Any]:
-    operands, cts = values[: len(values) - len(live)], list(values[len(values) - len(live) :])
+    *values: Any, cond: SubTrace, body: SubTrace, count: int, live: Sequence[int], fixed: Sequence[int],
+    started: Sequence[bool],
+) -> list[Any]:  # fmt: skip
+    first = len(values) - len(live) - sum(started)
+    operands, cts, given = values[:first], list(values[first : first + len(live)]), iter(values[first + len(live) :])
     state: Sequence[Any] = operands[:count]
     captures = operands[count:]
     states = []
     while cond.run(*state, *captures)[0]:
         states.append(state)
         state = body.run(*state, *captures)
-    back = body.pullback([*live, *fixed], live)[0]
-    sums = [np.zeros_like(operands[i]) for i in fixed]
+    back = body.pullback([*live, *fixed], live, fixed)[0]
+    steps = np.zeros(len(states))
+    sums: Sequence[Any] = [
+        next(given) if there else empty_sum.kernel(operands[i], steps) for i, there in zip(fixed, started, strict=True)
+    ]
     for before in reversed(states):
-        found = back.run(*before, *captures, *cts)
-        cts = list(found[: len(live)])
-        sums = [np.add(total, more) for total, more in zip(sums, found[len(live) :], strict=True)]
+        found = back.run(*before, *captures, *cts, *sums)
+        cts, sums = list(found[: len(live)]), found[len(live) :]
     return [*cts, *sums]
 
 
 def _abstract(
-    *values: Aval, cond: SubTrace, body: SubTrace, count: int, live: Sequence[int], fixed: Sequence[int]
-) -> tuple[Aval, ...]:
+    *values: Aval, cond: SubTrace, body: SubTrace, count: int, live: Sequence[int], fixed: Sequence[int],
+    started: Sequence[bool],
+) -> tuple[Aval, ...]:  # fmt: skip
     return tuple([plain(values[i]) for i in (*live, *fixed)])
 
 
@@ -100,5 +109,8 @@ pull_varying_op = general(
     type="WhileGrad",
     args=("*values",),
     multi=True,
-    doc="Cotangents of the loop variables `live` and the captures `fixed` of a loop, from those of its last state.",
+    doc="""Cotangents of the loop variables `live` and the captures `fixed` of a loop, from those of its last state.
+
+    Those of the captures are added up step by step, to what there is of the `started` ones already, the last operands.
+    """,
 )

@@ -104,7 +104,8 @@ def _tolerance(*arrays: np.ndarray) -> float:
 
 def _within(program: Program) -> float:
     """The tolerance of the least precise dtype that a program casts to."""
-    return max([t for name, t in TOLERANCE.items() if f"tf.{name}" in program.text], default=0.0)
+    text = program.text + " ".join(program.recipes)
+    return max([t for name, t in TOLERANCE.items() if f"tf.{name}" in text or f"to {name}" in text], default=0.0)
 
 
 def compared(way: str, got: Results, run: Run, late: bool = False) -> list[Difference]:

@@ -27,7 +27,7 @@ from tests.fuzz.programs import BY_ID, LAYOUTS, Body, Instruction, Program, upda
 COMPLEX = {"complex64", "complex128"}
 DIFFERENT: tuple[tuple[str, set[str] | None], ...] = (
     # gradients that leave out a conjugate
-    ("xlogy|xdivy|xlog1py|cumprod|squared_difference|det|reduce_prod", COMPLEX),
+    ("xlogy|xdivy|xlog1py|cumprod|squared_difference|det|reduce_prod|segment_prod", COMPLEX),
     # gradients for labels that add up to one, whatever they add up to
     ("cross_entropy", None),
     # where the largest occurs twice, the gradient of max_pool3d goes to all of them
@@ -54,7 +54,9 @@ def tensorflow() -> Any:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return importlib.import_module("tensorflow")
+        module = importlib.import_module("tensorflow")
+        module.get_logger().setLevel("ERROR")
+        return module
 
 
 def ordinary(program: Program) -> Program:
@@ -128,6 +130,8 @@ def run_in_tensorflow(program: Program, values: Mapping[str, np.ndarray]) -> Res
     ------
     NotCompared
     """
+    if program.has({"fit"}) and program.has({"row svd", "row eigh"}):
+        raise NotCompared("equal rows or columns: singular vectors are not known")
     tf = tensorflow()
     function = _compiled(_translated(program).text)
     leaves = {x.name: _leaf(tf, x.kind, LAYOUTS[x.layout](values[x.name])) for x in program.leaves}
@@ -166,6 +170,10 @@ def _leaf(tf: Any, kind: str, value: np.ndarray) -> Any:
     return value if kind == "array" else tf.constant(value)
 
 
+def _all_finite(arrays: Sequence[Any]) -> bool:
+    return all(a is None or a.dtype.kind not in "fc" or bool(np.isfinite(a).all()) for a in arrays)
+
+
 def check_tensorflow(
     program: Program,
     values: Mapping[str, np.ndarray],
@@ -180,17 +188,26 @@ def check_tensorflow(
             raise RuntimeError(f"{theirs.kind}: {theirs.message}")
         return []
     compared.add(program.seed)
-    found = []
+    found, empty = [], any(not y.size for y in theirs["value"])
     for key, expected in theirs.items():
+        if key == "gradient" and not _all_finite(theirs["value"]):
+            # what is beside a NaN has a gradient in TensorFlow
+            continue
         got = reference.get(key)
+        if isinstance(got, Failed) and "singular matrix" in got.message and not _all_finite(expected):
+            # TensorFlow divides by zero
+            continue
         if got is None or isinstance(got, Failed):
             found.append(made("tensorflow", key, "error", f"{got}\n  expected {expected}"[:1500]))
             continue
         for i, (g, e) in enumerate(zip(got, expected, strict=True)):
-            if any(a is not None and a.dtype.kind in "fc" and not np.isfinite(a).all() for a in (g, e)):
+            if not _all_finite([g, e]):
                 continue
-            if g is not None and e is not None and not g.size and not e.size:
-                # of no rows, TensorFlow does not know how long they are
+            if g is None and program.has({"custom_gradient"}):
+                # what a rule captures has a gradient in TensorFlow if no argument is watched
+                continue
+            if not any(a.size for a in (g, e) if a is not None) or (e is None and empty and not g.any()):
+                # of no rows, TensorFlow does not know how long they are, nor what they depend on
                 continue
             kind = differ(g, e)
             if kind not in (None, "bits", "sign of zero"):

@@ -15,7 +15,7 @@ ROWS = (
         complexes.complex_op,
         (real(3, 4), real(4)),
         oracle=lambda x, y: x + 1j * y,
-        tf=lambda tf, x, y: tf.complex(x, tf.broadcast_to(y, [3, 4])),
+        tf=lambda tf, x, y: tf.complex(x, tf.broadcast_to(y, tf.shape(x))),
     ),
     Row(complexes.complex_op, (real(), real(2, 0)), label="size0", oracle=lambda x, y: x + 1j * y),
     Row(complexes.real_op, (real(3, 4),), dtypes=COMPLEX, oracle=np.real, tf=lambda tf, x: tf.math.real(x)),

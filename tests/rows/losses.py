@@ -173,7 +173,7 @@ ROWS = (
         call=lambda z, x: losses.softmax_cross_entropy(z, x, label_smoothing=0.3),
         wrt=(1,),
         oracle=lambda z, x: -((0.7 * z + 0.1) * sp.log_softmax(x, -1)).sum(-1).mean(),
-        tf=lambda tf, z, x: tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(0.7 * z + 0.1, x)),
+        tf=lambda tf, z, x: tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(0.7 * z + 0.3 / x.shape[-1], x)),
         label="loss",
     ),
     Row(
