@@ -72,7 +72,7 @@ def _shape(x: Any) -> tuple[int, ...]:
     return x.shape if isinstance(x, CasadiArray) else np.shape(x)
 
 
-def _column(x: Any, shape: tuple[int, ...]) -> Any:
+def _column(x: Any, shape: tuple[int, ...]) -> np.ndarray:
     """A column that fits the shape; a single number fits as it is."""
     if not isinstance(x, CasadiArray):
         return x if np.ndim(x) == 0 else np.broadcast_to(x, shape).ravel()
@@ -101,7 +101,7 @@ class CasadiNamespace:
     def _elementwise(function: Callable[[Any], Any]) -> Callable[[CasadiArray], CasadiArray]:
         return lambda x: CasadiArray(function(x.column), x.shape)
 
-    def constant(self, x: Any) -> Any:
+    def constant(self, x: Any) -> np.ndarray | CasadiArray:
         """Numbers; integers stay as they are, as they are indices."""
         x = np.asarray(x)
         return x if x.dtype.kind in "iu" else CasadiArray(self._kind(self._casadi.DM(x.ravel())), x.shape)

@@ -296,7 +296,7 @@ def reading(run: Runner) -> Runner:
     if sum(part.nbytes for block in run() for part in _parts(block)) < LAZY:
         return run
 
-    def run_and_read() -> Any:
+    def run_and_read() -> list[Any]:
         result = run()
         for block in result:
             for part in _parts(block):
@@ -313,7 +313,7 @@ def _parts(block: Any) -> list[np.ndarray]:
     return [np.asarray(block)] if hasattr(block, "__array__") else []
 
 
-def check(problem: Problem, values: Values, result: Any, method: str = "auto") -> Any:
+def check(problem: Problem, values: Values, result: Any, method: str = "auto") -> np.ndarray | sparse.sparray:
     """Assert that a result is right, to two thirds of the dtype's digits (numeric: to one); return a matrix."""
     found, expected = matrix(problem, values, result), problem.expected(*values)
     assert found.shape == expected.shape, f"{problem.name}: shape {found.shape}, expected {expected.shape}"

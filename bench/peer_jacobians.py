@@ -214,7 +214,7 @@ def _asdex(problem: Problem, values: Values) -> Ways:
         y = function(*(c.reshape(shape) for c, shape in zip(columns, shapes, strict=True)))
         return y if problem.kind == "hessian" else y.ravel()
 
-    def build() -> Any:
+    def build() -> Callable[..., Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if problem.kind == "hessian":
@@ -223,7 +223,7 @@ def _asdex(problem: Problem, values: Values) -> Ways:
 
     compiled: list[Callable[..., Any]] = []
 
-    def run() -> Any:
+    def run() -> list[Any]:
         if not compiled:
             compiled.append(build())
         return [_Coordinates(block) for block in jax.block_until_ready(compiled[0](*flat))]
@@ -237,7 +237,7 @@ class _Coordinates:
     def __init__(self, block: Any) -> None:
         self._block = block
 
-    def numpy(self) -> Any:
+    def numpy(self) -> sparse.sparray:
         """As SciPy's."""
         rows, columns = np.asarray(self._block.indices).T
         return sparse.csr_array((np.asarray(self._block.data), (rows, columns)), shape=self._block.shape)
@@ -308,7 +308,7 @@ def _casadi_way(casadi: Any, kind: Any, problem: Problem, values: Values) -> Run
     ends = np.cumsum([0, *(s.size for s in sources)])
     compiled: list[Any] = []
 
-    def build() -> Any:
+    def build() -> Callable[..., Any]:
         x = kind.sym("x", point.numel())
         columns = [
             CasadiArray(x[int(start) : int(end)], s.shape)
@@ -318,7 +318,7 @@ def _casadi_way(casadi: Any, kind: Any, problem: Problem, values: Values) -> Run
         derivative = casadi.hessian(y, x)[0] if problem.kind == "hessian" else casadi.jacobian(y, x)
         return casadi.Function("derivative", [x], [derivative])
 
-    def run() -> Any:
+    def run() -> list[Any]:
         if not compiled:
             compiled.append(build())
         return [_CasadiMatrix(compiled[0](point))]
@@ -332,7 +332,7 @@ class _CasadiMatrix:
     def __init__(self, matrix: Any) -> None:
         self._matrix = matrix
 
-    def numpy(self) -> Any:
+    def numpy(self) -> sparse.sparray:
         """As SciPy's."""
         return sparse.csr_array(self._matrix.sparse())
 

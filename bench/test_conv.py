@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ SIZES = (
 POOLED = ((32, 28, 28, 32), (32, 14, 14, 64), (16, 32, 32, 32))
 
 
-def _library(name: str) -> Any:
+def _library(name: str) -> ModuleType:
     return tape_api if name == "tape_api" else peers.tensorflow()
 
 
@@ -75,7 +76,7 @@ def _pool(tf: Any, kind: str, shape: tuple[int, ...], width: int) -> tuple[Calla
     return lambda x: function(x, width, 2, "SAME"), tf.constant(_random(*shape))
 
 
-def _grouped(what: str) -> Any:
+def _grouped(what: str) -> pytest.MarkDecorator:
     """One group of measurements per size, one measurement per library."""
     return pytest.mark.parametrize(
         ("size", "library"),
@@ -87,7 +88,7 @@ def _grouped(what: str) -> Any:
     )
 
 
-def _grouped_pools(what: str) -> Any:
+def _grouped_pools(what: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         ("kind", "width", "shape", "library"),
         [

@@ -21,6 +21,7 @@ from bench import update_tables
 from bench.measure import interleaved, peak_bytes
 from bench.text import as_markdown
 from bench.update_tables import BY_HAND
+from engine.core.operands import Operand
 from engine.runtime import buffer_pool
 
 Call = Callable[[], Any]
@@ -118,7 +119,7 @@ def step_with(mode: str, gate: str) -> Call:
     starts = [np.eye(WIDTH, dtype=np.float32) * 0.5 for _ in range(LAYERS)]
     optimizer = tf.train.AdamOptimizer(1e-3)
 
-    def loss(variables: Sequence[Any]) -> Any:
+    def loss(variables: Sequence[Any]) -> Operand:
         out = tf.constant(x)
         for w in variables:
             out = tf.tanh(tf.matmul(out, w))

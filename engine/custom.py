@@ -25,6 +25,7 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.kinds import FROM_VJP, PerOperand, Together, general
 from engine.core.op import Op
+from engine.core.operands import Operand
 from engine.core.tape import Tape
 from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
 from engine.core.variable import Variable
@@ -39,7 +40,7 @@ def _abstract(*operands: Aval, count: int, rule: Any) -> tuple[Aval, ...]:
     return operands[count:]
 
 
-def _vjp(i: int, cts: Any, outs: Any, *operands: Any, count: int, rule: Callable[..., Any]) -> Any:
+def _vjp(i: int, cts: Any, outs: Any, *operands: Any, count: int, rule: Callable[..., Any]) -> Operand | Zero:
     # operands from `count` on are the outputs computed by the user's function: no derivative passes through them
     if i >= count:
         return Zero(aval_of(operands[i]))
@@ -208,7 +209,7 @@ class _Rule:
         self.arguments, self.variables = arguments, list(variables)
         self._last: tuple[Any, Any] | None = None
 
-    def __call__(self, i: int, cts: tuple[Any, ...], operand: Any) -> Any:
+    def __call__(self, i: int, cts: tuple[Any, ...], operand: Any) -> Operand | Zero:
         if self._last is None or self._last[0] is not cts:
             self._last = (cts, self._gradients(cts))
         gradient = self._last[1][i]
@@ -244,7 +245,7 @@ class _Rule:
             f"(The gradient function of {self.name} must return one for each of its {of}.)"
         )
 
-    def _checked(self, gradient: Any, operand: Any, i: int) -> Any:
+    def _checked(self, gradient: Any, operand: Any, i: int) -> Operand:
         if not isinstance(gradient, Value):
             gradient = as_array(gradient, dtype_of(operand), f"custom_gradient of {self.name}")
         if not compatible(shape_of(gradient), shape_of(operand)):
@@ -268,11 +269,11 @@ class CustomGradient:
         self._function, self._convert = f, convert
         self._name = getattr(f, "__name__", type(f).__name__)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Any, owner: Any = None) -> CustomGradient:
         bind = getattr(self._function, "__get__", None)
         return self if instance is None or bind is None else CustomGradient(bind(instance, owner), self._convert)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str:
         # by name, as a function is
         return self.__qualname__  # type: ignore[attr-defined]
 

@@ -6,7 +6,7 @@ One class for both front ends: it records eager tensors, and graph tensors as Te
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ class _Planned:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, tape: Any, owner: type) -> Any:
+    def __get__(self, tape: Any, owner: type) -> Callable[..., Any]:
         from engine.jacobian.on_tape import TapeDerivatives
 
         for name, method in vars(TapeDerivatives).items():

@@ -29,7 +29,7 @@ from engine.frontend.data.dataset import (
 )
 from engine.frontend.data.sources import Rows
 from engine.frontend.data.stage import Environment, Stage
-from engine.frontend.data.structure import DatasetLeaf, avals, batched, flat, mapped, packed, width
+from engine.frontend.data.structure import DatasetLeaf, Spec, avals, batched, flat, mapped, packed, width
 from graph_api.closures import Closure
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
@@ -70,7 +70,7 @@ class _Function:
         self._captures = closure.captured, held
         self.captured = (*closure.captured, *held)
 
-    def result_spec(self, source: Stage) -> Any:
+    def result_spec(self, source: Stage) -> Spec:
         """What is known of the results."""
         return self._spec
 

@@ -14,7 +14,7 @@ from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, InvalidArgumentError
 from engine.core.kinds import FROM_VJP, Together, general
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Results
 from engine.core.value import Value, Zero, aval_of, dtype_of
 from engine.core.variable import Variable
 from engine.frontend.api import as_operand
@@ -105,7 +105,9 @@ eager_call = general(
 )
 
 
-def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+def py_function(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None
+) -> Operation | Results:
     """Call a Python function of eager tensors when the graph runs.
 
     Parameters

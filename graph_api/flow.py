@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.core import nest
 from engine.core.aval import Aval
+from engine.core.batching import Batches
 from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.core.kinds import linear, nondifferentiable
@@ -51,7 +52,7 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
         return shapes.identity(convert_to_tensor(output_tensor))
 
 
-def one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+def one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
     """The batch rule of ops that call Python functions: there is none."""
     """The batching rule of what cannot be vectorised."""
     raise UnimplementedError(

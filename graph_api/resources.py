@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.variable import read_variable, variable_handle
 from graph_api.graph import get_default_graph
+
+R = TypeVar("R")
 
 _numbers = itertools.count(1)
 
@@ -66,7 +68,7 @@ class Resource:
         with self._lock(number):
             self._held[number] = value
 
-    def get(self, number: int, make: Callable[[], Any]) -> Any:
+    def get(self, number: int, make: Callable[[], R]) -> R:
         """What is kept for a session, made if there is none."""
         found = self._held.get(number)
         if found is None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.core.aval import compatible, format_shape
 from engine.core.errors import ShapeError
-from engine.core.operands import Operand
+from engine.core.operands import Array, Operand
 from engine.core.value import boxed, scalar
 from engine.ops.scatter import check_entries, entries_at
 from engine.program.late_updates import Update
@@ -68,7 +68,7 @@ class State:
             except KeyError as missing:
                 self.value(missing.args[0])
 
-    def value(self, key: int) -> Any:
+    def value(self, key: int) -> Array:
         """The value of a variable. Whoever is writing rows of it finishes first."""
         found = self.values.get(key)
         return exclusively((self.lock(key),), self._found, key) if found is None else found
@@ -133,13 +133,13 @@ class State:
         for update in updates:
             writes += self._made(update, results, hidden, scratch)
         writes.append((self.values.update, new))
-        for key, (indices, updates) in parts:
+        for key, (indices, entries) in parts:
             # nobody finds the value from here on; who looks for it waits for the lock
             self._aside[key] = self.values[key]
             del self.values[key]
             if holders(self._aside, key) != ALONE:
                 self._aside[key] = self._aside[key].copy()
-            writes.insert(0, (setitem, self._aside[key], entries_at(indices), updates))
+            writes.insert(0, (setitem, self._aside[key], entries_at(indices), entries))
             writes.append((setitem, self.values, key, self._aside[key]))
         commit_computing(writes)
         del replaced

@@ -35,7 +35,7 @@ class TestCase(unittest.TestCase):
         session = get_default_session()
         return session.run(tensors) if session is not None else Session().run(tensors)
 
-    def _array(self, x: Any) -> Any:
+    def _array(self, x: Any) -> np.ndarray:
         return self.evaluate(x) if isinstance(x, Value) else np.asarray(x)
 
     def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:

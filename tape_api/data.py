@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,15 +25,17 @@ from engine.frontend.data.dataset import (
 )
 from engine.frontend.data.sources import Rows
 from engine.frontend.data.stage import Environment, Stage
-from engine.frontend.data.structure import DatasetLeaf, batched, flat, mapped, packed, width
+from engine.frontend.data.structure import DatasetLeaf, Spec, batched, flat, mapped, packed, width
 from tape_api import random
 from tape_api.tensor import TensorSpec, convert_to_tensor
+
+R = TypeVar("R")
 
 
 class _Lasting(Environment):
     """What stages keep, they keep from one iteration to the next."""
 
-    def keep(self, stage: Any, make: Callable[[], Any]) -> Any:
+    def keep(self, stage: Any, make: Callable[[], R]) -> R:
         """What a stage keeps, made when it is first asked for."""
         return vars(stage).setdefault("kept", make()) if "kept" not in vars(stage) else stage.kept
 
@@ -104,7 +106,7 @@ class _Function:
             )  # fmt: skip
         return result._stage
 
-    def result_spec(self, source: Stage) -> Any:
+    def result_spec(self, source: Stage) -> Spec:
         """What is known of the results: by calling the function on symbols, or else on the first element."""
         if not self._tried:
             self._tried = True
@@ -114,7 +116,7 @@ class _Function:
             self._known = self._on_first(source)
         return self._known
 
-    def _on_symbols(self, source: Stage) -> Any:
+    def _on_symbols(self, source: Stage) -> Spec | None:
         """What the function gives for symbols; None if it does not work on symbols."""
         spec = source.spec if self._before is None else (self._before, source.spec)
         trace = Trace()
@@ -124,7 +126,7 @@ class _Function:
         except Exception:  # noqa: BLE001 - it may do anything
             return None
 
-    def _on_first(self, source: Stage) -> Any:
+    def _on_first(self, source: Stage) -> Spec:
         """What the function gives for the first element."""
         first = next(source.stream(_Lasting()).elements(), None)
         if first is None or self._before is not None:
@@ -133,7 +135,7 @@ class _Function:
             )
         return self._spec_of(self._called([EagerTensor(a) for a in first]))
 
-    def _spec_of(self, result: Any) -> Any:
+    def _spec_of(self, result: Any) -> Spec:
         if isinstance(result, BaseDataset):
             return result._stage.spec
         made = mapped(lambda x: x if isinstance(x, Symbol) else _tensor(x), result)

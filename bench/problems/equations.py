@@ -171,7 +171,7 @@ def kuramoto(tf: Any, u: Any, before: Any) -> Operand:
     return (u - before) * (1 / TIME_STEP) + u * slope + curvature + fourth
 
 
-def kuramoto_jacobian(u: Any, before: Any) -> Any:
+def kuramoto_jacobian(u: Any, before: Any) -> sparse.sparray:
     """Five diagonals, and their ends in the corners."""
     n, square = len(u), SPACING**2
     slope = (np.roll(u, -1) - np.roll(u, 1)) / (2 * SPACING)
@@ -216,7 +216,7 @@ def rocket(tf: Any, height: Any, speed: Any, mass: Any, thrust: Any) -> Operand:
     return tf.concat(defects, 0)
 
 
-def rocket_jacobian(height: Any, speed: Any, mass: Any, thrust: Any) -> Any:
+def rocket_jacobian(height: Any, speed: Any, mass: Any, thrust: Any) -> sparse.sparray:
     """A block of two diagonals for each state and what changes it."""
     n = len(height)
     half = 0.1 / n
@@ -229,7 +229,7 @@ def rocket_jacobian(height: Any, speed: Any, mass: Any, thrust: Any) -> Any:
         [None, None, None, -one / EXHAUST],
     ]
 
-    def block(slope: Any, state: bool) -> Any:
+    def block(slope: Any, state: bool) -> sparse.sparray:
         if slope is None and not state:
             return sparse.csr_array((n - 1, n))
         slope = np.zeros(n) if slope is None else slope
@@ -266,7 +266,7 @@ def broyden(tf: Any, x: Any, edge: Any) -> Operand:
     return (3.0 - 2.0 * x) * x - tf.concat([edge, x[:-1]], 0) - 2.0 * tf.concat([x[1:], edge], 0) + 1.0
 
 
-def broyden_jacobian(x: Any, edge: Any) -> Any:
+def broyden_jacobian(x: Any, edge: Any) -> sparse.sparray:
     """Three diagonals."""
     beside = np.ones(len(x) - 1)
     return sparse.diags_array([-beside, 3 - 4 * x, -2 * beside], offsets=[-1, 0, 1], format="csr")
@@ -294,7 +294,7 @@ def woods(tf: Any, x: Any) -> Operand:
     return tf.reduce_sum(valleys + 10.0 * near * near + 0.1 * far * far)
 
 
-def woods_hessian(x: Any) -> Any:
+def woods_hessian(x: Any) -> sparse.sparray:
     """Blocks of four."""
     groups = x.reshape(-1, 4)
     blocks = np.zeros((len(groups), 4, 4))

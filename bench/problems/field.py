@@ -268,7 +268,7 @@ def softmax_regression_gradient(weights: Any, features: Any, labels: Any) -> np.
     return row(features.T @ (probabilities(features @ weights) - labels) / len(labels))
 
 
-def probabilities(scores: Any) -> Any:
+def probabilities(scores: Any) -> np.ndarray:
     """The softmax of each row."""
     grown = np.exp(scores)
     return grown / grown.sum(1, keepdims=True)

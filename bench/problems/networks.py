@@ -16,7 +16,7 @@ from bench.problems.problem import FIELD, Problem, Size, Values
 from engine.core.operands import Operand
 
 
-def _sigmoid(x: Any) -> Any:
+def _sigmoid(x: Any) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
@@ -174,7 +174,7 @@ def _shifts(images: Any, filters: Any) -> list[tuple[int, int, Any]]:
     ]
 
 
-def _convolved(images: Any, filters: Any) -> Any:
+def _convolved(images: Any, filters: Any) -> np.ndarray:
     return sum(images[part] @ filters[i, j] for i, j, part in _shifts(images, filters))
 
 

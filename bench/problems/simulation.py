@@ -43,7 +43,7 @@ def ode_jacobian(rates: Any, start: Any) -> np.ndarray:
     """The states' own derivatives, taken along."""
     n, step = len(rates), 1 / RUNGE_KUTTA
 
-    def change(state: Any, by: Any) -> tuple[Any, Any]:
+    def change(state: Any, by: Any) -> Any:
         before = np.concatenate([start[:1] + 1, state[:-1]])
         moved = np.concatenate([np.zeros((1, n)), by[:-1]])
         return rates * before - 0.5 * state**2, np.diag(before) + rates[:, None] * moved - state[:, None] * by

@@ -25,7 +25,7 @@ def elementwise(tf: Any, x: Any) -> Operand:
     return x * tf.sin(x) + tf.tanh(x)
 
 
-def elementwise_jacobian(x: Any) -> Any:
+def elementwise_jacobian(x: Any) -> sparse.sparray:
     """A diagonal."""
     return sparse.diags_array(np.sin(x) + x * np.cos(x) + 1 - np.tanh(x) ** 2, format="csr")
 
@@ -65,7 +65,7 @@ def burgers(tf: Any, u: Any, before: Any, wall: Any) -> Operand:
     return (u - before) * (1 / STEP) + u * slope - VISCOSITY * curvature
 
 
-def burgers_jacobian(u: Any, before: Any, wall: Any) -> Any:
+def burgers_jacobian(u: Any, before: Any, wall: Any) -> sparse.sparray:
     """Tridiagonal."""
     padded = np.concatenate([wall, u, wall])
     diagonal = 1 / STEP + (padded[2:] - padded[:-2]) / (2 * SPACING) + 2 * VISCOSITY / SPACING**2
@@ -121,7 +121,7 @@ def _laplacian(tf: Any, u: Any) -> Operand:
     return tf.roll(u, 1, 0) + tf.roll(u, -1, 0) + tf.roll(u, 1, 1) + tf.roll(u, -1, 1) - 4.0 * u
 
 
-def brusselator_jacobian(state: Any, forcing: Any) -> Any:
+def brusselator_jacobian(state: Any, forcing: Any) -> sparse.sparray:
     """The Laplacian of a torus for each species, and a block of 2 × 2 at each point."""
     n = len(forcing)
     u, v = state[..., 0].ravel(), state[..., 1].ravel()
@@ -162,7 +162,7 @@ def arrowhead(tf: Any, x: Any) -> Operand:
     return tf.concat([tf.reshape(tf.reduce_sum(x * x), [1]), others * others * others + first * others], 0)
 
 
-def arrowhead_jacobian(x: Any) -> Any:
+def arrowhead_jacobian(x: Any) -> sparse.sparray:
     """A full row, a full column, the diagonal."""
     n, others = len(x), np.arange(1, len(x))
     zeros = np.zeros_like(others)

@@ -21,7 +21,7 @@ from engine.core.detach import detached
 from engine.core.dtypes import BY_NUMPY, DType
 from engine.core.errors import InvalidArgumentError, OpError
 from engine.core.op import Op, distinct
-from engine.core.operands import Operand
+from engine.core.operands import Array, Operand, Results
 from engine.core.tape import active, record
 from engine.core.value import Value, as_array, not_an_array
 
@@ -56,7 +56,7 @@ class EagerTensor(Value):
     def _shape(self) -> tuple[int, ...]:
         return self._array.shape
 
-    def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         # Written out for one and two operands: each line here is paid for by every eager op.
         try:
             if len(inputs) == 1:
@@ -76,7 +76,7 @@ class EagerTensor(Value):
             arrays, known = _arrays(inputs), False
         return _applied(op, inputs, arrays, params, known)
 
-    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         inputs = _operands(op, inputs)
         return _applied(op, inputs, _arrays(inputs), params, False)
 
@@ -92,7 +92,7 @@ class EagerTensor(Value):
         """Where the value lies: always the CPU."""
         return "/job:localhost/replica:0/task:0/device:CPU:0"
 
-    def numpy(self) -> Any:
+    def numpy(self) -> Array:
         """A NumPy array (a NumPy scalar for rank 0) of the same contents, which the caller may change."""
         if active.tapes:
             detached(self, "numpy")
@@ -235,7 +235,9 @@ class Reference:
         return f"<Reference to {self._referent!r}>"
 
 
-def _applied(op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dict[str, Any], known: bool) -> Any:
+def _applied(
+    op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dict[str, Any], known: bool
+) -> EagerTensor | tuple[EagerTensor, ...]:
     """Run the kernel, wrap the result, let tapes record; `known` says whether these dtypes are all that matters."""
     if not known:
         accept(op, arrays, params)

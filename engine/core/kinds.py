@@ -30,6 +30,7 @@ from engine.core.op import FROM_VJP, FromVjp, Layout, Op, Rule
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import broadcast_like, conj, scale, sum_to_like
+from engine.core.value import Zero
 
 
 def _every(i: int, params: dict[str, Any]) -> bool:
@@ -94,7 +95,7 @@ class Together(Sequence[Rule]):
         self.carries = carries
 
     def __getitem__(self, index: Any) -> Any:
-        def alone(ct: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+        def alone(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand | Zero:
             wanted = [i == index for i in range(len(inputs))]
             return self.rule(wanted, [None] * len(inputs), ct, out, *inputs, **params)[index]
 
@@ -117,7 +118,7 @@ class PushedTogether(Sequence[Rule]):
         self.rule = rule
 
     def __getitem__(self, index: Any) -> Any:
-        def alone(t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+        def alone(t: Any, out: Any, *inputs: Any, **params: Any) -> Operand | Zero:
             return self.rule([t if i == index else None for i in range(len(inputs))], out, *inputs, **params)
 
         return alone
@@ -281,7 +282,7 @@ def _partial_jvp(partial: Callable[..., Any] | float, either: dict[str, bool]) -
         sign = partial
         return lambda t, out, *inputs, **params: broadcast_like(_signed(t, sign), out)
 
-    def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
+    def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Operand | Zero:
         return broadcast_like(scale(t, partial(out, *inputs, **params), **either), out)
 
     return jvp
@@ -313,7 +314,7 @@ def linear(
     def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
         return transpose(ct, *inputs, **params)
 
-    def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Any:
+    def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Operand | Zero:
         return op(t, *inputs[1:], **params)
 
     args = facts.get("args", ("x",))
@@ -361,7 +362,7 @@ def multilinear(
             return transposes(i, ct, *fixed, **params)
         return transposes[i](ct, *fixed, **params)
 
-    def jvp(i: int, t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
+    def jvp(i: int, t: Any, out: Any, *inputs: Any, **params: Any) -> Operand | Zero:
         return op(*inputs[:i], t, *inputs[i + 1 :], **params)
 
     rules = {"vjp": PerOperand(vjp), "jvp": PerOperand(jvp)}

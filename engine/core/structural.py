@@ -16,7 +16,7 @@ import numpy as np
 from engine.core.aval import Aval, Shape, broadcast_shapes
 from engine.core.batching import Batches, NotBatched, leading
 from engine.core.errors import ShapeError
-from engine.core.op import Layout, Op
+from engine.core.op import Layout, Op, Rule
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, IN_ORDER, MOVES, collected
 from engine.core.sums import add_over
@@ -117,7 +117,7 @@ def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, **fact
     return op
 
 
-def _back(rule: Any) -> Any:
+def _back(rule: Any) -> Rule:
     """The transpose of a reference op: another reference op, towards x."""
 
     def vjp(ct: Any, out: Any, x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Operand:

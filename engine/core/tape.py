@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.core.op import Node, Op
 from engine.core.value import address
+
+R = TypeVar("R")
 
 
 class _Active(threading.local):
@@ -59,7 +61,7 @@ class Recording(Sequence[Node]):
     def __iter__(self) -> Iterator[Node]:
         return iter(self._made())
 
-    def known(self, find: Callable[[Recording], Any]) -> Any:
+    def known(self, find: Callable[[Recording], R]) -> R:
         """``find(self)``, or what that gave before if nothing has been recorded since. There is one thing to find."""
         length, found = self._known
         if length != len(self.log) or found is None:
@@ -249,7 +251,7 @@ class paused:
         active.tapes = self._before
 
 
-def unrecorded(function: Callable[..., Any], *arguments: Any) -> Any:
+def unrecorded(function: Callable[..., R], *arguments: Any) -> R:
     """``function(*arguments)`` while no tape records this thread; whatever interrupts it, they record it afterwards."""
     before = active.tapes
     if not before:

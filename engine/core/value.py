@@ -19,7 +19,7 @@ import numpy as np
 from engine.core.aval import Aval, Shape, aval_of_array
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype, string
 from engine.core.errors import DTypeError, NotKnownYet
-from engine.core.operands import Array, Operand
+from engine.core.operands import Array, Operand, Results
 from engine.core.tensor_shape import TensorShape
 
 
@@ -103,7 +103,7 @@ class Value:
         """The shape (TensorFlow 1's spelling)."""
         return self.shape
 
-    def _enter(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _enter(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         """Apply `op` to `inputs`, the first value among which is this one: the one of the highest level decides."""
         top = self
         for x in inputs:
@@ -111,7 +111,7 @@ class Value:
                 top = x
         return top._bind(op, inputs, params)
 
-    def _bind(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _bind(self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         """Apply `op` to `inputs`, among which this value has the highest level."""
         raise AttributeError(f"{type(self).__name__} does not define `_bind`")
 

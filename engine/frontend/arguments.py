@@ -63,7 +63,7 @@ def arguments_of(function: Callable[..., Any]) -> Arguments | None:
     return _of_signature(function)
 
 
-def engine_function(function: Callable[..., Any]) -> Any:
+def engine_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
     """The engine's function or op that a public one was made of; None if it was not made of one."""
     old = vars_of(function, "__old__")
     return vars_of(function if old is None else old.function, "__engine__")

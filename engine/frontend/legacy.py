@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.core.operands import Results
 from engine.frontend.api import Wrap, lift
 
 
@@ -43,7 +44,7 @@ def legacy(
     table = dict(renames or {})
 
     @functools.wraps(function)
-    def translated(*args: Any, **kwargs: Any) -> Any:
+    def translated(*args: Any, **kwargs: Any) -> Results:
         if order is not None and args:
             if len(args) > len(order):
                 raise TypeError(f"{function.__name__}() takes {len(order)} positional arguments, got {len(args)}")

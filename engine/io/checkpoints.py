@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import DataLossError, NotFoundError
-from engine.core.operands import Operand
+from engine.core.operands import Array, Operand
 from engine.io import bundle, files
 from engine.io.bundle import BundleReader, index_file
 from engine.io.protos import TensorProto
@@ -57,7 +57,7 @@ class CheckpointReader:
         """Whether there is a tensor of that name."""
         return self._reader.has_tensor(tensor_str)
 
-    def get_tensor(self, tensor_str: str) -> Any:
+    def get_tensor(self, tensor_str: str) -> Array:
         """A tensor as an array; a scalar string as bytes.
 
         Raises

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -322,7 +322,7 @@ class Message:
         return len(self.SerializeToString())
 
     @classmethod
-    def FromString(cls, data: bytes) -> Any:
+    def FromString(cls, data: bytes) -> Self:
         """The message that bytes stand for.
 
         Raises
@@ -361,7 +361,7 @@ class Message:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: Any) -> Self:
         return type(self).FromString(self.SerializeToString())
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from engine.core.aval import format_shape
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.op import Node
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Results
 from engine.core.structural import reshape_to
 from engine.core.tape import Tape
 from engine.core.trace import Symbol
@@ -291,7 +291,7 @@ class TapeDerivatives:
         results = [_wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, found, strict=True)]
         return nest.pack_sequence_as(target, results)
 
-    def vjp(self, target: Any, sources: Any, cotangents: Any) -> Any:
+    def vjp(self, target: Any, sources: Any, cotangents: Any) -> Results:
         """The product of `cotangents` with the Jacobian.
 
         It is `gradient` with ``output_gradients=cotangents``, with zeros where the target does not depend on a source.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.operands import Array
 from engine.runtime.buffer_pool import is_whole
 
 
@@ -28,7 +29,7 @@ class Shared:
         self._lent: Sequence[Any] = lent
         self._owners: set[int] | None = None
 
-    def owned(self, value: Any) -> Any:
+    def owned(self, value: Any) -> Array:
         """An array that shares no memory with these, and is no view of a part of an array; nobody else gets it."""
         if not isinstance(value, np.ndarray):
             return value
@@ -57,7 +58,7 @@ class _Unshared(Shared):
     def __init__(self) -> None:
         super().__init__((), set())
 
-    def owned(self, value: Any) -> Any:
+    def owned(self, value: Any) -> Array:
         return value
 
 

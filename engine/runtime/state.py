@@ -23,11 +23,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat, starmap
 from operator import call
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from engine.core.errors import CancelledError
+
+R = TypeVar("R")
 
 Lock = type(threading.RLock())
 """The lock of a variable. Who holds it may take it again: an update may be made by what another one calls."""
@@ -41,7 +43,7 @@ def in_order(locks: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(sorted(set(locks), key=id))
 
 
-def exclusively(locks: Sequence[Any], function: Callable[..., Any], *arguments: Any) -> Any:
+def exclusively(locks: Sequence[Any], function: Callable[..., R], *arguments: Any) -> R:
     """``function(*arguments)``, while this thread holds some locks; they are given back however it ends.
 
     Parameters
@@ -69,7 +71,7 @@ def exclusively(locks: Sequence[Any], function: Callable[..., Any], *arguments: 
         deque(map(_release, filter(_owned, taken)), 0)
 
 
-def _holding(lock: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def _holding(lock: Any, function: Callable[..., R], arguments: tuple[Any, ...]) -> R:
     """The same for one lock, which is what most updates take."""
     if _owned(lock):
         return function(*arguments)

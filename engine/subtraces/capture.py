@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from engine.core.errors import UnimplementedError
 from engine.core.instantiate import instantiate
@@ -241,5 +241,5 @@ class _Failed:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def __call__(self, *_: Any) -> Any:
+    def __call__(self, *_: Any) -> NoReturn:
         raise self.error

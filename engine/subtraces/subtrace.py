@@ -16,7 +16,7 @@ a graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.core.aval import Aval, aval_of_array
 from engine.core.batching import Batched, batch_level, materialize
@@ -35,6 +35,8 @@ from engine.program.layout import Order, same_layout
 from engine.program.lowering import needed_nodes
 from engine.reverse import reverse
 from engine.runtime.cache import Cache
+
+R = TypeVar("R")
 
 _CAPACITY = 64
 """Compiled programs (one for each combination of shapes) that a sub-trace keeps."""
@@ -109,7 +111,7 @@ class SubTrace:
         taken, given = ", ".join(str(p.aval) for p in self.parameters), ", ".join(str(r.aval) for r in self.results)
         return f"<sub-trace ({taken}) -> ({given}), {len(self.nodes)} nodes>"
 
-    def derived(self, key: Any, make: Callable[[], Any]) -> Any:
+    def derived(self, key: Any, make: Callable[[], R]) -> R:
         """``make()``, remembered under `key`: for threads that ask at once, what the first of them made."""
         found = self._derived.get(key)
         return self._derived.setdefault(key, make()) if found is None else found

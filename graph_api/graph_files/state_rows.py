@@ -135,11 +135,11 @@ def _update(rule: Callable[..., Any], slots: str, order: str, **fixed: Any) -> C
     return make
 
 
-def _adam(gradient: Any, value: Any, slots: Any, hyper: Any, state: Any) -> Any:
+def _adam(gradient: Any, value: Any, slots: Any, hyper: Any, state: Any) -> tuple[Any, ...]:
     return adam.adam_with_powers(gradient, value, slots, hyper, state, hyper.nesterov)
 
 
-def _rmsprop(gradient: Any, value: Any, slots: Any, hyper: Any, state: Any) -> Any:
+def _rmsprop(gradient: Any, value: Any, slots: Any, hyper: Any, state: Any) -> tuple[Any, ...]:
     return rmsprop.rmsprop(gradient, value, slots, hyper, state)
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def record(recorder: Recorder, path: Path, arguments: Sequence[str], api: str) -
     return code
 
 
-def loaded(api: str, census: Census) -> Any:
+def loaded(api: str, census: Census) -> ModuleType:
     """Real TensorFlow, as a program of this API expects it, counted by a census; the module itself is returned."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # has tf.layers, if the package tf_keras is there
@@ -278,7 +279,7 @@ def _leaves(nest: Any, x: Any) -> list[Any]:
     return list(nest.flatten(x, expand_composites=True))
 
 
-def _as_fed(tensor: Any, value: Any) -> Any:
+def _as_fed(tensor: Any, value: Any) -> np.ndarray:
     return (
         np.asarray(value, tensor.dtype.as_numpy_dtype) if tensor.dtype.name != "string" else np.asarray(value, object)
     )
@@ -290,7 +291,7 @@ def _is_data(x: Any) -> bool:
     )
 
 
-def _value(x: Any) -> Any:
+def _value(x: Any) -> np.ndarray | None:
     if x is None:
         return None
     return np.asarray(import_module("tensorflow").convert_to_tensor(x).numpy())

@@ -60,7 +60,7 @@ class RNNCell(Layer):
     def __init__(self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> tuple[Any, Any]:  # type: ignore[override]
         """The output and the new state.
 
         Parameters
@@ -184,7 +184,7 @@ class BasicRNNCell(_WeightedCell):
         self._bias = self._add("bias", [units], zeros_initializer())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple[Operand, ...]:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output, which is the new state."""
         output = self._activation(_product([inputs, state], self._kernel, self._bias))
         return output, output
@@ -234,7 +234,7 @@ class GRUCell(_WeightedCell):
         self._candidate_bias = self._add("candidate/bias", [units], self._bias_initializer or zeros_initializer())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple[Operand, ...]:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output, which is the new state."""
         gates = tf.sigmoid(_product([inputs, state], self._gate_kernel, self._gate_bias))
         reset, update = tf.split(gates, 2, 1)
@@ -310,7 +310,7 @@ class BasicLSTMCell(_LSTM):
         self._bias = self._add("bias", [4 * units], zeros_initializer())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
         c, h = self._parts(state)
         gates = _product([inputs, h], self._kernel, self._bias)
@@ -393,7 +393,7 @@ class LSTMCell(_LSTM):
             self._projection = self._add("projection/kernel", [units, outputs], self._initializer)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
         c, h = self._parts(state)
         gates = _product([inputs, h], self._kernel, self._bias)
@@ -470,7 +470,7 @@ class LayerNormBasicLSTMCell(_LSTM):
         mean, variance = tf.moments(x, [1], keepdims=True)
         return tf.batch_normalization(x, mean, variance, beta, gamma, 1e-12)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
         c, h = self._parts(state)
         joined = tf.concat([inputs, h], 1)

@@ -162,7 +162,7 @@ def _masked(cell: Any, columns: Any, state: Any, lengths: Any, steps: Any) -> Pa
     """A scan in which each element of the batch ends at its length."""
     goes_on = tf.expand_dims(tf.range(steps), 1) < tf.expand_dims(lengths, 0)
 
-    def step(before: Any, row: Pair) -> Pair:
+    def step(before: Any, row: Pair) -> tuple[Any, ...]:
         x, mask = row
         output, new = cell(x, before)
         return _kept(mask, new, before), _kept(mask, output, _zeros(output))
@@ -341,7 +341,7 @@ def raw_rnn(
         )
         kept = loop_state if has_loop_state else 0
 
-        def step(t: Any, ended: Any, given: Any, outs: Any, before: Any, more: Any) -> Any:
+        def step(t: Any, ended: Any, given: Any, outs: Any, before: Any, more: Any) -> tuple[Any, ...]:
             output, new = cell(given, before)
             now, after, following, emit, loop = loop_fn(t + 1, output, new, more if has_loop_state else None)
             emit = output if emit is None else emit

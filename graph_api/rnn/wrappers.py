@@ -69,7 +69,7 @@ class MultiRNNCell(RNNCell):
                 return super().zero_state(batch_size, dtype)
             return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output of the last cell, and the new states."""
         states = state if self._state_is_tuple else tf.split(state, [c.state_size for c in self._cells], 1)
         if len(states) != len(self._cells):
@@ -212,7 +212,7 @@ class DropoutWrapper(_Wrapper):
             return type(state)([self._chosen(s) for s in state])
         return True
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> tuple[Operand, ...]:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
         """The output and the new state, with some elements dropped."""
         inputs = self._applied("input", nest.map_structure(convert_to_tensor, inputs))
         output, new = self._inner(inputs, state, scope)
@@ -298,7 +298,7 @@ class OutputProjectionWrapper(RNNCell):
         """That of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The projected output and the new state."""
         output, new = self._cell(inputs, state)
         return self._activation(_linear(output, self._output_size)), new
@@ -342,7 +342,7 @@ class InputProjectionWrapper(RNNCell):
         """That of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
         return self._cell(self._activation(_linear(inputs, self._num_proj)), state)
 
@@ -387,7 +387,7 @@ class EmbeddingWrapper(RNNCell):
         """That of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
-    def call(self, inputs: Any, state: Any) -> tuple[Operand, ...]:
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
         start = self._initializer or get_variable_scope().initializer or random_uniform_initializer(-(3**0.5), 3**0.5)
         table = get_variable("embedding", self._table_shape, dtype_of(nest.flatten(state)[0]), start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,7 @@ from graph_api.slim.layers import *  # noqa: F403
 from graph_api.slim.layers import __all__ as _layers
 
 
-def _reversed(name: str, first: str, second: str) -> Any:
+def _reversed(name: str, first: str, second: str) -> Callable[..., Any]:
     """A loss whose first two arguments stand in the order of ``slim.losses``."""
     loss = getattr(loss_functions, name)
 

@@ -11,7 +11,7 @@ import numpy as np
 from engine.core.errors import InvalidArgumentError
 from engine.core.value import boxed
 from engine.frontend.data.stage import INFINITE, UNKNOWN, Element, Environment, Stage, Stream
-from engine.frontend.data.structure import DatasetLeaf, batched, flat, joined, mapped, narrowed, packed, unbatched
+from engine.frontend.data.structure import DatasetLeaf, Spec, batched, flat, joined, mapped, narrowed, packed, unbatched
 
 
 class Batched(Stage):
@@ -23,7 +23,7 @@ class Batched(Stage):
         self.own = (size,)
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """With a dimension in front."""
         known = self._batch if isinstance(self._batch, int) and self._drop else None
         return batched(self.inputs[0].spec, known)
@@ -57,7 +57,7 @@ class PaddedBatched(Batched):
         self._shapes, self._values = shapes, values
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """With a dimension in front, and the shapes that elements are filled up to."""
         inner = self.inputs[0].spec
         shapes = [None if s is None else s for s in self._shapes]
@@ -101,7 +101,7 @@ class Unbatched(Stage):
         self.inputs = (source,)
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """With a dimension less."""
         return unbatched(self.inputs[0].spec)
 
@@ -127,7 +127,7 @@ class Windows(Stage):
         self._drop = drop_remainder
 
     @property
-    def spec(self) -> DatasetLeaf:
+    def spec(self) -> Spec:
         """The structure of the elements, of data sets."""
         return mapped(DatasetLeaf, self.inputs[0].spec)
 
@@ -177,7 +177,7 @@ class Zipped(Stage):
         self._structure = structure
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """The structure of their specs."""
         return packed(self._structure, [s.spec for s in self.inputs])
 
@@ -210,7 +210,7 @@ class Concatenated(Stage):
         self._spec = joined(first.spec, second.spec)
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """What is known of both."""
         return self._spec
 
@@ -232,7 +232,7 @@ class Cached(Stage):
 
     def stream(self, env: Environment) -> Stream:
         """The elements, from memory if they are there."""
-        kept = env.keep(self, list)
+        kept: list[list[Element]] = env.keep(self, list)
         if kept:
             return Stream(iter(kept[0]))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.core.errors import InvalidArgumentError
 from engine.frontend.data.stage import UNKNOWN, Element, Environment, Stage, Stream
+from engine.frontend.data.structure import Spec
 
 
 class Mapped(Stage):
@@ -21,7 +22,7 @@ class Mapped(Stage):
         self.own = function.captured
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """Of what the function returns."""
         return self.function.result_spec(self.inputs[0])
 
@@ -62,7 +63,7 @@ class Interleaved(Stage):
         self.own = (*function.captured, cycle, block)
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """Of the elements of these data sets."""
         return self._function.result_spec(self.inputs[0])
 
@@ -102,7 +103,7 @@ class Scanned(Stage):
         self.own = (*function.captured, *[x for x in initial if not isinstance(x, (np.ndarray, np.generic))])
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """Of the second result."""
         return self._function.result_spec(self.inputs[0])[1]
 

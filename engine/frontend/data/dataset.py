@@ -13,6 +13,7 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype, int64
 from engine.core.errors import InvalidArgumentError
+from engine.core.operands import Operand
 from engine.frontend.data import choosing, combining, computing, sources
 from engine.frontend.data.declared import declared, padding, shapes_to_fill, spread, yielded
 from engine.frontend.data.stage import INFINITE, UNKNOWN, Stage
@@ -32,11 +33,11 @@ INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = INFINITE, UNKNOWN
 class Mode:
     """What a data set needs of its front end."""
 
-    def leaf(self, value: Any) -> Any:
+    def leaf(self, value: Any) -> Operand:
         """A tensor of a source: an array, or a tensor of a graph."""
         raise AttributeError(f"{type(self).__name__} does not define `leaf`")
 
-    def count(self, name: str, value: Any) -> Any:
+    def count(self, name: str, value: Any) -> int | Operand:
         """A count: an int, or a tensor of a graph."""
         raise AttributeError(f"{type(self).__name__} does not define `count`")
 
@@ -193,7 +194,7 @@ class BaseDataset:
     def _then(self, stage: Stage) -> Self:
         return type(self)._of(stage)
 
-    def _count(self, name: str, value: Any) -> Any:
+    def _count(self, name: str, value: Any) -> int | Operand:
         return self._mode.count(name, value)
 
     def take(self, count: Any, name: str | None = None) -> Self:

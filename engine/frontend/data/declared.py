@@ -10,10 +10,10 @@ import numpy as np
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
 from engine.core.dtypes import as_dtype, string
 from engine.core.value import as_array
-from engine.frontend.data.structure import flat, is_structure, mapped, packed
+from engine.frontend.data.structure import Spec, flat, is_structure, mapped, packed
 
 
-def declared(types: Any, shapes: Any, signature: Any) -> Any:
+def declared(types: Any, shapes: Any, signature: Any) -> Spec:
     """The spec that dtypes and shapes, or a signature, stand for."""
     if signature is not None:
         if types is not None or shapes is not None:

@@ -11,7 +11,7 @@ from engine.core.dtypes import int64
 from engine.core.errors import InvalidArgumentError
 from engine.core.value import boxed
 from engine.frontend.data.stage import UNKNOWN, Element, Environment, Stage, Stream
-from engine.frontend.data.structure import avals, unbatched
+from engine.frontend.data.structure import Spec, avals, unbatched
 
 
 class Rows(Stage):
@@ -24,7 +24,7 @@ class Rows(Stage):
         self._length = next((a.shape[0] for a in avals(spec) if a.shape), None)
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """Of the rows."""
         return self._spec
 
@@ -55,7 +55,7 @@ class Once(Stage):
         self.own = tuple(x for x in components if not isinstance(x, (np.ndarray, np.generic)))
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """Of the element."""
         return self._spec
 
@@ -76,7 +76,7 @@ class Range(Stage):
         self.own = self._bounds
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """A number."""
         return self._spec
 
@@ -100,7 +100,7 @@ class Generated(Stage):
         self.own = tuple(x for x in self._arguments if not isinstance(x, (np.ndarray, np.generic)))
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """As it was declared."""
         return self._spec
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from engine.core.errors import InvalidArgumentError
 from engine.core.operands import Operand
+from engine.frontend.data.structure import Spec
+
+R = TypeVar("R")
 
 INFINITE, UNKNOWN = -1, -2
 """Cardinalities that are no number."""
@@ -46,7 +49,7 @@ class Environment:
         """A captured tensor's value; anything else is itself."""
         return self.values.get(id(x), x)
 
-    def keep(self, stage: Any, make: Callable[[], Any]) -> Any:
+    def keep(self, stage: Any, make: Callable[[], R]) -> R:
         """What a stage keeps, made when it is first asked for."""
         if id(stage) not in self.kept:
             self.kept[id(stage)] = make()
@@ -124,7 +127,7 @@ class Stage:
     """The tensors and counts that the stage takes from around."""
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Spec:
         """The structure of the elements: avals, and `DatasetLeaf` for data sets."""
         return self.inputs[0].spec
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.core import nest
-from engine.core.aval import Aval, merge_shapes
+from engine.core.aval import Aval, Shape, merge_shapes
 from engine.core.dtypes import BY_NUMPY
 from engine.core.errors import InvalidArgumentError, ShapeError
 
@@ -23,6 +23,10 @@ class DatasetLeaf:
     """A data set in place of a tensor: what its own elements are."""
 
     spec: Any
+
+
+Spec = Aval | DatasetLeaf | tuple["Spec", ...] | Mapping[str, "Spec"]
+"""The structure of an element: of each tensor its aval, of each data set its own spec."""
 
 
 def is_structure(x: Any) -> bool:
@@ -70,7 +74,7 @@ def width(leaf: Any) -> int:
     return len(avals(leaf.spec)) if isinstance(leaf, DatasetLeaf) else 1
 
 
-def batched(spec: Any, size: int | None) -> Any:
+def batched(spec: Any, size: int | None) -> Spec:
     """The spec of several elements stacked."""
 
     def more(leaf: Any) -> Aval:
@@ -81,7 +85,7 @@ def batched(spec: Any, size: int | None) -> Any:
     return mapped(more, spec)
 
 
-def unbatched(spec: Any) -> Any:
+def unbatched(spec: Any) -> Spec:
     """The spec of the rows of elements.
 
     Raises
@@ -98,7 +102,7 @@ def unbatched(spec: Any) -> Any:
     return mapped(less, spec)
 
 
-def of_arrays(structure: Any) -> Any:
+def of_arrays(structure: Any) -> Spec:
     """The spec of a structure of arrays."""
     return mapped(lambda a: Aval(np.shape(a), BY_NUMPY[a.dtype]), structure)
 
@@ -123,14 +127,14 @@ def joined(a: Any, b: Any) -> Aval:
     return packed(a, leaves)
 
 
-def _common(a: Any, b: Any) -> Any:
+def _common(a: Any, b: Any) -> Shape:
     """The shape of values that are of one shape or of another."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple([p if p == q else None for p, q in zip(a, b, strict=True)])
 
 
-def narrowed(spec: Any, shapes: Any) -> Any:
+def narrowed(spec: Any, shapes: Any) -> Spec:
     """A spec with what else is known of shapes."""
     leaves = [Aval(merge_shapes(a.shape, s), a.dtype) for a, s in zip(flat(spec), shapes, strict=True)]
     return packed(spec, leaves)

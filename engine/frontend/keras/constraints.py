@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from engine.core.operands import Operand
@@ -87,6 +88,6 @@ KNOWN = {kind.__name__: kind for kind in (MaxNorm, NonNeg, UnitNorm, MinMaxNorm)
 }
 
 
-def get(host: Any, identifier: Any) -> Any:
+def get(host: Any, identifier: Any) -> Callable[..., Any] | None:
     """The constraint that `identifier` stands for: a name, a class, or a function of a weight; None for none."""
     return None if identifier is None else by_name(host, KNOWN, identifier, "constraint")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar
@@ -139,7 +139,7 @@ class Host:
         """What names the operations of a call of a layer."""
         raise NotImplementedError
 
-    def names(self) -> Any:
+    def names(self) -> Mapping[str, Any]:
         """How often each default name of a layer has been given away, a `Counter`."""
         raise NotImplementedError
 

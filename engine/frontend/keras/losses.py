@@ -426,6 +426,6 @@ CLASSES = {
 }  # fmt: skip
 
 
-def get(host: Any, identifier: Any) -> Any:
+def get(host: Any, identifier: Any) -> Callable[..., Any] | None:
     """The loss that `identifier` stands for: the name of a function or class, or a callable; None for none."""
     return None if identifier is None else by_name(host, {**FUNCTIONS, **CLASSES}, identifier, "loss")

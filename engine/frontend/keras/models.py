@@ -45,12 +45,12 @@ class Model(Trainer, Layer):
     outputs: Any = ()
 
     @property
-    def input(self) -> Any:
+    def input(self) -> Operand:
         """The symbol for the input, or a list of them: a placeholder in a graph."""
         return self._only("input", self.inputs)
 
     @property
-    def output(self) -> Any:
+    def output(self) -> Operand:
         """What the model makes of `input`, or a list of them: a tensor in a graph."""
         return self._only("output", self.outputs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from engine.core.operands import Operand
@@ -51,6 +52,6 @@ l1, l2, l1_l2 = L1, L2, L1L2
 KNOWN = {"l1": L1, "l2": L2, "l1_l2": L1L2, "L1": L1, "L2": L2, "L1L2": L1L2}
 
 
-def get(host: Any, identifier: Any) -> Any:
+def get(host: Any, identifier: Any) -> Callable[..., Any] | None:
     """The regularizer that `identifier` stands for: a name, a class, or a function of a weight; None for none."""
     return None if identifier is None else by_name(host, KNOWN, identifier, "regularizer")

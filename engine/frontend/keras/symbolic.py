@@ -16,6 +16,7 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
 from engine.core.instantiate import instantiate
 from engine.core.op import Node
+from engine.core.operands import Results
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant
 from engine.ops.shape import identity
@@ -106,7 +107,7 @@ class Symbols(ABC):
         """Whether a call with these arguments is to be remembered."""
 
     @abstractmethod
-    def recorded(self, call: Call, result: Callable[[], Any]) -> Any:
+    def recorded(self, call: Call, result: Callable[[], Any]) -> Results:
         """The symbols that ``result()`` gives, with the call remembered."""
 
     @abstractmethod
@@ -131,7 +132,7 @@ class TapeSymbols(Symbols):
         """Whether there is such a symbol."""
         return any(isinstance(x, KerasTensor) for x in nest.flatten(structure))
 
-    def recorded(self, call: Call, result: Callable[[], Any]) -> KerasTensor:
+    def recorded(self, call: Call, result: Callable[[], Any]) -> Results:
         """The layer is applied once, for the shapes."""
         with paused():
             outputs = nest.map_structure(identity, result())

@@ -15,6 +15,7 @@ from engine.frontend.keras import functions as tf
 from engine.frontend.keras import losses, metrics
 from engine.frontend.keras.callbacks import Callback, CallbackList, History
 from engine.frontend.keras.host import Bound
+from engine.frontend.keras.metrics import Metric
 from engine.gradient_tape import GradientTape
 
 
@@ -46,7 +47,7 @@ class Trainer(Bound):
         self.loss = losses.get(self.host, loss)
         self._metrics = [self._metric(m) for m in metrics or ()]
 
-    def _metric(self, metric: Any) -> Any:
+    def _metric(self, metric: Any) -> Metric:
         if metric in ("accuracy", "acc"):
             name = str(getattr(self.loss, "name", None) or getattr(self.loss, "__name__", ""))
             kind = {

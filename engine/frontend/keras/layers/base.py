@@ -213,14 +213,14 @@ class Layer(Bound, Module):
             with _training(training):
                 outputs = self.call(*arguments, **kwargs)
                 if self._activity_regularizer is not None:
-                    self._penalize(arguments[0], outputs)
+                    self._penalize(outputs, self._activity_regularizer)
                 return outputs
 
-    def _penalize(self, inputs: Any, outputs: Any) -> None:
+    def _penalize(self, outputs: Any, regularizer: Callable[[Any], Any]) -> None:
         """Add the activity's penalty to the losses: the mean over the batch."""
         for x in nest.flatten(outputs):
             with self.host.name_scope("ActivityRegularizer"):
-                penalty = self._activity_regularizer(x) / tf.cast(tf.shape(x)[0], dtype_of(x))
+                penalty = regularizer(x) / tf.cast(tf.shape(x)[0], dtype_of(x))
             self.add_loss(penalty)
 
     def _converted(self, x: Any) -> Any:

@@ -88,12 +88,12 @@ class WeightedCell(Layer):
 
         return mask(inputs, self.dropout), mask(state, self.recurrent_dropout)
 
-    def call(self, inputs: Any, states: Any, training: Any = False) -> Any:
+    def call(self, inputs: Any, states: Any, training: Any = False) -> tuple[Operand, list[Operand]]:
         """The output and the new states."""
         first = nest.flatten(states)[0]
         return self.step(inputs, states, self.masks(inputs, first, training))
 
-    def step(self, inputs: Any, states: Any, masks: tuple[Any, Any]) -> Any:
+    def step(self, inputs: Any, states: Any, masks: tuple[Any, Any]) -> tuple[Operand, list[Operand]]:
         """`call`, with factors that `masks` gave."""
         own = nest.flatten(states)
         dropped, kept = masks

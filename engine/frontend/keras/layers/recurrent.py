@@ -143,11 +143,11 @@ class RNN(Layer):
         if isinstance(self.cell, WeightedCell):
             masks = self.cell.masks(rows[0], nest.flatten(state)[0], training)
 
-            def advance(x: Any, before: Any) -> Any:
+            def advance(x: Any, before: Any) -> tuple[Any, Any]:
                 return self.cell.step(x, before, masks)
         else:
 
-            def advance(x: Any, before: Any) -> Any:
+            def advance(x: Any, before: Any) -> tuple[Any, Any]:
                 output, new = self.cell(x, before, **self._training(training))
                 return output, new if nest.is_nested(new) else [new]
 
@@ -156,7 +156,7 @@ class RNN(Layer):
         # the output of a step left out is that of the step before
         first = tf.zeros_like(advance(rows[0], state)[0])
 
-        def step(before: Any, row: Any) -> Any:
+        def step(before: Any, row: Any) -> tuple[Any, Any]:
             (states, previous), (x, on) = before, row
             output, new = advance(x, states)
             chosen = tf.expand_dims(on, 1)
