@@ -176,7 +176,7 @@ def _tape(problem: Problem, values: Values, method: str) -> Runner:
     sources, constants = _tensors(problem, values)
     options = _options(problem, method)
 
-    def run() -> Any:
+    def run() -> list[Any]:
         tape, y, _ = _recorded(problem, sources, constants)
         if problem.kind == "jacobian":
             return tape.jacobian(y, sources, **options)
@@ -203,7 +203,7 @@ def _tape_rows(problem: Problem, values: Values) -> Runner:
     sources, constants = _tensors(problem, values)
     seeds = [tf.constant(one) for one in _seeds(problem.function(tf, *sources, *constants), problem)]
 
-    def run() -> list[np.ndarray]:
+    def run() -> list[Any]:
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(sources)
             y = problem.function(tf, *sources, *constants)
@@ -248,7 +248,7 @@ def _numeric(problem: Problem, values: Values, call: Callable[..., Any]) -> Runn
         raise NotHere(f"{columns} columns, one by one")
     h = np.cbrt(np.finfo(problem.dtype).eps)
 
-    def run() -> list[np.ndarray]:
+    def run() -> list[Any]:
         blocks = []
         for k, source in enumerate(sources):
             columns = []

@@ -42,7 +42,7 @@ class ArrayNamespace:
             conv2d=conv2d or shifted_products,
         )
 
-    def stack(self, values: Sequence[Any], axis: int = 0) -> Any:
+    def stack(self, values: Sequence[Any], axis: int = 0) -> Operand:
         """Arrays along a new axis."""
         return self._xp.stack(values, axis)
 
@@ -50,7 +50,7 @@ class ArrayNamespace:
         """The slices along an axis."""
         return [x[(slice(None),) * axis + (i,)] for i in range(x.shape[axis])]
 
-    def gather(self, x: Any, indices: Any) -> Any:
+    def gather(self, x: Any, indices: Any) -> Operand:
         """Some rows."""
         return x[indices]
 
@@ -83,13 +83,13 @@ class TorchNamespace:
         """Some rows."""
         return self._torch.index_select(x, 0, indices)
 
-    def _conv2d(self, x: Any, filters: Any, strides: int, padding: str) -> Any:
+    def _conv2d(self, x: Any, filters: Any, strides: int, padding: str) -> Operand:
         channels_first, outputs_first = x.permute(0, 3, 1, 2), filters.permute(3, 2, 0, 1)
         found = self._torch.nn.functional.conv2d(channels_first, outputs_first, stride=strides, padding=padding.lower())
         return found.permute(0, 2, 3, 1)
 
 
-def shifted_products(x: Any, filters: Any, strides: int, padding: str) -> Any:
+def shifted_products(x: Any, filters: Any, strides: int, padding: str) -> Operand:
     """A convolution for libraries without one: a product for each place in the filter."""
     if (strides, padding) != (1, "VALID"):
         raise NotImplementedError(f"strides {strides}, padding {padding!r}: only 1 and 'VALID'")

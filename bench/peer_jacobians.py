@@ -20,6 +20,7 @@ from bench.casadi_arrays import CasadiArray, CasadiNamespace
 from bench.jacobians import LARGEST, LONGEST_LOOP, NotHere, Runner, is_scalar, shape
 from bench.namespaces import ArrayNamespace, TorchNamespace
 from bench.problems import Problem, Values
+from engine.core.operands import Operand
 
 Ways = dict[str, Callable[[], Any]]
 LARGEST_SPARSE = {"casadi SX": 20_000, "casadi MX": 1_000_000, "asdex": 200_000}
@@ -121,19 +122,19 @@ def _tensorflow(problem: Problem, values: Values, **options: Any) -> Ways:
     sources, constants = _split(problem, [tf.constant(v) for v in values])
     scalar = is_scalar(problem, values)
 
-    def jacobian(*sources: Any) -> Any:
+    def jacobian(*sources: Any) -> list[Any]:
         with tf.GradientTape() as tape:
             tape.watch(sources)
             y = problem.function(tf, *sources, *constants)
         return tape.gradient(y, sources) if scalar else tape.jacobian(y, sources)
 
-    def batch_jacobian(source: Any) -> Any:
+    def batch_jacobian(source: Any) -> list[Any]:
         with tf.GradientTape() as tape:
             tape.watch(source)
             y = problem.function(tf, source, *constants)
         return [tape.batch_jacobian(y, source)]
 
-    def hessian(source: Any) -> Any:
+    def hessian(source: Any) -> list[Any]:
         with tf.GradientTape() as outer:
             outer.watch(source)
             with tf.GradientTape() as inner:
@@ -155,7 +156,7 @@ def _jax_function(problem: Problem, values: Values) -> tuple[Callable[..., Any],
     """The problem as a function of its sources, and these."""
     jax = peers.jax()
 
-    def conv2d(x: Any, filters: Any, strides: int, padding: str) -> Any:
+    def conv2d(x: Any, filters: Any, strides: int, padding: str) -> Operand:
         layout = ("NHWC", "HWIO", "NHWC")
         return jax.lax.conv_general_dilated(x, filters, (strides, strides), padding, dimension_numbers=layout)
 
@@ -192,7 +193,7 @@ def _transforms(library: Any, vmap: Any, problem: Problem, function: Callable[..
     if problem.kind == "jacobian":
         return {name: getattr(library, name)(function, argnums=numbers) for name in names}
 
-    def one(row: Any) -> Any:
+    def one(row: Any) -> Operand:
         return function(row[None])[0]
 
     return {name: _listed(vmap(getattr(library, name)(one))) for name in names}
@@ -210,7 +211,7 @@ def _asdex(problem: Problem, values: Values) -> Ways:
     shapes = [s.shape for s in sources]
     flat = [s.ravel() for s in sources]
 
-    def flattened(*columns: Any) -> Any:
+    def flattened(*columns: Any) -> Operand:
         y = function(*(c.reshape(shape) for c, shape in zip(columns, shapes, strict=True)))
         return y if problem.kind == "hessian" else y.ravel()
 
@@ -252,7 +253,7 @@ def _torch(problem: Problem, values: Values) -> Ways:
     namespace = TorchNamespace(torch)
     sources, constants = _split(problem, [torch.from_numpy(np.array(v)) for v in values])
 
-    def function(*sources: Any) -> Any:
+    def function(*sources: Any) -> Operand:
         return problem.function(namespace, *sources, *constants)
 
     return {
@@ -278,7 +279,7 @@ def _autograd(problem: Problem, values: Values) -> Ways:
     namespace = ArrayNamespace(anp, lambda x: anp.logaddexp(x, 0.0))
     sources, constants = _split(problem, list(values))
 
-    def function(*sources: Any) -> Any:
+    def function(*sources: Any) -> Operand:
         return problem.function(namespace, *sources, *constants)
 
     transform = autograd.hessian if problem.kind == "hessian" else autograd.jacobian

@@ -25,6 +25,7 @@ from engine.core.tape import Tape, active
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, address, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
+from engine.explain.explanation import Explanation
 from engine.jacobian.taking import Taking, not_a_tensor
 from engine.ops.creation import ones_like, zeros_like
 from engine.replay import replayed
@@ -237,7 +238,7 @@ class GradientTape(TapeDerivatives):
 
         note(self._tape, targets, sources)
 
-    def explain(self, target: Any, source: Any) -> Any:
+    def explain(self, target: Any, source: Any) -> Explanation | list[Any] | dict[Any, Any]:
         """Why the gradient of `target` is None, zero or NaN (see `engine.explain.explain`).
 
         Parameters

@@ -133,7 +133,7 @@ def _seed(y: Symbol, given: Any, i: int) -> Operand:
     return y.trace.operand(given)
 
 
-def _in_trace(g: Any, source: Symbol) -> Any:
+def _in_trace(g: Any, source: Symbol) -> Value | IndexedSlices | None:
     """A gradient is a symbol of the graph, also if it is a constant."""
     if type(g) is IndexedSlices:
         return g.map(source.trace.operand)

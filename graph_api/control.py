@@ -194,7 +194,7 @@ def _provided(holds: Callable[[], Tensor], message: str, data: Sequence[Tensor],
         with graph.control_dependencies([check]):
             return nest.map_structure(waiting, function())
 
-    def waiting(leaf: Any) -> Any:
+    def waiting(leaf: Any) -> Tensor | TensorArray | Operation:
         if isinstance(leaf, Operation):
             return get_default_graph().group([leaf])
         return leaf.holding(shape.identity(leaf.buffer)) if isinstance(leaf, TensorArray) else shape.identity(leaf)

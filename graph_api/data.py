@@ -17,7 +17,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, as_int
+from engine.core.dtypes import DType
 from engine.core.kinds import nondifferentiable
+from engine.core.nest import Structure
+from engine.core.tensor_shape import TensorShape
 from engine.core.trace import Symbol
 from engine.core.value import Value, boxed
 from engine.frontend.data import experimental, reading
@@ -187,17 +190,17 @@ class Dataset(BaseDataset):
         raise RuntimeError("dataset.__iter__() is only supported when eager execution is enabled; use an iterator's")
 
     @property
-    def output_types(self) -> Any:
+    def output_types(self) -> Structure[DType]:
         """The dtypes of the elements."""
         return Iterator(self._stage.spec).output_types
 
     @property
-    def output_shapes(self) -> Any:
+    def output_shapes(self) -> Structure[TensorShape]:
         """The shapes of the elements."""
         return Iterator(self._stage.spec).output_shapes
 
     @property
-    def output_classes(self) -> Any:
+    def output_classes(self) -> Structure[type]:
         """The classes of the elements."""
         return Iterator(self._stage.spec).output_classes
 
@@ -265,17 +268,17 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
     return dataset.make_initializable_iterator(shared_name)
 
 
-def get_output_types(dataset_or_iterator: Any) -> Any:
+def get_output_types(dataset_or_iterator: Any) -> Structure[DType]:
     """The dtypes of the elements."""
     return dataset_or_iterator.output_types
 
 
-def get_output_shapes(dataset_or_iterator: Any) -> Any:
+def get_output_shapes(dataset_or_iterator: Any) -> Structure[TensorShape]:
     """The shapes of the elements."""
     return dataset_or_iterator.output_shapes
 
 
-def get_output_classes(dataset_or_iterator: Any) -> Any:
+def get_output_classes(dataset_or_iterator: Any) -> Structure[type]:
     """The classes of the elements."""
     return dataset_or_iterator.output_classes
 

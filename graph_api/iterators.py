@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.dtypes import as_dtype, string
+from engine.core.dtypes import DType, as_dtype, string
 from engine.core.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from engine.core.kinds import nondifferentiable
+from engine.core.nest import Structure
 from engine.core.tensor_shape import TensorShape
 from engine.core.trace import placeholder
 from engine.core.value import boxed
@@ -256,17 +257,17 @@ class Iterator:
         return mapped(_tensor_spec, self._spec)
 
     @property
-    def output_types(self) -> Any:
+    def output_types(self) -> Structure[DType]:
         """The dtypes of the elements."""
         return mapped(lambda a: a.dtype, self._spec)
 
     @property
-    def output_shapes(self) -> Any:
+    def output_shapes(self) -> Structure[TensorShape]:
         """The shapes of the elements."""
         return mapped(lambda a: TensorShape(a.shape), self._spec)
 
     @property
-    def output_classes(self) -> Any:
+    def output_classes(self) -> Structure[type]:
         """The classes of the elements."""
         return mapped(lambda a: Tensor, self._spec)
 

@@ -46,15 +46,15 @@ def _measured(
     return value, update
 
 
-def _ratio(total: Any, count: Any) -> Any:
+def _ratio(total: Any, count: Any) -> Tensor:
     return tf.div_no_nan(total, count)
 
 
-def _floats(x: Any) -> Any:
+def _floats(x: Any) -> Tensor:
     return tf.cast(tf.convert_to_tensor(x), tf.float32)
 
 
-def _broadcast(weights: Any, values: Any) -> Any:
+def _broadcast(weights: Any, values: Any) -> Tensor:
     """Weights of the shape of values: of rank 0, or of their rank with dimensions of 1."""
     weights = _floats(weights)
     own, whole = shape_of(weights), shape_of(values)

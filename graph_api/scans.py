@@ -9,6 +9,7 @@ from engine.core import nest
 from engine.core.aval import Aval, compatible
 from engine.core.dtypes import require_declared
 from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.nest import Structure
 from engine.ops import joining, shape
 from engine.ops.scan_loop import scan_op
 from engine.subtraces.subtrace import SubTrace
@@ -180,7 +181,7 @@ def _folded(
     back_prop: bool,
     label: str | None,
     backwards: bool,
-) -> Any:
+) -> Structure[Tensor]:
     with get_default_graph().name_scope(label or name):
         rows, start = _started(name, elems, initializer, backwards)
         last, _ = _scanned(name, lambda state, row: (fn(state, row), ()), start, elems, rows, backwards)

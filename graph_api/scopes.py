@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.core.aval import compatible, normalize_shape
 from engine.core.dtypes import DType, as_dtype, float32
+from engine.core.operands import Array
 from engine.core.value import Value
 from graph_api import initial_values
 from graph_api.graph import Graph, GraphKeys, get_default_graph
@@ -308,7 +309,7 @@ def _shared(existing: Variable, full: str, shape: Any, dtype: Any, scope: Variab
     return existing
 
 
-def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Any:
+def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Callable[..., Any] | Array:
     """What to make the variable from."""
     if initializer is None:
         initializer = (

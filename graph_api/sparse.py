@@ -108,7 +108,7 @@ def _either(first: Any, second: Any, default: Any = None) -> Any:
 
 def reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
-) -> Any:
+) -> Operand | AnySparseTensor:
     """Sums along axes (by default all), as a dense tensor."""
     return functions.reduce_sum(_sparse("reduce_sum", sp_input), _either(axis, reduction_axes), keepdims or keep_dims)
 
@@ -123,7 +123,7 @@ def reduce_sum_sparse(
 
 def reduce_max(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
-) -> Any:
+) -> Operand | AnySparseTensor:
     """The largest elements along axes, of those that it has."""
     return functions.reduce_max(_sparse("reduce_max", sp_input), _either(axis, reduction_axes), keepdims or keep_dims)
 
@@ -136,7 +136,7 @@ def reduce_max_sparse(
     return functions.reduce_max(sp, _either(axis, reduction_axes), keepdims or keep_dims, output_is_sparse=True)
 
 
-def add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+def add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Operand | AnySparseTensor:
     """The sum of two tensors at least one of which is sparse (`engine.frontend.sparse.functions.add`)."""
     return functions.add(a, b, _either(threshold, thresh, 0))
 
@@ -148,7 +148,7 @@ def sparse_concat(
     expand_nonconcat_dim: Any = None,
     concat_dim: Any = None,
     expand_nonconcat_dims: Any = None,
-) -> Any:
+) -> AnySparseTensor:
     """Several one after the other along an axis (`engine.frontend.sparse.functions.concat`)."""
     return functions.concat(
         _either(axis, concat_dim), sp_inputs, bool(_either(expand_nonconcat_dims, expand_nonconcat_dim, False))
@@ -162,22 +162,28 @@ def sparse_split(
     axis: Any = None,
     name: str | None = None,
     split_dim: Any = None,
-) -> Any:
+) -> list[AnySparseTensor]:
     """`num_split` parts along an axis; arguments by keyword."""
     return functions.split(sp_input, num_split, _either(axis, split_dim))
 
 
-def segment_sum(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Any:
+def segment_sum(
+    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+) -> Operand:
     """Sums over segments of the rows of `data` that `indices` name."""
     return lookup.segments(graph_api, "sum", data, indices, segment_ids, num_segments)
 
 
-def segment_mean(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Any:
+def segment_mean(
+    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+) -> Operand:
     """Means over segments of the rows of `data` that `indices` name."""
     return lookup.segments(graph_api, "mean", data, indices, segment_ids, num_segments)
 
 
-def segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Any:
+def segment_sqrt_n(
+    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
+) -> Operand:
     """Sums over segments of the rows of `data` that `indices` name, over the root of their number."""
     return lookup.segments(graph_api, "sqrt_n", data, indices, segment_ids, num_segments)
 
@@ -215,7 +221,9 @@ def safe_embedding_lookup_sparse(
     )
 
 
-def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Operand | AnySparseTensor:
     """A sparse tensor of a `SparseTensorValue`, a sparse tensor itself, of anything else a tensor."""
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator
 
 from engine.core import nest
 from engine.core.aval import Aval, format_shape
@@ -268,7 +269,7 @@ class _Problem:
             return {"type": kind, "fun": fun, "jac": lambda x: np.atleast_2d(made.jac(x))}
         from scipy import optimize, sparse
 
-        def jac(x: Any) -> Any:
+        def jac(x: Any) -> sparse.sparray | LinearOperator:
             found = made.jac(x)
             return sparse.csr_array(found.reshape(1, -1)) if isinstance(found, np.ndarray) else found
 
@@ -483,7 +484,7 @@ def _items(bounds: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
 def _followed(fun: Callable[..., Any], fetched: Callable[[], Any], callback: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, which tells somebody of each evaluation."""
 
-    def followed(x: Any) -> Any:
+    def followed(x: Any) -> float | tuple[float, np.ndarray]:
         found = fun(x)
         callback(*fetched())
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -128,7 +128,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     # ---- learning rate and count -------------------------------------------------------------------------------------
 
     @property
-    def learning_rate(self) -> Any:
+    def learning_rate(self) -> Value:
         """The learning rate as it is now. Assignable, unless it follows a schedule.
 
         On eager variables a number becomes a variable with the first step, so that it can be assigned to.
@@ -355,7 +355,7 @@ def in_single(x: Any) -> Operand:
     return cast(cast(x, float32), dtype_of(x))
 
 
-def _checked_rate(rate: Any) -> Any:
+def _checked_rate(rate: Any) -> float | Value | Callable[..., Any]:
     is_number = isinstance(rate, (int, float, np.number)) or (isinstance(rate, np.ndarray) and rate.ndim == 0)
     if not is_number and not isinstance(rate, Value) and not callable(rate):
         raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 from engine.core.errors import InvalidArgumentError
 from engine.core.tape import unrecorded
 from engine.core.variable import Variable
-from engine.frontend.saver import named_variables
+from engine.frontend.saver import BaseSaver, named_variables
 from engine.ops.compare import equal, where
 from engine.runtime.state import exclusively
 from optim.averages import ExponentialMovingAverage, present
@@ -113,7 +113,7 @@ class MovingAverageOptimizer(_Around):
         """See `ExponentialMovingAverage.variables_to_restore`."""
         return self._averages.variables_to_restore(moving_avg_variables)
 
-    def swapping_saver(self, var_list: Any = None, name: str = "swapping_saver", **options: Any) -> Any:
+    def swapping_saver(self, var_list: Any = None, name: str = "swapping_saver", **options: Any) -> BaseSaver:
         """A Saver that saves each average under its variable's name, and the variable under its average's.
 
         What it saves, an ordinary Saver restores: the variables then have their averages.

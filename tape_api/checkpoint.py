@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.core.aval import compatible, format_shape
 from engine.core.errors import DTypeError, NotFoundError, ShapeError
+from engine.core.operands import Array
 from engine.core.value import shape_of
 from engine.frontend.saver import checkpoint_name, restored_values
 from engine.io import bundle, checkpoints
@@ -121,7 +122,7 @@ class Checkpoint:
 
     # ---- restoring ---------------------------------------------------------------------------------------------------
 
-    def read(self, save_path: str, options: Any = None) -> Any:
+    def read(self, save_path: str, options: Any = None) -> Array:
         """Restore what `write` saved; as `restore`."""
         return self.restore(save_path)
 

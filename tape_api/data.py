@@ -24,7 +24,7 @@ from engine.frontend.data.dataset import (
     Options,
 )
 from engine.frontend.data.sources import Rows
-from engine.frontend.data.stage import Environment, Stage
+from engine.frontend.data.stage import Environment, Stage, Stream
 from engine.frontend.data.structure import DatasetLeaf, Spec, batched, flat, mapped, packed, width
 from tape_api import random
 from tape_api.tensor import TensorSpec, convert_to_tensor
@@ -260,7 +260,7 @@ class _While(Stage):
         self.inputs = (source,)
         self._predicate = predicate
 
-    def stream(self, env: Environment) -> Any:
+    def stream(self, env: Environment) -> Stream:
         """Those elements."""
         holds = self._predicate.bound(env)
         source = self.inputs[0].stream(env)

@@ -13,6 +13,8 @@ from engine.core import nest
 from engine.core.dtypes import require_declared
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.nest import Structure
+from engine.core.operands import Operand
 from engine.core.tape import Tape, active, paused
 from engine.core.trace import Symbol
 from engine.core.variable import Variable
@@ -159,7 +161,7 @@ def _rows(columns: Sequence[Any], elems: Any, backwards: bool = False) -> list[A
     return rows[::-1] if backwards else rows
 
 
-def _stacked(results: Sequence[Any]) -> Any:
+def _stacked(results: Sequence[Any]) -> Structure[Operand]:
     """A structure of tensors from structures of their rows."""
     first = results[0]
     for other in results[1:]:

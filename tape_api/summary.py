@@ -15,6 +15,7 @@ import numpy as np
 from engine.core.dtypes import string
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
+from engine.core.value import Value
 from engine.io import summaries
 from engine.io.events import EventFileWriter
 from engine.io.protos import Event, Summary, SummaryMetadata, SummaryValue
@@ -250,7 +251,7 @@ def _set_step(step: Any) -> None:
     _current.step = step
 
 
-def _get_step() -> Any:
+def _get_step() -> Value | int | None:
     """That step, None if there is none."""
     return _current.step
 

@@ -26,7 +26,7 @@ def ode(tf: Any, rates: Any, start: Any) -> Operand:
     """The end of a cascade, in which each state grows with the one before it, by Runge and Kutta's method."""
     step = 1 / RUNGE_KUTTA
 
-    def change(state: Any) -> Any:
+    def change(state: Any) -> Operand:
         return rates * tf.concat([start[:1] + 1.0, state[:-1]], 0) - 0.5 * state * state
 
     state = start
@@ -43,7 +43,7 @@ def ode_jacobian(rates: Any, start: Any) -> np.ndarray:
     """The states' own derivatives, taken along."""
     n, step = len(rates), 1 / RUNGE_KUTTA
 
-    def change(state: Any, by: Any) -> Any:
+    def change(state: Any, by: Any) -> tuple[np.ndarray, np.ndarray]:
         before = np.concatenate([start[:1] + 1, state[:-1]])
         moved = np.concatenate([np.zeros((1, n)), by[:-1]])
         return rates * before - 0.5 * state**2, np.diag(before) + rates[:, None] * moved - state[:, None] * by
@@ -169,7 +169,7 @@ def n_body(tf: Any, places: Any, speeds: Any, masses: Any) -> Operand:
     """Where bodies are, and how fast, after some leaps; `masses` are a row of (1, n, 1)."""
     n = int(places.shape[0])
 
-    def pull(places: Any) -> Any:
+    def pull(places: Any) -> Operand:
         between = tf.reshape(places, [1, n, 3]) - tf.reshape(places, [n, 1, 3])
         square = tf.reduce_sum(between * between, 2) + SOFTENING
         return tf.reduce_sum(masses * between / tf.reshape(square * tf.sqrt(square), [n, n, 1]), 1)

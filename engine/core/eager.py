@@ -99,7 +99,7 @@ class EagerTensor(Value):
         array = self._array
         return array.copy() if isinstance(array, np.ndarray) and array.ndim else array[()]
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Array:
         """The value, as `numpy` gives it. There is nothing to feed on an eager tensor."""
         if feed_dict:
             raise InvalidArgumentError("eval: an eager tensor depends on nothing that could be fed")

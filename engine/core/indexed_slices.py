@@ -18,7 +18,7 @@ from engine.core.aval import is_known
 from engine.core.composite import Composite
 from engine.core.dtypes import DType, int32, int64
 from engine.core.eager import EagerTensor
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Operation
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, known_shape, shape_of
 from engine.core.variable import Variable
@@ -105,7 +105,7 @@ class IndexedSlices(Composite):
         return str(self.values.name)
 
     @property
-    def op(self) -> Any:
+    def op(self) -> Operation:
         """Operation that makes the rows, in a graph."""
         return self.values.op
 

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Structure: TypeAlias = T | tuple["Structure[T]", ...] | list["Structure[T]"] | Mapping[Any, "Structure[T]"]
+"""One thing, or several in tuples, lists and mappings."""
 
 
 def is_nested(structure: Any) -> bool:

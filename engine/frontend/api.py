@@ -57,7 +57,7 @@ def _items(arguments: dict[str, Any], key: str) -> list[Any]:
     return [value]
 
 
-def _common_dtype(items: list[Any]) -> Any:
+def _common_dtype(items: list[Any]) -> DType | np.dtype | None:
     """The dtype of the first value, or else of the first array; None if there are Python data only."""
     for kinds in (Value, (np.ndarray, np.generic)):
         for item in items:

@@ -101,7 +101,7 @@ class Field:
         kinds = {"string": "", "bytes": b"", "bool": False, "float": 0.0, "double": 0.0}
         return kinds.get(self.kind, 0)
 
-    def empty(self) -> Any:
+    def empty(self) -> Message | Repeated | Map:
         """A container, or a message, without contents."""
         if self.key:
             return Map(self)
@@ -167,7 +167,7 @@ class Repeated(list[Any]):
         """Add several values."""
         super().extend([self._one(v) for v in values])
 
-    def add(self, **fields: Any) -> Any:
+    def add(self, **fields: Any) -> Message:
         """Add a new message; return it."""
         super().append(self._field.kind(**fields))
         return self[-1]
@@ -182,7 +182,7 @@ class Map(dict[Any, Any]):
         super().__init__()
         self._field = field
 
-    def __missing__(self, key: Any) -> Any:
+    def __missing__(self, key: Any) -> Message:
         if not self._field.is_message:
             raise KeyError(key)
         self[key] = self._field.kind()

@@ -68,7 +68,9 @@ class JacobianPlan:
         self._fixed = fixed
         self._spread: dict[SpreadOver, tuple[Program, Spread]] = {}
 
-    def __call__(self, *sources: Any, executor: Executor | None = None) -> Any:
+    def __call__(
+        self, *sources: Any, executor: Executor | None = None
+    ) -> np.ndarray | sparse.sparray | list[list[Any]]:
         """The Jacobian at `sources`.
 
         Parameters

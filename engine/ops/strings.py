@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes, normalize_axis
-from engine.core.batching import elementwise_rule
+from engine.core.batching import Batches, elementwise_rule
 from engine.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64, string
 from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, UnimplementedError
 from engine.core.kinds import nondifferentiable
@@ -366,7 +366,7 @@ def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, sep
     return Aval(tuple(dims), string)
 
 
-def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
     raise UnimplementedError(f"{op.name.removesuffix('_op')}: strings cannot be vectorised; treat them before")
 
 

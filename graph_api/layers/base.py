@@ -36,7 +36,7 @@ class LayersHost(GraphHost):
     def _module_of(self, shared: Any) -> str:
         return "graph_api.layers"
 
-    def initializer(self, given: Any, dtype: Any) -> Any:
+    def initializer(self, given: Any, dtype: Any) -> Callable[..., Any] | None:
         """None stands for the variable scope's."""
         return given
 

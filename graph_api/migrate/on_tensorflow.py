@@ -118,7 +118,7 @@ class Watcher:
         finally:
             base.run = usual
 
-    def _run(self, session: Any, usual: Callable[..., Any], fetches: Any, feed_dict: Any, *more: Any) -> Any:
+    def _run(self, session: Any, usual: Callable[..., Any], fetches: Any, feed_dict: Any, *more: Any) -> list[Any]:
         graph, recorder, site = session.graph, self.recorder, user_site(3)
         nest = import_module("tensorflow").nest
         flat = [self._element(graph, x) for x in _leaves(nest, fetches)]

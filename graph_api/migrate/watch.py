@@ -27,6 +27,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.variable import variable_handle
+from graph_api.graph import Graph
 from graph_api.migrate.judge import judge
 from graph_api.migrate.run import run
 from graph_api.migrate.tracebacks import is_ours
@@ -98,7 +99,7 @@ class Run:
     _after: dict[int, Any] = field(default_factory=dict, repr=False)
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> Graph:
         """The session's graph."""
         return self.session.graph
 

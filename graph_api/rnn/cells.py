@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.core import nest
 from engine.core.dtypes import as_dtype
+from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
 from engine.core.variable import Variable
@@ -22,13 +23,14 @@ from graph_api.initial_values import constant_initializer, zeros_initializer
 from graph_api.layers.base import Layer, host
 from graph_api.sampling import dropout
 from graph_api.scopes import get_variable, variable_scope
+from graph_api.tensor import Tensor
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
 """The state of an LSTM cell: what it holds, and its last output."""
 LSTMStateTuple.dtype = property(lambda self: self.c.dtype)  # type: ignore[attr-defined]
 
 
-def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Any:
+def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Structure[Tensor]:
     """Zeros of shape ``(batch_size, size)`` for each of some sizes (ints or shapes)."""
     wanted = as_dtype(dtype)
     if not isinstance(sizes, int) and nest.is_nested(sizes):
@@ -75,7 +77,7 @@ class RNNCell(Layer):
         return super().__call__(inputs, state, scope=scope, **kwargs)
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> Structure[Any]:
         """The size of the state: an int, a shape, or a structure of these."""
         raise NotImplementedError(f"{type(self).__name__} must define `state_size`")
 
@@ -84,7 +86,7 @@ class RNNCell(Layer):
         """The size of the output."""
         raise NotImplementedError(f"{type(self).__name__} must define `output_size`")
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
         """A state of zeros.
 
         Parameters
@@ -95,7 +97,7 @@ class RNNCell(Layer):
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             return zeros_of(self.state_size, batch_size, dtype)
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Structure[Tensor]:
         """`zero_state` for given inputs, or for a batch size and a dtype."""
         if inputs is not None:
             x = convert_to_tensor(inputs)
@@ -139,12 +141,12 @@ class _WeightedCell(RNNCell):
         self._activation = activations.get(host, activation) if activation else tf.tanh
 
     @property
-    def output_size(self) -> int:
+    def output_size(self) -> Any:
         """The number of units."""
         return self._num_units
 
     @property
-    def state_size(self) -> int:
+    def state_size(self) -> Structure[Any]:
         """The number of units."""
         return self._num_units
 
@@ -249,7 +251,7 @@ class _LSTM(_WeightedCell):
     _state_is_tuple: bool
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> Structure[Any]:
         """The sizes of both parts, as a `LSTMStateTuple` or (if not `state_is_tuple`) added up."""
         sizes = LSTMStateTuple(self._num_units, self.output_size)
         return sizes if self._state_is_tuple else sum(sizes)

@@ -12,6 +12,7 @@ from typing import Any
 from engine.core import nest
 from engine.core.dtypes import as_dtype
 from engine.core.errors import ShapeError
+from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
 from engine.frontend.keras import functions as tf
@@ -43,7 +44,7 @@ def _size(x: Any, axis: int) -> Tensor | int:
     return tf.shape(x)[axis] if known is None else known
 
 
-def _first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Any:
+def _first_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Structure[Tensor]:
     """The state to start with, of tensors."""
     if initial_state is not None:
         return nest.map_structure(convert_to_tensor, initial_state)
@@ -86,7 +87,7 @@ def _kept(mask: Any, new: Any, old: Any) -> Operand:
     return nest.map_structure(chosen, new, old)
 
 
-def _zeros(structure: Any) -> Operand:
+def _zeros(structure: Any) -> Structure[Tensor]:
     return nest.map_structure(tf.zeros_like, structure)
 
 
@@ -357,7 +358,7 @@ def raw_rnn(
     return last[3], last[4], last[5] if has_loop_state else None
 
 
-def _nothing(cell: Any, emitted: Any, batch_size: Any, dtype: Any) -> Operand:
+def _nothing(cell: Any, emitted: Any, batch_size: Any, dtype: Any) -> Structure[Tensor]:
     """Zeros like what is emitted at each step."""
     if emitted is None:
         return zeros_of(cell.output_size, batch_size, dtype)

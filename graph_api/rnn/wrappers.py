@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.core import nest
+from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
 from engine.frontend.keras import activations
@@ -17,6 +18,7 @@ from graph_api.layers.base import host
 from graph_api.rnn.cells import LSTMStateTuple, RNNCell
 from graph_api.sampling import dropout
 from graph_api.scopes import get_variable, get_variable_scope, variable_scope
+from graph_api.tensor import Tensor
 
 
 class MultiRNNCell(RNNCell):
@@ -62,7 +64,7 @@ class MultiRNNCell(RNNCell):
         """That of the last cell."""
         return self._cells[-1].output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> tuple[Any, ...]:
+    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
         """The zero states of the cells."""
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             if not self._state_is_tuple:
@@ -106,7 +108,7 @@ class _Wrapper(RNNCell):
         """That of the cell inside."""
         return self._cell.output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Operand:
+    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
         """That of the cell inside."""
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             return self._cell.zero_state(batch_size, dtype)
@@ -294,7 +296,7 @@ class OutputProjectionWrapper(RNNCell):
         """The number of columns of the matrix."""
         return self._output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> LSTMStateTuple:
+    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
         """That of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
@@ -338,7 +340,7 @@ class InputProjectionWrapper(RNNCell):
         """That of the cell inside."""
         return self._cell.output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> LSTMStateTuple:
+    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
         """That of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 
@@ -383,7 +385,7 @@ class EmbeddingWrapper(RNNCell):
         """That of the cell inside."""
         return self._cell.output_size
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Operand:
+    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
         """That of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
 

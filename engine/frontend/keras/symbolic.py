@@ -78,7 +78,7 @@ class _Calls(Trace):
 _calls = _Calls()
 
 
-def new_input(aval: Aval) -> KerasTensor:
+def new_input(aval: Aval) -> Any:
     """A symbol for an input of a model."""
     return _calls.placeholder(aval)
 

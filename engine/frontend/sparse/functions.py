@@ -322,7 +322,7 @@ def _union(name: str, a: SparseTensor, b: SparseTensor) -> tuple[SparseTensor, A
     return type(a)(_places(tf, distinct, a.dense_shape), tf.zeros_like(x), a.dense_shape), x, y, have
 
 
-def add(a: Any, b: Any, threshold: Any = 0) -> Any:
+def add(a: Any, b: Any, threshold: Any = 0) -> Operand | SparseTensor:
     """The sum of two tensors at least one of which is sparse; dense if the other one is.
 
     Where both sparse ones have an element, the sum is left out if its absolute value is below `threshold`.
@@ -427,7 +427,7 @@ def _sparsely(sp: SparseTensor, name: str, axis: Any, keepdims: Any, segment: An
 
 def reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False, name: str | None = None
-) -> Any:
+) -> Operand | SparseTensor:
     """Sums along axes (by default all): a dense tensor, or a sparse one if `output_is_sparse`."""
     sp = sparse("reduce_sum", sp_input).checked()
     segment = sp.tf.math.unsorted_segment_sum
@@ -438,7 +438,7 @@ def reduce_sum(
 
 def reduce_max(
     sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False, name: str | None = None
-) -> Any:
+) -> Operand | SparseTensor:
     """The largest elements along axes, of those that it has (0 where it has none)."""
     sp = sparse("reduce_max", sp_input).checked()
     tf = sp.tf

@@ -16,7 +16,7 @@ from engine.core.composite import Composite
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Operation
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import aval_of, dtype_of, shape_of
 from engine.ops.checked import checked_op
@@ -135,7 +135,7 @@ class SparseTensor(Composite):
         return str(self.values.name)
 
     @property
-    def op(self) -> Any:
+    def op(self) -> Operation:
         """Operation that makes the values, in a graph."""
         return self.values.op
 

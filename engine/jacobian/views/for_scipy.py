@@ -218,7 +218,7 @@ class SciPyFunction:
 
     # ---- first derivatives -------------------------------------------------------------------------------------------
 
-    def jac(self, x: Any, *args: Any) -> Any:
+    def jac(self, x: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
         """The Jacobian at `x`, shape (results, n), in the format asked for; the gradient, shape (n,), of a scalar."""
         self._go(x, args)
         self.counts["jac"] += 1
@@ -431,7 +431,7 @@ class SciPyODE:
         """``dy/dt``, flat."""
         return np.atleast_1d(self.function.fun(y, t, *args))
 
-    def jac(self, t: float, y: Any, *args: Any) -> Any:
+    def jac(self, t: float, y: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
         """The derivative of ``dy/dt`` with respect to `y`, shape (n, n)."""
         found = self.function.jac(y, t, *args)
         return found.reshape(1, -1) if getattr(found, "ndim", 2) == 1 else found

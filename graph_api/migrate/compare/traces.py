@@ -18,6 +18,7 @@ import numpy as np
 import engine.core.eager as eager_module
 import engine.gradient_tape as tape_module
 from engine.core.op import Op
+from engine.core.operands import Results
 from engine.io.golden import Golden, digest
 from engine.reverse import reverse
 from graph_api.migrate.watch import user_site
@@ -154,7 +155,7 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
         note(op, arrays, [x._array for x in (out if op.multi else (out,))])
         return out
 
-    def called(self: Op, *inputs: Any, **params: Any) -> Any:
+    def called(self: Op, *inputs: Any, **params: Any) -> Results:
         out = call(self, *inputs, **params)
         if events is not None and all(isinstance(x, (np.ndarray, np.generic)) for x in inputs):
             note(self, inputs, out if self.multi else (out,))

@@ -79,7 +79,7 @@ def _einsum(node: Node) -> Iterator[Call]:
     yield "einsum", (node.params["equation"], *[Ref(i) for i in range(len(node.inputs))]), {}
 
 
-def _same(values: tuple[int, ...]) -> Any:
+def _same(values: tuple[int, ...]) -> int | list[int]:
     return values[0] if len(set(values)) == 1 else list(values)
 
 

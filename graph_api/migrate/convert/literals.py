@@ -36,7 +36,7 @@ def data(array: np.ndarray) -> Any:
     return array.tolist()
 
 
-def _shortest(array: np.ndarray) -> Any:
+def _shortest(array: np.ndarray) -> float | list[Any]:
     if array.ndim:
         return [_shortest(row) for row in array]
     return float(str(array)) if array.dtype == np.float16 or array.dtype == np.float32 else float(array)

@@ -17,13 +17,16 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graph_api.migrate.convert.notes import Notes
 from graph_api.migrate.convert.plan import Planner
 from graph_api.migrate.convert.runs import Extent, Place, Plan, Replaced, Unsafe
+
+if TYPE_CHECKING:
+    import libcst
 
 LOADED = """
 with np.load(Path(__file__).with_suffix(".npz")) as stored:
@@ -171,7 +174,7 @@ def _number(value: Any) -> Any:
 # ---- the edit --------------------------------------------------------------------------------------------------------
 
 
-def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> Any:
+def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> libcst.CSTTransformer:
     """What carries out a plan; a function because its class needs a library that is loaded when it is used."""
     meta = sys.modules["libcst.metadata"]
     lines = source.splitlines()
@@ -212,15 +215,15 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             added[0] = added[0].with_changes(leading_lines=first.leading_lines)
             return cst.FlattenSentinel([*added, first.with_changes(leading_lines=[]), *others])
 
-        def leave_EmptyLine(self, original: Any, updated: Any) -> Any:
+        def leave_EmptyLine(self, original: Any, updated: Any) -> libcst.CSTNode:
             return updated if updated.comment else updated.with_changes(indent=False)
 
-        def leave_FunctionDef(self, original: Any, updated: Any) -> Any:
+        def leave_FunctionDef(self, original: Any, updated: Any) -> libcst.CSTNode:
             if self._place(original) not in plan.hollow:
                 return updated
             return updated.with_changes(body=cst.parse_statement("def f():\n    pass\n").body)
 
-        def leave_With(self, original: Any, updated: Any) -> Any:
+        def leave_With(self, original: Any, updated: Any) -> libcst.CSTNode:
             place = self._place(original)
             if place not in plan.opened:
                 return updated
@@ -230,20 +233,20 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             above = [*updated.leading_lines, *([cst.EmptyLine(comment=own)] if own else [])]
             return cst.FlattenSentinel([first.with_changes(leading_lines=[*above, *first.leading_lines]), *others])
 
-        def leave_Dict(self, original: Any, updated: Any) -> Any:
+        def leave_Dict(self, original: Any, updated: Any) -> libcst.CSTNode:
             keys = plan.feeds.get(self._extent(original))
             if keys is None:
                 return updated
             pairs = zip(updated.elements, keys, strict=True)
             return updated.with_changes(elements=[e.with_changes(key=cst.SimpleString(f'"{k}"')) for e, k in pairs])
 
-        def leave_Call(self, original: Any, updated: Any) -> Any:
+        def leave_Call(self, original: Any, updated: Any) -> libcst.CSTNode:
             found = plan.calls.get(self._extent(original))
             if found is None or not (found.function["name"] or found.function["values"]):
                 return updated
             return _results(cst, found, _called(cst, found, updated))
 
-        def leave_Expr(self, original: Any, updated: Any) -> Any:
+        def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
             """What nobody looks at is not turned into arrays."""
             found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
             if found is None or found.function["name"] is None:
@@ -256,7 +259,7 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
                 value = inner
             return updated.with_changes(value=value)
 
-        def leave_Assign(self, original: Any, updated: Any) -> Any:
+        def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
             """Names for what operations give, which is None, are left out where nobody reads them."""
             found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
             if found is None or None not in found.leaves or len(updated.targets) != 1:
@@ -333,7 +336,7 @@ def _results(cst: Any, found: Replaced, call: Any) -> Any:
     return cst.List([*[nones] * first, cst.StarredElement(every), *[nones] * behind])
 
 
-def _numpy(cst: Any, value: Any) -> Any:
+def _numpy(cst: Any, value: Any) -> libcst.Call:
     return cst.Call(cst.Attribute(value, cst.Name("numpy")))
 
 

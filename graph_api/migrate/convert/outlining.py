@@ -7,7 +7,7 @@ one form. Only statements that follow each other are taken out, so everything is
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -173,7 +173,7 @@ class Outlining:
         found.gain = (len(windows) - 1) * lines - call - head
         return found
 
-    def _form(self, window: _Window) -> Any:
+    def _form(self, window: _Window) -> Hashable:
         """Which of the parts are the same name that the window gives, in the order of the parts."""
         numbers: dict[str, int] = {}
         form: list[int] = []
@@ -185,7 +185,7 @@ class Outlining:
         # a name that is read before it gets another value is two things under one name
         return (*form, self._is_reassigned(window))
 
-    def _is_reassigned(self, window: _Window) -> Any:
+    def _is_reassigned(self, window: _Window) -> Hashable:
         read: set[str] = set()
         given: set[str] = set()
         if is_mixed(self._aligned.all_parts(window.statements)):

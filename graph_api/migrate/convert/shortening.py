@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.core.op import Node
 from graph_api.migrate.convert import printing
 from graph_api.migrate.convert.alignment import Aligned, blocks, plain
 from graph_api.migrate.convert.body import Statement
@@ -108,5 +109,5 @@ class Shortening:
         return Function(name, None, [], [(p, None) for p in parameters], [], statements)
 
 
-def _node(statement: Statement) -> Any:
+def _node(statement: Statement) -> Node | None:
     return statement.node or getattr(statement.item, "node", None)

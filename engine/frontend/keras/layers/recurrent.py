@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.core import nest
+from engine.core.nest import Structure
 from engine.core.operands import Operand, Results
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, shape_of
@@ -29,7 +30,7 @@ class StackedRNNCells(Layer):
         self.cells = list(cells)
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> Structure[Any]:
         """Those of the cells."""
         return [cell.state_size for cell in self.cells]
 
