@@ -148,7 +148,7 @@ def _graph(problem: Problem, values: Values, method: str) -> Runner:
     return lambda: session.run(result, feed)
 
 
-def derived(problem: Problem, target: Any, given: list[Any], method: str) -> Any:
+def derived(problem: Problem, target: Any, given: list[Any], method: str) -> list[Any]:
     """The derivative, added to the target's graph."""
     options = _options(problem, method)
     with target.graph.as_default():
