@@ -25,10 +25,14 @@ from tape_api.tensor import finish
 
 def _mixed(op: Op, slow: Callable[..., Any], args: tuple[Any, ...]) -> Results:
     """The op at once if its operands are tensors and Python numbers, else with all conversions."""
-    first = next((x for x in args if isinstance(x, Value)), None)
-    if first is None or any(type(x) not in (float, int) and not isinstance(x, Value) for x in args):
+    dtype = None
+    for x in args:
+        if isinstance(x, Value):
+            dtype = dtype or x.dtype
+        elif type(x) is not float and type(x) is not int:
+            return slow(*args)
+    if dtype is None:
         return slow(*args)
-    dtype = first.dtype
     return op(*[x if isinstance(x, Value) else EagerTensor(as_array(x, dtype, op.name)) for x in args])
 
 
@@ -50,7 +54,7 @@ def quick(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
 
 def public(row: Any, name: str) -> Callable[..., Any]:
     """The public function for a row of the table."""
-    lifted = lift_row(row, finish, name, wrap=EagerTensor)
+    lifted = lift_row(row, finish, name, wrap=EagerTensor, finished=EagerTensor)
     return quick(row, lifted) if isinstance(row, Op) and not row.multi else lifted
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import format_shape, normalize_shape
-from engine.core.dtypes import DType, as_dtype, float32
+from engine.core.dtypes import ANY, DType, as_dtype, float32
 from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.tensor_shape import TensorShape
@@ -35,11 +35,18 @@ def wrapped(x: Any) -> Any:
 
 def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: Any) -> Any:
     """Run a lifted function's call. Eager tensors have no names."""
-    return wrapped(call(*args, **kwargs))
+    out = call(*args, **kwargs)
+    return out if type(out) is EagerTensor else wrapped(out)
+
+
+_COPIED = frozenset(d.numpy for d in ANY)
+"""Dtypes of arrays that are tensors as they are."""
 
 
 def _as_requested(value: Any, dtype: DType | None, what: str) -> EagerTensor:
     """A tensor of `value`; NumPy data are cast to a dtype that is asked for, Python data must fit it."""
+    if dtype is None and type(value) is np.ndarray and value.dtype in _COPIED:
+        return EagerTensor(np.array(value, order="C"))
     if isinstance(value, (np.ndarray, np.generic)) and dtype is not None and value.dtype.kind in "biufc":
         return EagerTensor(np.array(value, dtype=dtype.numpy, order="C"))
     out = as_operand(value, dtype, what)

@@ -130,6 +130,13 @@ class Variable(AssignsRows):
             record_read(self, read_variable, (self,), tensor)
         return tensor
 
+    def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        for x in inputs:
+            if type(x) is not EagerTensor and type(x) is not Variable:
+                return super()._enter(op, inputs, params)
+        read = tuple([x if type(x) is EagerTensor else x._snapshot() for x in inputs])
+        return read[0]._enter(op, read, params)
+
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
         return op(*[_operand(x) for x in inputs], **params)
 

@@ -113,7 +113,11 @@ ANY = frozenset(ALL)
 
 BY_NUMPY = {d.numpy: d for d in (*ALL, string)}
 _BY_NAME = {d.name: d for d in (*ALL, string)} | {"half": float16, "float": float32, "double": float64}
-_BY_PYTHON = {float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string}
+_KNOWN: dict[Any, DType] = (
+    BY_NUMPY
+    | {d.numpy.type: d for d in ALL}
+    | {float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string}
+)
 
 
 def as_dtype(type_value: Any) -> DType:
@@ -136,12 +140,12 @@ def as_dtype(type_value: Any) -> DType:
     """
     if isinstance(type_value, DType):
         return type_value
+    if isinstance(type_value, (np.dtype, type)) and (found := _KNOWN.get(type_value)) is not None:
+        return found
     if type_value is None:
         raise DTypeError("a dtype is needed, got None")  # NumPy would take it for float64
     if isinstance(type_value, str) and type_value in _BY_NAME:
         return _BY_NAME[type_value]
-    if isinstance(type_value, type) and type_value in _BY_PYTHON:
-        return _BY_PYTHON[type_value]
     try:
         return BY_NUMPY[np.dtype(type_value).newbyteorder("=")]
     except (TypeError, KeyError):

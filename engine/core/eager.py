@@ -58,22 +58,21 @@ class EagerTensor(Value):
 
     def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         # Written out for one and two operands: each line here is paid for by every eager op.
-        try:
-            if len(inputs) == 1:
-                arrays: Any = (self._array,)
-                known = arrays[0].dtype in op.accepted
-            elif len(inputs) == 2:
-                a, b = inputs[0]._array, inputs[1]._array
-                arrays = (a, b)
-                known = (a.dtype, b.dtype) in op.accepted
-            else:
-                arrays = [x._array for x in inputs]
-                known = tuple([a.dtype for a in arrays]) in op.accepted
-        except AttributeError:
-            # not all of them are eager
-            if not _EAGER_OR_PLAIN.issuperset(map(type, inputs)):
-                return super()._enter(op, inputs, params)
+        arrays: Any
+        if len(inputs) == 1:
+            arrays = (self._array,)
+            known = arrays[0].dtype in op.accepted
+        elif len(inputs) == 2 and type(inputs[0]) is type(inputs[1]) is EagerTensor:
+            a, b = inputs[0]._array, inputs[1]._array
+            arrays = (a, b)
+            known = (a.dtype, b.dtype) in op.accepted
+        elif _WITH_DTYPE.issuperset(map(type, inputs)):
+            arrays = _arrays(inputs)
+            known = tuple([a.dtype for a in arrays]) in op.accepted
+        elif _EAGER_OR_PLAIN.issuperset(map(type, inputs)):
             arrays, known = _arrays(inputs), False
+        else:
+            return super()._enter(op, inputs, params)
         return _applied(op, inputs, arrays, params, known)
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
@@ -194,7 +193,8 @@ class EagerTensor(Value):
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array)}>"
 
 
-_EAGER_OR_PLAIN = frozenset({EagerTensor, np.ndarray, tuple})
+_WITH_DTYPE = frozenset({EagerTensor, np.ndarray})
+_EAGER_OR_PLAIN = _WITH_DTYPE | {tuple}
 """Types of operands that are what kernels take, or hold it."""
 
 

@@ -200,6 +200,8 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
     wanted = None if dtype is None else as_dtype(dtype)
     if wanted is not None and wanted.is_differentiable and (type(value) is float or type(value) is int):
         return wanted.as_numpy_dtype(value)  # the common case, made quick
+    if wanted is None and type(value) is float:
+        return np.array(value, np.float32)
     numpy_like = isinstance(value, (np.ndarray, np.generic))
     if not numpy_like and hasattr(value, "__array__"):
         value, numpy_like = np.asarray(value), True

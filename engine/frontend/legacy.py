@@ -76,9 +76,11 @@ def legacy(
     return translated
 
 
-def lift_row(row: Any, finish: Callable[..., Any], name: str, wrap: Wrap | None = None) -> Callable[..., Any]:
+def lift_row(
+    row: Any, finish: Callable[..., Any], name: str, wrap: Wrap | None = None, finished: type | None = None
+) -> Callable[..., Any]:
     """The public function for a row of a table of names: an engine function or op, or an `Old` one; see `lift`."""
     if not isinstance(row, Old):
-        return lift(row, finish, name, wrap)
-    lifted = lift(row.function, finish, name, wrap)
+        return lift(row, finish, name, wrap, finished)
+    lifted = lift(row.function, finish, name, wrap, finished)
     return legacy(lifted, renames=row.renames, order=row.order, ignored=row.ignored)

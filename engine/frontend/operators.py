@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,15 @@ _DATA = (int, float, complex, list, tuple)
 """Python data that an operator accepts beside a tensor."""
 
 
+_NUMBERS = frozenset({int, float})
+
+
 def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Callable[[Value, Any], Any]:
     """A binary operator that applies `op`, converting the other operand to the tensor's dtype."""
     as_op = op if isinstance(op, Op) else None
 
     def operator(self: Value, other: Any) -> Any:
-        if type(self) is EagerTensor and type(other) is float and self._array.dtype.kind in "fc":
+        if type(self) is EagerTensor and type(other) in _NUMBERS and self._array.dtype.kind in "fc":
             # of rank 0, not a NumPy scalar, with which ufuncs take longer
             other = EagerTensor(np.asarray(other, self._array.dtype))
         if as_op is not None and type(other) is EagerTensor and type(self) is EagerTensor:
@@ -115,7 +119,7 @@ def _equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[Eager
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, *args: function(self, *args)
+    return function if isinstance(function, FunctionType) else lambda self, *args: function(self, *args)
 
 
 def _no_item_assignment(self: Value, *_: Any) -> None:

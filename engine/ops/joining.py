@@ -201,7 +201,9 @@ def concat(values: Any, axis: Any) -> Any:
         return values
     if not values:
         raise InvalidArgumentError("concat: argument `values` must not be empty")
-    ranked = next((v for v in values if shape_of(v) is not None), values[0])
+    ranked = values[0]
+    if shape_of(ranked) is None:
+        ranked = next((v for v in values if shape_of(v) is not None), ranked)
     return concat_op(*values, axis=single_axis("concat", ranked, axis))
 
 

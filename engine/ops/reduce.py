@@ -23,6 +23,7 @@ from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, along, scaled
 from engine.core.structural import conj, reshape_like, scale
 from engine.core.sums import add_over
+from engine.core.value import shape_of
 from engine.ops.arithmetic import add
 from engine.ops.axis_args import (
     Axes,
@@ -37,6 +38,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp
 from engine.ops.scan import cumprod_op
 from engine.ops.shape import reshape
+from engine.runtime.cache import cached
 
 
 def reduction_abstract(name: str, accepts: Iterable[DType]) -> Callable[..., Aval]:
@@ -170,8 +172,16 @@ reduce_mean_op = linear(
 )
 
 
+@cached(4096, typed=True)
+def _axes_of(op: Op, axis: int | None, rank: int) -> tuple[int, ...]:
+    """`reduction_axes` for the common arguments."""
+    return negative_axes(op.name.removesuffix("_op"), axis, rank)
+
+
 def reduce_with(op: Op, x: Any, axis: Any, keepdims: bool) -> Operand:
     """Apply a reduction op, with `axis` as users write it."""
+    if (axis is None or type(axis) is int) and (shape := shape_of(x)) is not None:
+        return op(x, axis=_axes_of(op, axis, len(shape)), keepdims=bool(keepdims))
     return op(x, axis=reduction_axes(op.name.removesuffix("_op"), x, axis), keepdims=bool(keepdims))
 
 
