@@ -12,6 +12,7 @@ from hypothesis import settings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import engine.frontend.operators  # noqa: F401  (values get their operators; NumPy reads the setting above)
+from tape_api.random import draws
 
 # The same examples each time, and no clock: a test that fails, fails everywhere.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
@@ -29,6 +30,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
         terminalreporter.section("coverage of the op table")
         for line in report():
             terminalreporter.line(line)
+
+
+@pytest.fixture(autouse=True)
+def no_seed() -> None:
+    """What other tests have set as a seed does not last: tests run in any order."""
+    draws.reset(None)
 
 
 @pytest.fixture

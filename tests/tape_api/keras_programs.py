@@ -95,3 +95,96 @@ def activations_and_layers(tf: Any) -> Any:
         tape.watch(x)
         y = norm(x, training=True) ** 3
     return found, y, tape.gradient(y, x), norm(x), norm.get_weights()
+
+
+def _data() -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(20, 3)).astype(np.float32)
+    return x, (x.sum(1, keepdims=True) > 0).astype(np.float32), rng.uniform(0.5, 2, 20).astype(np.float32)
+
+
+def _model(tf: Any, base: Any) -> Any:
+    layers, constant = tf.keras.layers, tf.keras.initializers.Constant
+
+    class Net(base):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden = layers.Dense(4, activation="tanh", kernel_initializer=constant(0.3))
+            self.out = layers.Dense(1, activation="sigmoid", kernel_initializer=constant(-0.2))
+
+        def call(self, inputs: Any) -> Any:
+            return self.out(self.hidden(inputs))
+
+    return Net()
+
+
+def train_steps(tf: Any) -> Any:
+    """What `fit` reports: with weights, own train steps and metrics, batch by batch, with several outputs."""
+    x, y, weight = _data()
+    k = tf.keras
+    base: Any = k.Model
+    network: Any = type(_model(tf, base))
+
+    class Own(base):
+        """Batches as `fit` got them, a metric of its own, and no loss in `compile`."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = _model(tf, base)
+            self.seen = k.metrics.Mean(name="seen")
+
+        def call(self, inputs: Any) -> Any:
+            return self.net(inputs)
+
+        @property
+        def metrics(self) -> list[Any]:
+            return [self.seen]
+
+        def train_step(self, data: Any) -> Any:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(self(data) - 1.0))
+            variables = self.trainable_variables
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+            self.seen.update_state(loss)
+            return {"seen": self.seen.result(), "last": loss}
+
+    class Older(network):
+        """A train step as it was written before Keras 3."""
+
+        def train_step(self, data: Any) -> Any:
+            inputs, labels = data
+            with tf.GradientTape() as tape:
+                predictions = self(inputs, training=True)
+                loss = self.compute_loss(y=labels, y_pred=predictions)
+            variables = self.trainable_variables
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+            for metric in self.metrics:
+                metric.update_state(*([loss] if metric.name == "loss" else [labels, predictions]))
+            return {m.name: m.result() for m in self.metrics}
+
+    out: list[Any] = []
+    plain: dict[str, Any] = {"epochs": 2, "batch_size": 6, "shuffle": False, "verbose": 0}
+    own = Own()
+    own.compile(optimizer=k.optimizers.SGD(0.5))
+    out += [own.fit(x, **plain).history[name] for name in ("seen", "last")]
+    for more in (
+        {},
+        {"sample_weight": weight},
+        {"class_weight": {0: 0.5, 1: 3.0}},
+        {"validation_data": (x, y, weight)},
+    ):
+        model = _model(tf, base)
+        model.compile(k.optimizers.SGD(0.5), "binary_crossentropy", metrics=["mse"], weighted_metrics=["mae"])
+        history = model.fit(x, y, **plain, **more).history
+        out += [history["loss"], [history.get(f"val_{name}", 0.0) for name in ("loss",)]]
+        out += [model.evaluate(x, y, sample_weight=weight, verbose=0)]
+        out += [model.train_on_batch(x[:5], y[:5]), model.test_on_batch(x, y), model.predict_on_batch(x[:2])]
+    older = Older()
+    older.compile("sgd", "mse")
+    out += [older.fit(x, y, **plain).history["loss"]]
+    given = k.Input((3,))
+    hidden = k.layers.Dense(4, kernel_initializer="ones")(given)
+    both = k.Model(given, [k.layers.Dense(1, kernel_initializer="ones")(hidden), hidden])
+    both.compile("sgd", ["mse", "mae"], loss_weights=[1.0, 0.25])
+    out += [both.fit(x, [y, np.repeat(y, 4, 1)], **plain).history["loss"], *both.predict(x[:3], verbose=0)]
+    return [np.asarray(v, np.float64) for v in out]

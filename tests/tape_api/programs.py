@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.tape_api.keras_programs import activations_and_layers, losses_and_metrics
+from tests.tape_api.keras_programs import activations_and_layers, losses_and_metrics, train_steps
 
 # ---- the classics ----------------------------------------------------------------------------------------------------
 
@@ -461,4 +461,5 @@ PROGRAMS = (
     equality_and_conversion,
     losses_and_metrics,
     activations_and_layers,
+    train_steps,
 )

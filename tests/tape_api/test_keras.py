@@ -374,8 +374,12 @@ def test_compile_fit_evaluate_predict(capsys: pytest.CaptureFixture[str]) -> Non
     assert predictions.shape == (200, 2) and np.mean(predictions.argmax(axis=1) == y) == pytest.approx(found[1])
     batches = [(x[:50], y[:50]), (x[50:], y[50:])]
     assert len(model.fit(batches, epochs=2, verbose=0).epoch) == 2
-    with pytest.raises(NotImplementedError, match="class_weight"):
-        model.fit(x, y, class_weight={0: 1.0})
+    with pytest.raises(NotImplementedError, match="workers"):
+        model.fit(x, y, workers=2)
+    with pytest.raises(ValueError, match="does not go together with `sample_weight`"):
+        model.fit(x, y, class_weight={0: 1.0}, sample_weight=np.ones(200))
+    with pytest.raises(TypeError, match="unknown arguments"):
+        model.compile("sgd", loss, metric=["accuracy"])
     with pytest.raises(ValueError, match="as many rows, got 200 and 3"):
         model.fit(x, y[:3])
 
@@ -419,9 +423,12 @@ def test_an_epoch_of_some_steps_goes_on_where_the_last_one_ended(
     class Listener(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             seen.append([])
+            self.total = 0.0
 
         def on_train_batch_end(self, batch: int, logs: Any) -> None:
-            seen[-1].append(round(logs["loss"] ** 0.5))
+            # the mean so far, as Keras reports it
+            now, self.total = logs["loss"] * (batch + 1) - self.total, logs["loss"] * (batch + 1)
+            seen[-1].append(round(now**0.5))
 
     how = {"epochs": len(expected), "steps_per_epoch": steps, "batch_size": 1, "shuffle": False}
     model.fit(*data(), verbose=0, callbacks=[Listener()], **how)
@@ -434,3 +441,25 @@ def test_fit_leaves_a_generator_open() -> None:
     rows = (batch for batch in _rows(False))
     model.fit(rows, steps_per_epoch=2, verbose=0)
     assert next(rows)[0].item() == 3.0
+
+
+def test_what_fit_reports_is_the_mean_over_rows_and_weights_count() -> None:
+    x, y = np.arange(1.0, 6.0, dtype=np.float32)[:, None], np.zeros((5, 1), np.float32)
+    model = keras.Sequential([layers.Dense(1, kernel_initializer="ones", use_bias=False)])
+    model.compile(keras.optimizers.SGD(0.0), "mse", metrics=["mae"], weighted_metrics=["mse"])
+    how: dict[str, Any] = {"batch_size": 2, "shuffle": False, "verbose": 0}
+    assert model.fit(x, y, **how).history["loss"] == [11.0]
+    weight = np.array([0, 0, 1, 1, 2], np.float32)
+    assert model.fit(x, y, sample_weight=weight, **how).history["loss"] == [15.0]
+    assert model.fit(x, np.eye(5)[:, 4:], class_weight={1: 0.0}, **how).history["loss"] == [6.0]
+    assert model.train_on_batch(x, y)[0] == 11.0 and model.test_on_batch(x, y, return_dict=True)["loss"] == 11.0
+    assert model.train_on_batch(x, y, sample_weight=weight)[1:] == [3.0, 18.75]
+    np.testing.assert_array_equal(model.predict_on_batch(x), x)
+    model.compile("sgd", ["mse", "mse"])
+    with pytest.raises(ValueError, match="2 losses for 1 labels"):
+        model.fit(x, [y], **how)
+    with pytest.raises(ValueError, match="1 `loss_weights` for 2 losses"):
+        model.compile("sgd", ["mse", "mse"], loss_weights=[1.0])
+    model.compile("sgd")
+    with pytest.raises(ValueError, match="No loss to compute"):
+        model.fit(x, y, **how)

@@ -35,9 +35,9 @@ def reduced(values: Any, sample_weight: Any, reduction: str | None) -> Operand:
         weights = tf.cast(sample_weight, dtype_of(values))
         shape = shape_of(weights) or ()
         missing = len(shape_of(values) or ()) - len(shape)
-        if missing < 0:
+        if missing < 0 and shape[-1] == 1:
             weights = tf.squeeze(weights, axis=-1)
-        elif missing and shape:
+        elif missing > 0 and shape:
             weights = tf.reshape(weights, (*shape, *[1] * missing))
         values = values * weights
     if reduction in ("none", None):

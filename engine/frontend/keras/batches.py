@@ -1,0 +1,101 @@
+"""The batches that a model is trained on: rows of arrays, with labels and weights where there are some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.core import nest
+
+
+def packed(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """A batch as steps get it: labels and weights only where there are some."""
+    if y is None:
+        return (x,) if isinstance(x, (tuple, list)) else x
+    return (x, y) if sample_weight is None else (x, y, sample_weight)
+
+
+def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
+    """Inputs, labels and weights of a batch; None for what is not there.
+
+    Raises
+    ------
+    ValueError
+        If it is a tuple of more than three.
+    """
+    given = tuple(data) if isinstance(data, (tuple, list)) else (data,)
+    if not 1 <= len(given) <= 3:
+        raise ValueError(
+            f"Data is expected to be `x`, `(x,)`, `(x, y)` or `(x, y, sample_weight)`, got {len(given)} parts"
+        )
+    return (*given, *[None] * (3 - len(given)))
+
+
+def weighted(data: Iterable[Any], class_weight: Mapping[int, float] | None) -> Iterator[Any]:
+    """Batches with the weights of the classes of their labels, which are indices or one-hot rows, if there are any.
+
+    Raises
+    ------
+    ValueError
+        If there are no labels, or weights of samples as well.
+    """
+    for batch in data:
+        if not class_weight:
+            yield batch
+            continue
+        x, y, weight = unpack_x_y_sample_weight(batch)
+        if y is None or weight is not None:
+            raise ValueError("`class_weight` needs labels, and does not go together with `sample_weight`")
+        labels = np.asarray(y)
+        classes = labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(len(labels))
+        yield x, y, np.array([class_weight.get(int(c), 1.0) for c in classes.ravel()]).reshape(classes.shape)
+
+
+def split(data: tuple[Any, Any, Any], part: float) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+    """The first rows, and the last ones."""
+    if not 0 < part < 1 or not hasattr(nest.flatten(data[0])[0], "shape"):
+        raise ValueError("fit: `validation_split` must be in (0, 1), and x and y arrays")
+    arrays = nest.map_structure(lambda x: None if x is None else np.asarray(x), data)
+    at = int(len(nest.flatten(arrays)[0]) * (1 - part))
+    first, last = [
+        nest.map_structure(lambda x, s=s: None if x is None else x[s], arrays) for s in (np.s_[:at], np.s_[at:])
+    ]
+    return first, last
+
+
+def batches(
+    x: Any,
+    y: Any,
+    batch_size: int,
+    order_of: Callable[[int], Any] | None = None,
+    sample_weight: Any = None,
+) -> Iterator[Any]:
+    """The rows of arrays in batches; an iterable of batches as it is.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many rows of each.
+    """
+    if y is None and not hasattr(x, "shape") and not isinstance(x, dict):
+        # `yield from` would close a generator of the user's that has more to give
+        for batch in x:  # noqa: UP028
+            yield batch
+        return
+    whole = [_rows(part) for part in (x, y, sample_weight)]
+    sizes = [len(array) for part in whole for array in nest.flatten(part) if array is not None]
+    if len(set(sizes)) != 1:
+        raise ValueError(f"x and y must have as many rows, got {' and '.join(map(str, sizes))}")
+    order = np.arange(sizes[0]) if order_of is None else order_of(sizes[0])
+    for start in range(0, sizes[0], batch_size):
+        rows = order[start : start + batch_size]
+        yield packed(*[nest.map_structure(lambda a, r=rows: None if a is None else a[r], part) for part in whole])
+
+
+def _rows(part: Any) -> Any:
+    """Arrays of rows: a list of numbers is one, a list of arrays several."""
+    if isinstance(part, (list, tuple)) and not (part and hasattr(part[0], "shape")):
+        return np.asarray(part)
+    return nest.map_structure(lambda a: None if a is None else np.asarray(a), part)
