@@ -7,6 +7,7 @@ writes to an array that is there already, it needs memory for a tile of each int
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 from operator import setitem
@@ -18,10 +19,14 @@ from engine.core.aval import Aval
 from engine.core.op import Op
 from engine.core.trace import Symbol, Trace, constant, placeholder
 from engine.core.variable import Variable
+from engine.program.native.staged import raises
+from engine.program.native.tiled import tiled_table
 from engine.runtime.buffer_pool import empty
+from engine.runtime.cache import Cache
 
 TILE_BYTES = 1 << 17
 """Bytes of an array in one tile: a handful of tiles stay in a core's own cache."""
+_tables: Cache[Any, Any] = Cache("tables of updates", 64)
 
 
 class Scratch:
@@ -99,8 +104,14 @@ class UpdateLoop:
         scratch : Scratch, optional
             What other loops use too, before or after this one.
         """
-        steps, count = self._scheduled([next((i for i, a in enumerate(arrays) if a is r), -1) for r in results])
+        over = [next((i for i, a in enumerate(arrays) if a is r), -1) for r in results]
         flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
+        given = [*flat, *[r.reshape(-1) for r, k in zip(results, over, strict=True) if k < 0]]
+        if not raises() and all(x.dtype == self.dtype and x.flags.aligned for x in given):
+            table = self._table(flat[0].size, over, [x.dtype for x in numbers])
+            if table is not None:
+                return [(table, *given, *numbers)]
+        steps, count = self._scheduled(over)
         own = [next((f for f, a in zip(flat, arrays, strict=True) if a is r), r.reshape(-1)) for r in results]
         tile = TILE_BYTES // self.dtype.itemsize
         scratches = (scratch or Scratch()).vectors("tiles", count, min(tile, flat[0].size), self.dtype)
@@ -113,6 +124,31 @@ class UpdateLoop:
                 function = function if out < 0 else partial(function, out=places[out])
                 made.append((function, *[places[k] for k in operands]))
         return made
+
+    def _table(self, size: int, over: Sequence[int], numbers: Sequence[Any]) -> Any:
+        """The calls of all tiles as one call of the native executor; None where it cannot make them."""
+
+        def made() -> Any:
+            calls, scratch = self._scheduled(over)
+            count, new = self._first - 1 - len(numbers), sum(k < 0 for k in over)
+            fresh = itertools.count(count)
+            places = list(range(count))
+            places += [count + new + k for k in range(len(numbers))]
+            places += [-1, *[k if k >= 0 else next(fresh) for k in over]]
+            places += [count + new + len(numbers) + k for k in range(scratch)]
+            rows = [
+                (None, (places[ids[2]],), places[ids[0]])
+                if function is setitem
+                else (function, tuple([places[k] for k in ids]), places[out])
+                for function, ids, out in calls
+            ]
+            written = places[self._first : self._first + len(over)]
+            return tiled_table(rows, size, self.dtype, count + new, written, numbers, scratch)
+
+        key = self.key, size, tuple(over), tuple(numbers)
+        found = _tables.get(key)
+        # False where there is none
+        return (_tables.put(key, made() or False) if found is None else found) or None
 
     def _scheduled(self, over: Sequence[int]) -> tuple[list[tuple[Any, tuple[int, ...], int]], int]:
         """The calls for one tile, by positions of operands and of ``out``; and how many scratch tiles there are.

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from engine.program import update_loop
 from engine.program.update_loop import TILE_BYTES, UpdateLoop
+from engine.runtime.cache import clear_caches
 from optim import dense
 from tests.optim.cases import IDS, PAIRS, Case
 from tests.support import assert_same_bits
@@ -84,6 +86,32 @@ def test_a_large_update_takes_the_memory_of_some_tiles() -> None:
         tracemalloc.stop()
     assert address(variable) == before
     assert peak < 8 * TILE_BYTES < variable.read_value()._array.nbytes / 8
+
+
+@pytest.mark.parametrize("name", ["Adam", "RMSProp", "Adagrad", "GradientDescent"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_native_updates_have_the_bits_of_those_in_python(
+    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trained_values() -> list[np.ndarray]:
+        rng = np.random.default_rng(2)
+        optimizer = getattr(tf.compat.v1.train, f"{name}Optimizer")(0.1)
+        # three tiles and a bit
+        variable = tf.Variable(rng.normal(size=(3, (1 << 14) + 5)).astype(dtype))
+        for _ in range(3):
+            held = variable.read_value()
+            gradient = tf.transpose(tf.constant(rng.normal(size=variable.shape[::-1]).astype(dtype)))
+            optimizer.apply_gradients([(gradient, variable)])
+            optimizer.apply_gradients([(gradient, variable)])
+            del held
+        return [variable.numpy(), *[optimizer.get_slot(variable, n).numpy() for n in optimizer.get_slot_names()]]
+
+    monkeypatch.setattr(dense, "LARGE", 1)
+    natively = trained_values()
+    clear_caches()
+    monkeypatch.setattr(update_loop, "tiled_table", lambda *_: None)
+    assert_same_bits(trained_values(), natively)
+    clear_caches()
 
 
 def test_what_somebody_holds_does_not_change() -> None:

@@ -26,6 +26,7 @@ enum base_kind { BLOCK, ARGUMENT, CONSTANT, FRESH, SLOT };
 typedef struct {
     enum base_kind kind;
     Py_ssize_t position; /* of an argument */
+    int written;         /* whether rows write to an argument */
     PyArray_Descr *descr;
     int nd, scalar;
     npy_intp *shape, *strides;
@@ -231,9 +232,9 @@ static int hold(Frame *frame, const Base *base, Py_ssize_t b, PyObject *object)
     }
     if (PyArray_CheckExact(object)) {
         frame->bases[b] = PyArray_BYTES((PyArrayObject *)object);
-        return lies_as((PyArrayObject *)object, base);
+        return lies_as((PyArrayObject *)object, base) && (!base->written || PyArray_ISWRITEABLE((PyArrayObject *)object));
     }
-    if (base->nd == 0 && Py_TYPE(object) == base->descr->typeobj) {
+    if (base->nd == 0 && !base->written && Py_TYPE(object) == base->descr->typeobj) {
         frame->bases[b] = frame->scalars + b * SCALAR;
         PyArray_ScalarAsCtype(object, frame->bases[b]);
         return 1;

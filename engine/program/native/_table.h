@@ -77,7 +77,7 @@ static void extents_of(const Table *self, Extent *extents)
         else if (base->descr != NULL) {
             reach_of(base->descr, base->nd, base->shape, base->strides, extent);
         }
-        extent->writable = base->kind == BLOCK || base->kind == FRESH;
+        extent->writable = base->kind == BLOCK || base->kind == FRESH || base->written;
     }
 }
 
@@ -102,8 +102,10 @@ static int read_base(Table *self, Base *base, PyObject *spec)
         }
         return 0;
     }
-    if (strcmp(kind, "argument") == 0 && d != NULL) {
+    const int written = strcmp(kind, "target") == 0;
+    if ((written || strcmp(kind, "argument") == 0) && d != NULL) {
         base->kind = ARGUMENT;
+        base->written = written;
         base->position = PyLong_AsSsize_t(a);
         if (base->position < 0 || base->position >= self->nargs) {
             return refused("there is no such argument");
