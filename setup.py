@@ -1,4 +1,4 @@
-"""The native executor, an extension in C: built where there is a compiler, left out where there is none.
+"""The native executor and the moves of windows, extensions in C: built where there is a compiler.
 
 Everything else about the package is in pyproject.toml.
 """
@@ -9,7 +9,8 @@ import numpy as np
 from setuptools import Extension, setup
 
 HOME = "engine/program/native"
-UNIX = sys.platform != "win32"
+# products and sums must stay apart: fused, they are rounded once only
+FLAGS = ["-O3", "-ffp-contract=off"] if sys.platform != "win32" else ["/fp:strict"]
 
 setup(
     ext_modules=[
@@ -18,9 +19,16 @@ setup(
             [f"{HOME}/{name}.c" for name in ("_executor", "rows", "loops")],
             depends=[f"{HOME}/{name}" for name in ("_table.h", "rows.h", "loops.h")],
             include_dirs=[np.get_include()],
-            # products and sums must stay apart: fused, they are rounded once only
-            extra_compile_args=["-O3", "-ffp-contract=off"] if UNIX else ["/fp:strict"],
+            extra_compile_args=FLAGS,
             optional=True,
-        )
+        ),
+        Extension(
+            "engine.ops._windows",
+            ["engine/ops/_windows.c"],
+            depends=["engine/ops/_windows_typed.h"],
+            include_dirs=[np.get_include()],
+            extra_compile_args=FLAGS,
+            optional=True,
+        ),
     ]
 )

@@ -23,17 +23,20 @@ from engine.ops.windows import (
     Windows,
     blank,
     core,
+    geometry,
+    in_c,
     in_lines,
     padded,
     parts,
     patches,
     spans,
+    takes_c,
     taps,
     without_buffers,
 )
 
-_FEW_OUTPUTS = 2
-"""Up to so many outputs per channel the transpose in the data is a convolution itself: it copies windows of outputs."""
+_MANY_CHANNELS = 32
+"""Where each pixel has fewer, pixels rather than channels lie beside each other when taps are added up."""
 _SHORT_RUN = 16
 """Windows whose rows are shorter than this are copied tap by tap."""
 
@@ -73,8 +76,15 @@ def _rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) 
     height, width = images * math.prod([s.number for s in along]), math.prod(size) * channels
     if _is_pointwise(size, windows, along):
         return x.reshape(*lead, height, width)
-    flat = padded(x.reshape(math.prod(lead) * images, *x.shape[-rank - 1 :]), along)
-    if lead or size[-1] * channels >= _SHORT_RUN:
+    flat = x.reshape(math.prod(lead) * images, *x.shape[-rank - 1 :])
+    wide = lead or size[-1] * channels >= _SHORT_RUN
+    if wide and takes_c(flat, rank):
+        out = np.empty((*lead, height, width), x.dtype)
+        lies = geometry(len(flat), flat.shape[1:-1], channels, size, windows, along)
+        in_c.lay_out(np.ascontiguousarray(flat), out, lies)
+        return out
+    flat = padded(flat, along)
+    if wide:
         return patches(flat, size, windows, along).reshape(*lead, height, width)
     # A window's rows are short but an image's are long: copy those, and multiply by the transpose.
     planes = np.moveaxis(np.ascontiguousarray(np.moveaxis(flat, -1, 0)), 0, -1)
@@ -144,28 +154,57 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
     _check_result(ct, along, w.shape[-1])
     _check_batch(batch, wanted[: -rank - 1])
     turned = _turned(windows, size, along)
-    if turned is not None and w.shape[-1] <= _FEW_OUTPUTS * channels:
+    if turned is not None and w.shape[-1] <= channels:
+        # it lays windows of outputs side by side, which are fewer than the products that it saves
         reverse = (slice(None),) * stack + (slice(None, None, -1),) * rank
         return conv_kernel(ct, w[reverse].swapaxes(-1, -2), windows=turned, stack=stack)
-    images = _images(ct, stack, rank)
-    matrices = w.reshape(*w.shape[:stack], math.prod(size), channels, w.shape[-1]).swapaxes(-1, -2)
+    images, inner = _images(ct, stack, rank), tuple([s.number for s in along])
     lead = np.broadcast_shapes(ct.shape[:stack], w.shape[:stack])
     out = np.empty((*lead, images.shape[stack], *space, channels), ct.dtype)
-    inner = tuple([s.number for s in along])
     every = (slice(None),) * stack
     for part in parts(images.shape[stack], math.prod(lead + inner + size) * channels):
         some = images[(*every, part)]
         count = some.shape[stack]
-        points = some.reshape(*ct.shape[:stack], 1, count * math.prod(inner), w.shape[-1])
-        by_tap = np.matmul(points, matrices)
+        points = some.reshape(*ct.shape[:stack], count * math.prod(inner), w.shape[-1])
         if _is_pointwise(size, windows, along):
-            out[(*every, part)] = by_tap.reshape(*lead, count, *space, channels)
-            continue
-        sums = blank((*lead, count), space, channels, along, ct.dtype)
-        for i, key in enumerate(taps(size, windows, along)):
-            sums[key] += by_tap[..., i, :, :].reshape(*lead, count, *inner, channels)
-        out[(*every, part)] = core(sums, space, along)
+            target = np.matmul(points, w.reshape(*w.shape[:stack], channels, w.shape[-1]).swapaxes(-1, -2))
+            out[(*every, part)] = target.reshape(*lead, count, *space, channels)
+        else:
+            out[(*every, part)] = _overlaid(points, w, stack, count, space, windows, along)
     return out.reshape(*lead, *batch, *space, channels)
+
+
+def _overlaid(
+    points: Any, w: Any, stack: int, count: int, space: Sequence[int], windows: Windows, along: Sequence[Span]
+) -> np.ndarray:
+    """Products of points and filters, added up where the taps lie in `count` images.
+
+    Points are the rows of a matrix. Of many channels a point's taps are the rows of the product, so that channels lie
+    beside each other; of few channels its columns, so that points do.
+    """
+    rank, lead = len(space), np.broadcast_shapes(points.shape[:-2], w.shape[:stack])
+    *size, channels, outputs = w.shape[stack:]
+    inner, many = tuple([s.number for s in along]), channels >= _MANY_CHANNELS
+    matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
+    if many:
+        products = np.matmul(points, matrix.swapaxes(-1, -2))
+        images, each = count, channels
+    else:
+        products = np.matmul(matrix, points.swapaxes(-1, -2))
+        images, each = channels * count, 1
+    if not stack and takes_c(products, rank):
+        sums = np.empty((images, *space, each), products.dtype)
+        in_c.overlay(products, sums, geometry(images, space, each, size, windows, along), many)
+    else:
+        padded_sums = blank((*lead, images), space, each, along, products.dtype)
+        by_tap = products.reshape(*lead, *((images, *inner, -1) if many else (-1, images, *inner)), each)
+        by_tap = np.moveaxis(by_tap, -2 if many else len(lead), 0)
+        for share, key in zip(by_tap, taps(size, windows, along), strict=True):
+            padded_sums[key] += share
+        sums = core(padded_sums, space, along)
+    if many:
+        return sums
+    return np.moveaxis(sums.reshape(*lead, channels, count, *space), len(lead), -1)
 
 
 def _turned(windows: Windows, size: Sequence[int], along: Sequence[Span]) -> Windows | None:

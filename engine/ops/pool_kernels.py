@@ -11,6 +11,7 @@ Where the lines of an operand are short, as with few channels and steps of two, 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -29,11 +30,14 @@ from engine.ops.windows import (
     check_rank,
     compact,
     core,
+    geometry,
+    in_c,
     in_lines,
     move,
     padded,
     parts,
     spans,
+    takes_c,
     taps,
     without_buffers,
 )
@@ -49,13 +53,13 @@ class _Reads(NamedTuple):
 
     begin: int
     every: int
-    offsets: list[int]
+    offsets: tuple[int, ...]
     stride: int
 
 
 def _of_windows(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[_Reads]:
     """What windows read of the data along dimension i."""
-    offsets = [tap * windows.dilations[i] - span.before for tap in range(size[i])]
+    offsets = tuple([tap * windows.dilations[i] - span.before for tap in range(size[i])])
     return [_Reads(0, 1, offsets, windows.strides[i])]
 
 
@@ -65,7 +69,7 @@ def _of_data(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[
     reads = []
     for begin in range(stride):
         steps = [divmod(begin + span.before - tap * dilation, stride) for tap in reversed(range(size[i]))]
-        reads.append(_Reads(begin, stride, [offset for offset, remainder in steps if remainder == 0], 1))
+        reads.append(_Reads(begin, stride, tuple([offset for offset, rest in steps if rest == 0]), 1))
     return reads
 
 
@@ -90,6 +94,13 @@ def _reduced(
     out = np.empty((len(images), *numbers, channels), x.dtype)
     each = channels * max(math.prod(space), math.prod(numbers))
     some, rows = max(1, _BLOCK // max(1, each)), max(1, min(numbers[0], numbers[0] * _BLOCK // max(1, each)))
+    if out.size and takes_c(images) and ufunc in (np.maximum, np.add):
+        data = images if before is None else images / before
+        tables = tuple([_read_table(*each) for each in zip(map(tuple, reads), space, numbers, strict=True)])
+        in_c.reduce(data, out, len(images), channels, tables, ufunc is np.maximum, fill)
+        if behind is not None:
+            np.divide(out, behind, out=out)
+        return out.reshape(*lead, *numbers, channels)
     with without_buffers():
         for i in range(0, len(images) if out.size else 0, some):
             data = images[i : i + some] if before is None else images[i : i + some] / before
@@ -99,6 +110,16 @@ def _reduced(
                 if behind is not None:
                     np.divide(result, behind[j : j + rows], out=result)
     return out.reshape(*lead, *numbers, channels)
+
+
+@functools.lru_cache(maxsize=256)
+def _read_table(kinds: tuple[Any, ...], dim: int, number: int) -> tuple[int, np.ndarray, np.ndarray]:
+    entries: list[list[int]] = [[] for _ in range(number)]
+    for begin, every, offsets, stride in kinds:
+        for i, result in enumerate(range(begin, number, every)):
+            entries[result] = [at for at in [offset + i * stride for offset in offsets] if 0 <= at < dim]
+    starts = np.cumsum([0, *map(len, entries)], dtype=np.intp)
+    return dim, starts, np.array([at for each in entries for at in each], np.intp)
 
 
 def _reduce_block(x: Any, out: Any, first: int, reads: Sequence[list[_Reads]], ufunc: Any, fill: Any) -> None:
@@ -173,7 +194,11 @@ def largest(x: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """The largest entry of each window."""
     places = along("max_pool", x, size, windows)
     reads = [_of_windows(i, size, windows, span) for i, span in enumerate(places)]
-    return _reduced(x, reads, [s.number for s in places], np.maximum, _lowest(x.dtype), None, None)
+    found = _reduced(x, reads, [s.number for s in places], np.maximum, _lowest(x.dtype), None, None)
+    if x.dtype.kind == "f":
+        # of a zero and a negative one NumPy takes either
+        found += x.dtype.type(0)
+    return found
 
 
 def tap_dtype(size: tuple[int, ...]) -> DType:
@@ -186,12 +211,16 @@ def largest_tap(x: Any, maximum: Any, *, size: tuple[int, ...], windows: Windows
     places, lowest = along("max_pool", x, size, windows), _lowest(x.dtype)
     images, largest_ones = _images(x, len(size)), _images(maximum, len(size))
     which = np.zeros(largest_ones.shape, tap_dtype(size).numpy)
+    if which.size and which.dtype == np.uint8 and takes_c(images, len(size)) and x.dtype == maximum.dtype:
+        lies = geometry(len(images), images.shape[1:-1], images.shape[-1], size, windows, places)
+        in_c.largest_tap(images, largest_ones, which, lies)
+        return which.reshape(maximum.shape)
     # a tap of the padding must not win, not even where all entries are -inf
     inside = np.zeros((1, *x.shape[-1 - len(size) : -1], 1), bool)
     with without_buffers():
         for part in parts(len(images) if which.size else 0, math.prod(images.shape[1:]) * PASSES):
             wanted = largest_ones[part]
-            outside = padded(inside, places, True) if (wanted == lowest).any() else None
+            outside = None if (wanted > lowest).all() else padded(inside, places, True)
             _count_less(padded(images[part], places, lowest), outside, wanted, which[part], size, windows, places)
     return which.reshape(maximum.shape)
 
@@ -234,6 +263,10 @@ def place(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Wi
     *space, channels = as_dims(sizes)[-1 - len(size) :]
     places = spans("max_pool", space, size, windows)
     points, numbers = _images(ct, len(size)), _images(which, len(size))
+    if which.dtype == np.uint8 and takes_c(points, len(size)):
+        placed = np.empty((*ct.shape[: -1 - len(size)], *space, channels), ct.dtype)
+        in_c.place(points, numbers, placed, geometry(len(points), space, channels, size, windows, places))
+        return placed
     out = blank(points.shape[:1], space, channels, places, ct.dtype)
     long = windows.strides[-1] == 1 or channels >= LINE
     with without_buffers() if long else contextlib.nullcontext():
@@ -245,16 +278,14 @@ def place(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Wi
 def _add_at_taps(
     ct: Any, which: Any, sums: Any, size: tuple[int, ...], windows: Windows, along: Sequence[Span]
 ) -> None:
-    """Add `ct` to zeros, tap by tap; the first of those that may meet in an entry just puts it there."""
-    met = set()
-    for i, (tap, key) in enumerate(zip(np.ndindex(*size), taps(size, windows, along), strict=True)):
+    """Add `ct` to zeros, tap by tap, or just put it there where windows do not overlap."""
+    apart = all((t - 1) * d < s for t, d, s in zip(size, windows.dilations, windows.strides, strict=True))
+    for i, key in enumerate(taps(size, windows, along)):
         share = _only(which == i, ct)
-        kind = tuple([t * d % s for t, d, s in zip(tap, windows.dilations, windows.strides, strict=True)])
-        if kind in met:
-            sums[key] += share
-        else:
-            met.add(kind)
+        if apart:
             move(share, sums[key])
+        else:
+            sums[key] += share
 
 
 def _images(x: Any, rank: int) -> np.ndarray:

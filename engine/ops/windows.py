@@ -25,6 +25,7 @@ from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, collected
 from engine.ops.shape import as_dims, known_dims, shape
+from engine.runtime.extension import extension
 
 Dims = tuple[int | None, ...]
 
@@ -32,6 +33,11 @@ _CACHE = 1 << 19
 """How many numbers a kernel lays side by side at a time, so that they stay in the processor's cache."""
 PASSES = 8
 """Work that goes over each number several times is done on parts so many times smaller."""
+
+in_c: Any = extension("engine.ops._windows")[0]
+"""What moves windows in C, with the same bits as NumPy; None where it is not there."""
+_RANK = 3
+"""The spatial dimensions that it knows."""
 
 # ---- where windows lie -----------------------------------------------------------------------------------------------
 
@@ -87,6 +93,22 @@ def counts(name: str, dims: Dims, size: Dims, windows: Windows) -> Dims:
         None if None in (dim, taps) else _span(name, i, dim, taps, windows).number  # type: ignore[arg-type]
         for i, (dim, taps) in enumerate(zip(dims, size, strict=True))
     ])  # fmt: skip
+
+
+def takes_c(x: np.ndarray, rank: int = 1) -> bool:
+    """Whether what is done with data of this dtype and rank can be done in C."""
+    return in_c is not None and rank <= _RANK and x.dtype.char in "fd"
+
+
+def geometry(
+    images: int, space: Sequence[int], channels: int, size: Sequence[int], windows: Windows, along: Sequence[Span]
+) -> tuple[int, ...]:
+    """How windows lie, as `in_c` wants to know it."""
+    numbers = [images, *(1, 1, 1, 1, 0, 1) * (_RANK - len(space))]
+    for each in zip(space, size, windows.strides, windows.dilations, along, strict=True):
+        dim, taps_, stride, dilation, span = each
+        numbers += (dim, taps_, stride, dilation, span.before, span.number)
+    return *numbers, channels
 
 
 def padded(x: Any, along: Sequence[Span], value: Any = 0) -> np.ndarray:

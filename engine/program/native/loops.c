@@ -103,6 +103,12 @@ ADD_AT(add_at_d, npy_double)
         const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
         const char *x = args[0]; \
         char *out = args[1]; \
+        if (sx == sizeof(FROM) && so == sizeof(TO)) { \
+            for (npy_intp i = 0; i < n; i++) { \
+                ((TO *)out)[i] = (TO)((const FROM *)x)[i]; \
+            } \
+            return; \
+        } \
         for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
             *(TO *)out = (TO)*(const FROM *)x; \
         } \

@@ -1,0 +1,427 @@
+/* Windows in C: laying them side by side, adding them up, and pooling (engine/ops/windows.py and pool_kernels.py say what for).
+ *
+ * Each function does what these modules do with NumPy, with the same numbers in the same order, so with the same bits. They
+ * take arrays in C order, and a tuple that says how windows lie: the number of images, then for each of three spatial
+ * dimensions (size, taps, stride, dilation, padding before, windows), then the channels. What is written has been checked to
+ * be as large as that says, and reads outside of an image are those of its padding.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+#include <string.h>
+
+#ifdef _MSC_VER
+#define RESTRICT __restrict
+#else
+#define RESTRICT restrict
+#endif
+
+#define RANK 3
+#define LINE 64                       /* bytes that are copied at once */
+#define MOST_TAPS 255                 /* of a window whose largest entry is looked for */
+#define CHANNELS 16                   /* that are compared at once */
+#define LARGE ((npy_intp)1 << 40)     /* no dimension is larger */
+#define RELEASE ((npy_intp)1 << 13)   /* numbers from which on other threads may run meanwhile */
+
+typedef struct {
+    npy_intp dim, taps, stride, dilation, before, number;
+} Dim;
+
+typedef struct {
+    npy_intp images, channels;
+    Dim dims[RANK];
+} Geometry;
+
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
+
+static int read_geometry(PyObject *given, Geometry *found)
+{
+    npy_intp numbers[2 + 6 * RANK];
+    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 2 + 6 * RANK) {
+        PyErr_SetString(PyExc_ValueError, "windows: how they lie is said by 20 numbers");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < 2 + 6 * RANK; i++) {
+        numbers[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(given, i));
+        if (numbers[i] == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+        if (numbers[i] < 0 || numbers[i] > LARGE) {
+            PyErr_SetString(PyExc_ValueError, "windows: a dimension is negative or too large");
+            return -1;
+        }
+    }
+    found->images = numbers[0];
+    found->channels = numbers[1 + 6 * RANK];
+    memcpy(found->dims, numbers + 1, sizeof(found->dims));
+    for (int d = 0; d < RANK; d++) {
+        if (found->dims[d].stride < 1 || found->dims[d].dilation < 1 || found->dims[d].taps < 1) {
+            PyErr_SetString(PyExc_ValueError, "windows: strides, dilations and taps are positive");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The product of some numbers; -1 if it is too large. */
+static npy_intp product(const npy_intp *numbers, int count)
+{
+    npy_intp total = 1;
+    for (int i = 0; i < count; i++) {
+        if (numbers[i] == 0) {
+            return 0;
+        }
+        total = total < 0 || numbers[i] > LARGE / total ? -1 : total * numbers[i];
+    }
+    return total;
+}
+
+/* Elements of the data, of what windows give, and of the windows side by side. */
+enum size { DATA, POINTS, SIDE_BY_SIDE };
+
+static npy_intp size_of(const Geometry *g, enum size what)
+{
+    npy_intp numbers[2 + 2 * RANK] = {g->images, g->channels};
+    for (int d = 0; d < RANK; d++) {
+        numbers[2 + d] = what == DATA ? g->dims[d].dim : g->dims[d].number;
+        numbers[2 + RANK + d] = what == SIDE_BY_SIDE ? g->dims[d].taps : 1;
+    }
+    return product(numbers, 2 + 2 * RANK);
+}
+
+static int few_taps(const Geometry *g)
+{
+    const npy_intp taps[RANK] = {g->dims[0].taps, g->dims[1].taps, g->dims[2].taps};
+    const npy_intp count = product(taps, RANK);
+    if (count < 0 || count > MOST_TAPS) {
+        PyErr_SetString(PyExc_ValueError, "windows: there are too many taps to be told apart");
+        return 0;
+    }
+    return 1;
+}
+
+static int check(PyArrayObject *array, npy_intp size, int type, int written)
+{
+    if (PyArray_TYPE(array) != type || PyArray_SIZE(array) != size || !PyArray_IS_C_CONTIGUOUS(array) ||
+        !PyArray_ISALIGNED(array) || PyArray_ISBYTESWAPPED(array) || (written && !PyArray_ISWRITEABLE(array))) {
+        PyErr_SetString(PyExc_ValueError, "windows: an array has another size, dtype or order than the windows ask for");
+        return -1;
+    }
+    return 0;
+}
+
+/* The taps of a window that lie inside: from first up to end. */
+static void inside(const Dim *d, npy_intp start, npy_intp *first, npy_intp *end)
+{
+    *first = start >= 0 ? 0 : (-start + d->dilation - 1) / d->dilation;
+    *end = start >= d->dim ? 0 : (d->dim - 1 - start) / d->dilation + 1;
+    if (*end > d->taps) {
+        *end = d->taps;
+    }
+    if (*first > *end) {
+        *first = *end;
+    }
+}
+
+/* Where the taps of a window lie in an image; -1 for those in the padding. */
+static void places_of(const Geometry *g, const npy_intp *window, npy_intp *places)
+{
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp start = window[2] * d2->stride - d2->before;
+    for (npy_intp i = 0; i < d0->taps; i++) {
+        const npy_intp at0 = window[0] * d0->stride - d0->before + i * d0->dilation;
+        for (npy_intp j = 0; j < d1->taps; j++) {
+            const npy_intp at1 = window[1] * d1->stride - d1->before + j * d1->dilation;
+            const int padding = at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim;
+            for (npy_intp k = 0; k < d2->taps; k++) {
+                const npy_intp at2 = start + k * d2->dilation;
+                *places++ = padding || at2 < 0 || at2 >= d2->dim ? -1 : ((at0 * d1->dim + at1) * d2->dim + at2) * g->channels;
+            }
+        }
+    }
+}
+
+/* ---- side by side ------------------------------------------------------------------------------------------------ */
+
+/* Copy, where what lies behind `out` is written later: up to a line at a time. */
+static inline void copy_ahead(char *out, const char *in, npy_intp size, const char *out_end, const char *in_end)
+{
+    if (size <= 4 * LINE && out_end - out >= size + LINE && in_end - in >= size + LINE) {
+        for (npy_intp at = 0; at < size; at += LINE) {
+            memcpy(out + at, in + at, LINE);
+        }
+        return;
+    }
+    memcpy(out, in, (size_t)size);
+}
+
+static void lay_out_windows(const Geometry *g, npy_intp item, const char *x, char *out)
+{
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp pixel = g->channels * item, row = d2->dim * pixel, plane = d1->dim * row, image = d0->dim * plane;
+    const npy_intp width = d2->taps * pixel;
+    const char *out_end = out + size_of(g, SIDE_BY_SIDE) * item, *x_end = x + size_of(g, DATA) * item;
+    for (npy_intp n = 0; n < g->images; n++, x += image) {
+        for (npy_intp a = 0; a < d0->number; a++) {
+            for (npy_intp b = 0; b < d1->number; b++) {
+                for (npy_intp c = 0; c < d2->number; c++) {
+                    const npy_intp start = c * d2->stride - d2->before;
+                    npy_intp first, end;
+                    inside(d2, start, &first, &end);
+                    for (npy_intp i = 0; i < d0->taps; i++) {
+                        const npy_intp at0 = a * d0->stride - d0->before + i * d0->dilation;
+                        for (npy_intp j = 0; j < d1->taps; j++, out += width) {
+                            const npy_intp at1 = b * d1->stride - d1->before + j * d1->dilation;
+                            if (at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim) {
+                                memset(out, 0, (size_t)width);
+                                continue;
+                            }
+                            const char *line = x + at0 * plane + at1 * row + start * pixel;
+                            if (d2->dilation == 1 && first == 0 && end == d2->taps) {
+                                copy_ahead(out, line, width, out_end, x_end);
+                                continue;
+                            }
+                            memset(out, 0, (size_t)(first * pixel));
+                            for (npy_intp k = first; k < end; k++) {
+                                memcpy(out + k * pixel, line + k * d2->dilation * pixel, (size_t)pixel);
+                            }
+                            memset(out + end * pixel, 0, (size_t)((d2->taps - end) * pixel));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+static PyObject *lay_out(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyArrayObject *x, *out;
+    PyObject *given;
+    Geometry g;
+    if (!PyArg_ParseTuple(args, "O!O!O", &PyArray_Type, &x, &PyArray_Type, &out, &given) || read_geometry(given, &g) < 0 ||
+        check(x, size_of(&g, DATA), PyArray_TYPE(x), 0) < 0 || check(out, size_of(&g, SIDE_BY_SIDE), PyArray_TYPE(x), 1) < 0) {
+        return NULL;
+    }
+    if (PyDataType_REFCHK(PyArray_DESCR(x))) {
+        return PyErr_Format(PyExc_TypeError, "windows: the data are no numbers");
+    }
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(out) / RELEASE * 500);
+    lay_out_windows(&g, PyArray_ITEMSIZE(x), PyArray_BYTES(x), PyArray_BYTES(out));
+    NPY_END_THREADS;
+    Py_RETURN_NONE;
+}
+
+/* ---- sums, extrema, and where these are: for float and double ------------------------------------------------------ */
+
+/* For each result along a dimension, the entries it is made of: those from starts[i] up to starts[i + 1]. */
+typedef struct {
+    npy_intp results, dim;
+    const npy_intp *starts, *entries;
+} Reads;
+
+#define TYPE npy_float
+#define MASK npy_int32
+#define NAMED(name) name##_float
+#include "_windows_typed.h"
+#undef TYPE
+#undef MASK
+#undef NAMED
+
+#define TYPE npy_double
+#define MASK npy_int64
+#define NAMED(name) name##_double
+#include "_windows_typed.h"
+#undef TYPE
+#undef MASK
+#undef NAMED
+
+#define FOR_TYPE(array, call) \
+    if (PyArray_TYPE(array) == NPY_FLOAT) { \
+        call(float); \
+    } \
+    else { \
+        call(double); \
+    }
+
+static int is_float(PyArrayObject *array)
+{
+    if (PyArray_TYPE(array) != NPY_FLOAT && PyArray_TYPE(array) != NPY_DOUBLE) {
+        PyErr_SetString(PyExc_TypeError, "windows: the data must be float32 or float64");
+        return 0;
+    }
+    return 1;
+}
+
+static PyObject *overlay(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyArrayObject *x, *out;
+    PyObject *given;
+    Geometry g;
+    int by_window;
+    if (!PyArg_ParseTuple(args, "O!O!Op", &PyArray_Type, &x, &PyArray_Type, &out, &given, &by_window) || !is_float(x) ||
+        read_geometry(given, &g) < 0 || check(x, size_of(&g, SIDE_BY_SIDE), PyArray_TYPE(x), 0) < 0 ||
+        check(out, size_of(&g, DATA), PyArray_TYPE(x), 1) < 0) {
+        return NULL;
+    }
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x) / RELEASE * 500);
+    memset(PyArray_BYTES(out), 0, (size_t)PyArray_NBYTES(out));
+#define TAPS(type) overlay_##type(&g, PyArray_DATA(x), PyArray_DATA(out))
+#define WINDOWS(type) overlay_windows_##type(&g, PyArray_DATA(x), PyArray_DATA(out))
+    if (by_window) {
+        FOR_TYPE(x, WINDOWS)
+    }
+    else {
+        FOR_TYPE(x, TAPS)
+    }
+    NPY_END_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *largest_tap(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyArrayObject *x, *maximum, *out;
+    PyObject *given;
+    Geometry g;
+    if (!PyArg_ParseTuple(args, "O!O!O!O", &PyArray_Type, &x, &PyArray_Type, &maximum, &PyArray_Type, &out, &given) ||
+        !is_float(x) || read_geometry(given, &g) < 0 || !few_taps(&g) ||
+        check(x, size_of(&g, DATA), PyArray_TYPE(x), 0) < 0 || check(maximum, size_of(&g, POINTS), PyArray_TYPE(x), 0) < 0 || check(out, size_of(&g, POINTS), NPY_UINT8, 1) < 0) {
+        return NULL;
+    }
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x) / RELEASE * 500);
+#define CALL(type) largest_tap_##type(&g, PyArray_DATA(x), PyArray_DATA(maximum), PyArray_DATA(out))
+    FOR_TYPE(x, CALL)
+#undef CALL
+    NPY_END_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *place(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyArrayObject *ct, *which, *out;
+    PyObject *given;
+    Geometry g;
+    if (!PyArg_ParseTuple(args, "O!O!O!O", &PyArray_Type, &ct, &PyArray_Type, &which, &PyArray_Type, &out, &given) ||
+        !is_float(ct) || read_geometry(given, &g) < 0 || !few_taps(&g) || check(ct, size_of(&g, POINTS), PyArray_TYPE(ct), 0) < 0 ||
+        check(which, size_of(&g, POINTS), NPY_UINT8, 0) < 0 || check(out, size_of(&g, DATA), PyArray_TYPE(ct), 1) < 0) {
+        return NULL;
+    }
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(out) / RELEASE * 500);
+#define CALL(type) place_##type(&g, PyArray_DATA(ct), PyArray_DATA(which), PyArray_DATA(out))
+    FOR_TYPE(ct, CALL)
+#undef CALL
+    NPY_END_THREADS;
+    Py_RETURN_NONE;
+}
+
+/* Read what results are made of along one dimension: a tuple of the data's dimension, and two vectors of numbers. */
+static int read_reads(PyObject *spec, Reads *found)
+{
+    PyArrayObject *starts, *entries;
+    if (!PyTuple_Check(spec) || !PyArg_ParseTuple(spec, "nO!O!", &found->dim, &PyArray_Type, &starts, &PyArray_Type, &entries)) {
+        PyErr_SetString(PyExc_ValueError, "windows: reads are a dimension and two vectors");
+        return -1;
+    }
+    found->results = PyArray_SIZE(starts) - 1;
+    if (found->results < 0 || check(starts, found->results + 1, NPY_INTP, 0) < 0 ||
+        check(entries, PyArray_SIZE(entries), NPY_INTP, 0) < 0) {
+        return -1;
+    }
+    found->starts = PyArray_DATA(starts);
+    found->entries = PyArray_DATA(entries);
+    npy_intp last = 0;
+    for (npy_intp i = 0; i <= found->results; i++) {
+        if (found->starts[i] < last || found->starts[i] > PyArray_SIZE(entries)) {
+            PyErr_SetString(PyExc_ValueError, "windows: reads must be in order");
+            return -1;
+        }
+        last = found->starts[i];
+    }
+    for (npy_intp i = 0; i < PyArray_SIZE(entries); i++) {
+        if (found->entries[i] < 0 || found->entries[i] >= found->dim) {
+            PyErr_SetString(PyExc_ValueError, "windows: a read leads out of the data");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *reduce(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyArrayObject *x, *out;
+    PyObject *specs;
+    int extremum;
+    double fill;
+    npy_intp images, channels;
+    Reads reads[NPY_MAXDIMS];
+    if (!PyArg_ParseTuple(
+            args, "O!O!nnO!pd", &PyArray_Type, &x, &PyArray_Type, &out, &images, &channels, &PyTuple_Type, &specs, &extremum,
+            &fill) ||
+        !is_float(x)) {
+        return NULL;
+    }
+    const Py_ssize_t rank = PyTuple_GET_SIZE(specs);
+    if (rank < 1 || rank > NPY_MAXDIMS - 2 || images < 0 || channels < 0) {
+        return PyErr_Format(PyExc_ValueError, "windows: there are too few or too many dimensions");
+    }
+    npy_intp data[NPY_MAXDIMS], results[NPY_MAXDIMS], scratch = 0;
+    data[0] = results[0] = images;
+    data[1] = results[1] = channels;
+    for (Py_ssize_t k = 0; k < rank; k++) {
+        if (read_reads(PyTuple_GET_ITEM(specs, k), &reads[k]) < 0) {
+            return NULL;
+        }
+        data[2 + k] = reads[k].dim;
+        results[2 + k] = reads[k].results;
+    }
+    if (check(x, product(data, (int)rank + 2), PyArray_TYPE(x), 0) < 0 ||
+        check(out, product(results, (int)rank + 2), PyArray_TYPE(x), 1) < 0) {
+        return NULL;
+    }
+    for (npy_intp inner = channels, k = rank - 1; k > 0; k--) {
+        if (reads[k].dim > 0 && inner > LARGE / reads[k].dim) {
+            return PyErr_Format(PyExc_ValueError, "windows: a dimension is too large");
+        }
+        inner *= reads[k].dim;
+        scratch += inner;
+    }
+    char *memory = PyMem_Malloc((size_t)(scratch + 1) * (size_t)PyArray_ITEMSIZE(x));
+    if (memory == NULL) {
+        return PyErr_NoMemory();
+    }
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x) / RELEASE * 500);
+#define CALL(type) \
+    reduce_images_##type(PyArray_DATA(x), PyArray_DATA(out), images, channels, reads, rank, extremum, (npy_##type)fill, (void *)memory)
+    FOR_TYPE(x, CALL)
+#undef CALL
+    NPY_END_THREADS;
+    PyMem_Free(memory);
+    Py_RETURN_NONE;
+}
+
+/* ---- the module ---------------------------------------------------------------------------------------------------- */
+
+static PyMethodDef methods[] = {
+    {"lay_out", lay_out, METH_VARARGS, "lay_out(x, out, windows): lay windows side by side."},
+    {"overlay", overlay, METH_VARARGS, "overlay(x, out, windows, by_window): add up numbers, per tap or per window, where windows lie in the data."},
+    {"largest_tap", largest_tap, METH_VARARGS, "largest_tap(x, maximum, out, windows): which tap is the largest."},
+    {"place", place, METH_VARARGS, "place(ct, which, out, windows): add up numbers at one tap of each window."},
+    {"reduce", reduce, METH_VARARGS, "reduce(x, out, images, channels, reads, extremum, fill): sums or the largest entries."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_windows", "Windows that slide over images.", -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__windows(void)
+{
+    import_array();
+    return PyModule_Create(&module);
+}

@@ -1,0 +1,289 @@
+/* What _windows.c does with numbers, for one TYPE; MASK is an integer of its size. */
+
+static void NAMED(overlay)(const Geometry *g, const TYPE *RESTRICT x, TYPE *RESTRICT out)
+{
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp pixel = g->channels, row = d2->dim * pixel, plane = d1->dim * row, image = d0->dim * plane;
+    const npy_intp line = d2->number * pixel, points = d0->number * d1->number * line, tap = g->images * points;
+    for (npy_intp n = 0; n < g->images; n++, x += points, out += image) {
+        const TYPE *from = x;
+        for (npy_intp i = 0; i < d0->taps; i++) {
+            for (npy_intp j = 0; j < d1->taps; j++) {
+                for (npy_intp k = 0; k < d2->taps; k++, from += tap) {
+                    const npy_intp shift = k * d2->dilation - d2->before;
+                    /* windows whose tap lies inside */
+                    const npy_intp first = shift >= 0 ? 0 : (-shift + d2->stride - 1) / d2->stride;
+                    npy_intp end = shift >= d2->dim ? 0 : (d2->dim - 1 - shift) / d2->stride + 1;
+                    end = end < d2->number ? end : d2->number;
+                    for (npy_intp a = 0; a < d0->number; a++) {
+                        const npy_intp at0 = a * d0->stride - d0->before + i * d0->dilation;
+                        for (npy_intp b = 0; at0 >= 0 && at0 < d0->dim && b < d1->number; b++) {
+                            const npy_intp at1 = b * d1->stride - d1->before + j * d1->dilation;
+                            if (at1 < 0 || at1 >= d1->dim || first >= end) {
+                                continue;
+                            }
+                            const TYPE *RESTRICT given = from + (a * d1->number + b) * line + first * pixel;
+                            TYPE *RESTRICT to = out + at0 * plane + at1 * row + (first * d2->stride + shift) * pixel;
+                            if (d2->stride == 1) {
+                                for (npy_intp m = 0; m < (end - first) * pixel; m++) {
+                                    to[m] += given[m];
+                                }
+                                continue;
+                            }
+                            for (npy_intp c = first; pixel == 1 && c < end; c++) {
+                                to[(c - first) * d2->stride] += given[c - first];
+                            }
+                            for (npy_intp c = first; pixel > 1 && c < end; c++, given += pixel, to += d2->stride * pixel) {
+                                for (npy_intp m = 0; m < pixel; m++) {
+                                    to[m] += given[m];
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+static void NAMED(overlay_windows)(const Geometry *g, const TYPE *RESTRICT x, TYPE *RESTRICT out)
+{
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp pixel = g->channels, row = d2->dim * pixel, plane = d1->dim * row, image = d0->dim * plane;
+    const npy_intp width = d2->taps * pixel, window = d0->taps * d1->taps * width;
+    /* the last window first, so that each entry gets its taps in order */
+    x += size_of(g, SIDE_BY_SIDE);
+    out += g->images * image;
+    for (npy_intp n = g->images; n-- > 0;) {
+        out -= image;
+        for (npy_intp a = d0->number; a-- > 0;) {
+            for (npy_intp b = d1->number; b-- > 0;) {
+                for (npy_intp c = d2->number; c-- > 0;) {
+                    x -= window;
+                    const npy_intp start = c * d2->stride - d2->before;
+                    npy_intp first, end;
+                    inside(d2, start, &first, &end);
+                    for (npy_intp i = 0; i < d0->taps; i++) {
+                        const npy_intp at0 = a * d0->stride - d0->before + i * d0->dilation;
+                        for (npy_intp j = 0; at0 >= 0 && at0 < d0->dim && j < d1->taps; j++) {
+                            const npy_intp at1 = b * d1->stride - d1->before + j * d1->dilation;
+                            if (at1 < 0 || at1 >= d1->dim) {
+                                continue;
+                            }
+                            TYPE *RESTRICT line = out + at0 * plane + at1 * row + start * pixel;
+                            const TYPE *RESTRICT from = x + (i * d1->taps + j) * width;
+                            if (d2->dilation == 1) {
+                                for (npy_intp k = first * pixel; k < end * pixel; k++) {
+                                    line[k] += from[k];
+                                }
+                                continue;
+                            }
+                            for (npy_intp t = first; t < end; t++) {
+                                for (npy_intp k = 0; k < pixel; k++) {
+                                    line[t * d2->dilation * pixel + k] += from[t * pixel + k];
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* ---- the largest entries ------------------------------------------------------------------------------------------- */
+
+/* Which tap is the first that is not less than the largest entry, for `count` channels. */
+static inline void NAMED(count_less)(
+    const TYPE *x, const npy_intp *places, npy_intp last, const TYPE *RESTRICT maximum, npy_uint8 *RESTRICT out, npy_intp count)
+{
+    MASK less[CHANNELS], number[CHANNELS];
+    for (npy_intp k = 0; k < count; k++) {
+        less[k] = -1;
+        number[k] = 0;
+    }
+    /* if all the others are less, it is the last one */
+    for (npy_intp tap = 0; tap < last; tap++) {
+        if (places[tap] < 0) {
+            for (npy_intp k = 0; k < count; k++) {
+                number[k] -= less[k];
+            }
+            continue;
+        }
+        const TYPE *RESTRICT entry = x + places[tap];
+        for (npy_intp k = 0; k < count; k++) {
+            less[k] &= -(MASK)(entry[k] < maximum[k]);
+            number[k] -= less[k];
+        }
+    }
+    for (npy_intp k = 0; k < count; k++) {
+        out[k] = (npy_uint8)number[k];
+    }
+}
+
+static void NAMED(largest_tap)(const Geometry *g, const TYPE *x, const TYPE *maximum, npy_uint8 *out)
+{
+    const npy_intp image = g->dims[0].dim * g->dims[1].dim * g->dims[2].dim * g->channels;
+    const npy_intp last = g->dims[0].taps * g->dims[1].taps * g->dims[2].taps - 1;
+    npy_intp at[RANK], places[MOST_TAPS];
+    for (npy_intp n = 0; n < g->images; n++, x += image) {
+        for (at[0] = 0; at[0] < g->dims[0].number; at[0]++) {
+            for (at[1] = 0; at[1] < g->dims[1].number; at[1]++) {
+                for (at[2] = 0; at[2] < g->dims[2].number; at[2]++) {
+                    places_of(g, at, places);
+                    for (npy_intp from = 0; from < g->channels; from += CHANNELS) {
+                        const npy_intp count = g->channels - from < CHANNELS ? g->channels - from : CHANNELS;
+                        if (count == CHANNELS) {
+                            /* a number that the compiler knows */
+                            NAMED(count_less)(x + from, places, last, maximum, out, CHANNELS);
+                        }
+                        else {
+                            NAMED(count_less)(x + from, places, last, maximum, out, count);
+                        }
+                        maximum += count;
+                        out += count;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* Put, or add, the shares of those whose number is `tap`: by their bits, as it is hard to guess which these are. */
+static inline void NAMED(put)(
+    TYPE *RESTRICT out, const TYPE *RESTRICT share, const MASK *RESTRICT number, MASK tap, npy_intp count, int add)
+{
+    for (npy_intp k = 0; k < count; k++) {
+        MASK bits;
+        TYPE wanted;
+        memcpy(&bits, &share[k], sizeof(TYPE));
+        bits &= -(MASK)(number[k] == tap);
+        memcpy(&wanted, &bits, sizeof(TYPE));
+        out[k] = add ? out[k] + wanted : wanted;
+    }
+}
+
+static void NAMED(place)(const Geometry *g, const TYPE *ct, const npy_uint8 *which, TYPE *out)
+{
+    const npy_intp taps = g->dims[0].taps * g->dims[1].taps * g->dims[2].taps;
+    const npy_intp image = g->dims[0].dim * g->dims[1].dim * g->dims[2].dim * g->channels;
+    const npy_intp points = size_of(g, POINTS);
+    int overlap = 0, whole = 1;
+    for (int d = 0; d < RANK; d++) {
+        const Dim *dim = &g->dims[d];
+        overlap |= dim->taps > 1 && (dim->taps - 1) * dim->dilation >= dim->stride;
+        whole &= dim->taps == dim->stride && dim->dilation == 1 && dim->before == 0 && dim->number * dim->stride >= dim->dim;
+    }
+    if (!whole) {
+        memset(out, 0, (size_t)(g->images * image) * sizeof(TYPE));
+    }
+    ct += points;
+    which += points;
+    out += g->images * image;
+    npy_intp at[RANK], places[MOST_TAPS];
+    for (npy_intp n = g->images; n-- > 0;) {
+        out -= image;
+        for (at[0] = g->dims[0].number; at[0]-- > 0;) {
+            for (at[1] = g->dims[1].number; at[1]-- > 0;) {
+                for (at[2] = g->dims[2].number; at[2]-- > 0;) {
+                    ct -= g->channels;
+                    which -= g->channels;
+                    places_of(g, at, places);
+                    for (npy_intp from = 0; from < g->channels; from += CHANNELS) {
+                        const npy_intp count = g->channels - from < CHANNELS ? g->channels - from : CHANNELS;
+                        MASK number[CHANNELS];
+                        for (npy_intp k = 0; k < count; k++) {
+                            number[k] = which[from + k];
+                        }
+                        for (npy_intp tap = 0; tap < taps; tap++) {
+                            if (places[tap] >= 0) {
+                                NAMED(put)(out + places[tap] + from, ct + from, number, (MASK)tap, count, overlap);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* ---- sums and extrema, along one dimension after the other ----------------------------------------------------------- */
+
+/* One that is no number stays. */
+static inline TYPE NAMED(larger)(TYPE a, TYPE b)
+{
+    return (b > a) | (b != b) ? b : a;
+}
+
+static void NAMED(combine)(
+    const TYPE *RESTRICT x, TYPE *RESTRICT out, npy_intp inner, const npy_intp *entries, npy_intp count, int extremum, TYPE fill)
+{
+    if (count == 0) {
+        for (npy_intp k = 0; k < inner; k++) {
+            out[k] = fill;
+        }
+        return;
+    }
+    const TYPE *RESTRICT a = x + entries[0] * inner;
+    if (count == 1) {
+        memcpy(out, a, (size_t)inner * sizeof(TYPE));
+        return;
+    }
+    const TYPE *RESTRICT b = x + entries[1] * inner;
+    if (extremum) {
+        for (npy_intp k = 0; k < inner; k++) {
+            out[k] = NAMED(larger)(a[k], b[k]);
+        }
+    }
+    else {
+        for (npy_intp k = 0; k < inner; k++) {
+            out[k] = a[k] + b[k];
+        }
+    }
+    for (npy_intp i = 2; i < count; i++) {
+        const TYPE *RESTRICT c = x + entries[i] * inner;
+        if (extremum) {
+            for (npy_intp k = 0; k < inner; k++) {
+                out[k] = NAMED(larger)(out[k], c[k]);
+            }
+        }
+        else {
+            for (npy_intp k = 0; k < inner; k++) {
+                out[k] += c[k];
+            }
+        }
+    }
+}
+
+static void NAMED(reduce_along)(
+    const TYPE *x, TYPE *out, npy_intp channels, const Reads *reads, npy_intp rank, int extremum, TYPE fill, TYPE *scratch)
+{
+    npy_intp inner = channels, written = channels;
+    for (npy_intp k = 1; k < rank; k++) {
+        inner *= reads[k].dim;
+        written *= reads[k].results;
+    }
+    for (npy_intp i = 0; i < reads->results; i++, out += written) {
+        const npy_intp *entries = reads->entries + reads->starts[i], count = reads->starts[i + 1] - reads->starts[i];
+        if (rank == 1) {
+            NAMED(combine)(x, out, inner, entries, count, extremum, fill);
+            continue;
+        }
+        NAMED(combine)(x, scratch, inner, entries, count, extremum, fill);
+        NAMED(reduce_along)(scratch, out, channels, reads + 1, rank - 1, extremum, fill, scratch + inner);
+    }
+}
+
+static void NAMED(reduce_images)(
+    const TYPE *x, TYPE *out, npy_intp images, npy_intp channels, const Reads *reads, npy_intp rank, int extremum, TYPE fill,
+    TYPE *scratch)
+{
+    npy_intp data = channels, results = channels;
+    for (npy_intp k = 0; k < rank; k++) {
+        data *= reads[k].dim;
+        results *= reads[k].results;
+    }
+    for (npy_intp n = 0; n < images; n++) {
+        NAMED(reduce_along)(x + n * data, out + n * results, channels, reads, rank, extremum, fill, scratch);
+    }
+}

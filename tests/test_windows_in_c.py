@@ -1,0 +1,122 @@
+"""Windows moved in C: the bits are those of NumPy, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.ops import conv_kernels, pool_kernels, windows
+from engine.ops.windows import Windows, spans
+from engine.program.native.loops import same_bits
+
+pytestmark = pytest.mark.skipif(windows.in_c is None, reason="the extension is not there")
+
+GEOMETRIES = [
+    # spatial dimensions, size, strides, padding, dilations
+    ((7,), (3,), (1,), "SAME", (1,)),
+    ((9,), (3,), (2,), "VALID", (2,)),
+    ((6, 5), (2, 2), (2, 2), "SAME", (1, 1)),
+    ((8, 6), (2, 3), (2, 3), "VALID", (1, 1)),
+    ((7, 8), (3, 3), (1, 1), "SAME", (1, 1)),
+    ((7, 8), (3, 2), (2, 1), "SAME", (1, 2)),
+    ((5, 6), (3, 2), (3, 2), ((2, 1), (0, 3)), (1, 1)),
+    ((9, 9), (2, 2), (3, 3), "VALID", (2, 2)),
+    ((4, 5, 6), (2, 3, 2), (1, 2, 1), "SAME", (1, 1, 2)),
+    ((4, 4, 4), (2, 2, 2), (2, 2, 2), "VALID", (1, 1, 1)),
+]
+
+
+def both(monkeypatch: pytest.MonkeyPatch, kernel: Callable[..., Any], *operands: Any, **moves: Any) -> Any:
+    """What a kernel gives in C, which is what it gives with NumPy."""
+    found = kernel(*operands, **moves)
+    with monkeypatch.context() as patch:
+        for module in (windows, conv_kernels, pool_kernels):
+            patch.setattr(module, "in_c", None)
+        expected = kernel(*operands, **moves)
+    assert same_bits(found, expected)
+    return found
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, special: bool) -> np.ndarray:
+    """Numbers with ties; special ones are among them if that is wanted."""
+    x = rng.integers(-2, 3, shape).astype(dtype)
+    x[rng.random(shape) < 0.5] *= rng.choice([0.37, -1.0])
+    if special:
+        for value in (np.nan, np.inf, -np.inf, -0.0):
+            x[rng.random(shape) < 0.03] = value
+    return x
+
+
+@pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_convolutions(
+    space: Any, size: Any, strides: Any, padding: Any, dilations: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    moves = {"windows": Windows(strides, padding, dilations), "stack": 0}
+    for channels, outputs in ((1, 2), (3, 8), (17, 4), (33, 40)):
+        for special in (False, True):
+            x = numbers(rng, (3, *space, channels), dtype, special)
+            w = numbers(rng, (*size, channels, outputs), dtype, special)
+            ct = both(monkeypatch, conv_kernels.conv_kernel, x, w, **moves)
+            both(monkeypatch, conv_kernels.conv_data_kernel, np.array(x.shape), w, ct, **moves)
+            both(monkeypatch, conv_kernels.conv_filters_kernel, x, np.array(w.shape), ct, **moves)
+
+
+@pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_pools(
+    space: Any, size: Any, strides: Any, padding: Any, dilations: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    moves = {"size": size, "windows": Windows(strides, padding, dilations)}
+    for channels, special in itertools.product((1, 5, 16, 37), (False, True)):
+        x = numbers(rng, (2, *space, channels), dtype, special)
+        maximum = both(monkeypatch, pool_kernels.largest, x, **moves)
+        which = both(monkeypatch, pool_kernels.largest_tap, x, maximum, **moves)
+        ct = numbers(rng, which.shape, dtype, special)
+        both(monkeypatch, pool_kernels.place, ct, which, np.array(x.shape), **moves)
+        both(monkeypatch, pool_kernels.average, x, **moves)
+        both(monkeypatch, pool_kernels.average_back, ct, np.array(x.shape), **moves)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    x = np.zeros((2, 4, 4, 3), np.float32)
+    moves = Windows((1, 1), "SAME", (1, 1))
+    lies = windows.geometry(2, (4, 4), 3, (2, 2), moves, spans("", (4, 4), (2, 2), moves))
+    points, rows = np.zeros((2, 4, 4, 3), np.float32), np.zeros((2 * 16, 12), np.float32)
+    which = np.zeros(points.shape, np.uint8)
+    in_c: Any = windows.in_c
+    in_c.lay_out(x, rows, lies)
+    in_c.overlay(rows, x, lies, True)
+    in_c.largest_tap(x, points, which, lies)
+    in_c.place(points, which, x, lies)
+    frozen = rows.copy()
+    frozen.flags.writeable = False
+    for wrong in (rows[1:], rows[:, ::2], rows.astype(np.float64), rows.astype(">f4"), frozen):
+        with pytest.raises(ValueError, match="windows: an array"):
+            in_c.lay_out(x, wrong, lies)
+    for at, value in itertools.product(range(len(lies)), (-1, 0, 1 << 50, 1 << 62)):
+        changed = (*lies[:at], value, *lies[at + 1 :])
+        for call in (
+            lambda changed=changed: in_c.lay_out(x, rows, changed),
+            lambda changed=changed: in_c.overlay(rows, x, changed, False),
+            lambda changed=changed: in_c.place(points, which, x, changed),
+        ):
+            # the padding alone may be anything: what is read there is zero
+            if at % 6 == 5 and 0 <= value <= 1 << 40:
+                call()
+            else:
+                with pytest.raises(ValueError, match="windows:"):
+                    call()
+    starts, entries = np.array([0, 1, 2], np.intp), np.array([0, 4], np.intp)
+    with pytest.raises(ValueError, match="leads out"):
+        in_c.reduce(x, x, 2, 3, ((4, starts, entries), (4, starts, entries)), True, 0.0)
+    with pytest.raises(TypeError, match="float32 or float64"):
+        in_c.overlay(rows.astype(np.int32), x, lies, True)
