@@ -44,6 +44,12 @@ def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Se
     for value, tangent in seeds:
         key = id(value)
         tangents[key] = add(tangents[key], tangent) if key in tangents else tangent
+    push(tangents, nodes)
+    return [tangents.get(id(t)) for t in targets]
+
+
+def push(tangents: dict[int, Any], nodes: Iterable[Node]) -> None:
+    """Add the tangents of what nodes compute to those by `id` of value that are there."""
     for node in nodes:
         given = [tangents.get(id(x)) for x in node.inputs]
         if node.op.vjp is None or all(t is None for t in given):
@@ -52,7 +58,6 @@ def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Se
             if tangent is not None and type(tangent) is not Zero:
                 _check(tangent, out, node)
                 tangents[id(out)] = tangent
-    return [tangents.get(id(t)) for t in targets]
 
 
 def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:

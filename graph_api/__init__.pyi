@@ -163,6 +163,7 @@ from graph_api.assertions import is_numeric_tensor as is_numeric_tensor
 from graph_api.assertions import is_tensor as is_tensor
 from graph_api.control import case as case
 from graph_api.control import cond as cond
+from graph_api.control import switch_case as switch_case
 from graph_api.control import while_loop as while_loop
 from graph_api.convert import constant as constant
 from graph_api.convert import convert_to_tensor as convert_to_tensor
@@ -391,6 +392,7 @@ from graph_api.summaries import scalar as _graph_api_summaries_scalar
 from graph_api.summaries import scalar_summary as scalar_summary
 from graph_api.summaries import tensor_summary as _graph_api_summaries_tensor_summary
 from graph_api.summaries import text as _graph_api_summaries_text
+from graph_api.template import make_template as make_template
 from graph_api.tensor import GraphShape as _graph_api_tensor_GraphShape
 from graph_api.tensor import Operation as Operation
 from graph_api.tensor import Tensor as Tensor

@@ -181,6 +181,45 @@ def case(
         return _branch("case: argument `default`", chosen, strict)()
 
 
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str | None = None
+) -> Any:
+    """The results of the function with the given index when the graph runs; only one is computed.
+
+    Parameters
+    ----------
+    branch_index : integer scalar
+    branch_fns : list of callable, or dict or list of pairs of int and callable
+    default : callable, optional
+        What to call if there is none with that index; otherwise the one with the largest.
+    name : str, optional
+
+    Raises
+    ------
+    TypeError
+        If the index is no integer, or a function not callable.
+    ValueError
+        If the indices of the functions are not 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     i, x = tf.placeholder(tf.int32, []), tf.constant(3.0)
+    ...     y = tf.switch_case(i, [lambda: x, lambda: x * x])
+    ...     print(sess.run([y, tf.gradients(y, x)[0]], {i: 1}))
+    [np.float32(9.0), np.float32(6.0)]
+    """
+    index = convert_to_tensor(branch_index)
+    if not index.dtype.is_integer:
+        raise DTypeError(f"switch_case: argument `branch_index` must be an integer, got {branch_index!r}")
+    functions = nest.branches("switch_case", branch_fns)
+    otherwise = default or functions.pop()
+    with get_default_graph().name_scope(name or "switch_case"):
+        pairs = [(compare.equal(index, convert_to_tensor(i, index.dtype)), f) for i, f in enumerate(functions)]
+        return case(pairs, default=otherwise) if pairs else _branch("switch_case: `default`", otherwise, False)()
+
+
 def _at_most_one(preds: Sequence[Tensor]) -> Tensor:
     return compare.less(reduce_sum(compare.cast(joining.stack(preds), int32)), 2)
 

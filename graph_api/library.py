@@ -71,6 +71,7 @@ NATIVE: tuple[tuple[Any, str], ...] = (
     # ---- control flow
     (control.cond, "cond"),
     (control.case, "case"),
+    (control.switch_case, "switch_case"),
     (control.while_loop, "while_loop"),
     (scans.map_fn, "map_fn"),
     (scans.scan, "scan"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 from engine.core.aval import compatible, normalize_shape
@@ -57,6 +58,8 @@ class VariableScope:
     reuse : bool or AUTO_REUSE
     initializer, regularizer, dtype, constraint
         Defaults for `get_variable`.
+    custom_getter : callable, optional
+        What makes the variables, see `variable_scope`.
     original_name_scope : str
     """
 
@@ -73,6 +76,7 @@ class VariableScope:
         for key, fallback in (("initializer", None), ("regularizer", None), ("constraint", None), ("dtype", float32)):
             given = defaults.get(key)
             setattr(self, key, given if given is not None else getattr(parent, key, fallback))
+        self.custom_getter = _composed(defaults.get("custom_getter"), getattr(parent, "custom_getter", None))
 
     def reuse_variables(self) -> None:
         """From here on share variables instead of making them."""
@@ -86,6 +90,10 @@ class VariableScope:
         """Set the default regularizer."""
         self.regularizer = regularizer
 
+    def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
+        """Set what makes the variables."""
+        self.custom_getter = custom_getter
+
     def global_variables(self) -> list[Variable]:
         """The variables in this scope."""
         return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, f"{self.name}/" if self.name else None)
@@ -98,6 +106,14 @@ class VariableScope:
         """`get_variable` in this scope."""
         with variable_scope(self):
             return get_variable(name, *args, **kwargs)
+
+
+def _composed(inner: Callable[..., Any] | None, outer: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """The getter of a scope inside of another one that has a getter: the inner one's getter is the outer one."""
+    if inner is None or outer is None:
+        return outer if inner is None else inner
+    chosen, around = inner, outer
+    return lambda getter, *args, **kwargs: chosen(partial(around, getter), *args, **kwargs)
 
 
 _STACK = "variable scopes of this graph"
@@ -148,7 +164,10 @@ def variable_scope(
         Whether to open a name scope as well.
     caching_device, use_resource
         Accepted for compatibility: there is one device and one kind of variable.
-    partitioner, custom_getter
+    custom_getter : callable, optional
+        ``custom_getter(getter, name, **arguments)`` makes the variables in place of `get_variable`, perhaps by calling
+        ``getter(name, **arguments)``. That of a scope inside has this one as its getter.
+    partitioner
         Not supported; must be None.
 
     Raises
@@ -156,13 +175,14 @@ def variable_scope(
     ValueError
         If neither a name nor a default name is given, or something unsupported is.
     """
-    if partitioner is not None or custom_getter is not None:
-        raise ValueError("variable_scope: `partitioner` and `custom_getter` are not supported")
+    if partitioner is not None:
+        raise ValueError("variable_scope: `partitioner` is not supported: variables are in one part")
     if name_or_scope is None and default_name is None:
         raise ValueError("variable_scope: give `name_or_scope` or `default_name`")
     graph = _graph_of_values(values)
     with graph.as_default():
         defaults = {"initializer": initializer, "regularizer": regularizer, "dtype": dtype, "constraint": constraint}
+        defaults["custom_getter"] = custom_getter
         scope, names = _opened(graph, name_or_scope, default_name, auxiliary_name_scope, reuse, defaults)
         stack = _stack()
         stack.append(scope)
@@ -248,7 +268,9 @@ def get_variable(
         As in `Variable`.
     caching_device, use_resource, synchronization, aggregation
         Accepted for compatibility: there is one device and one kind of variable.
-    partitioner, custom_getter
+    custom_getter : callable, optional
+        As in `variable_scope`, in place of the scope's.
+    partitioner
         Not supported; must be None.
 
     Raises
@@ -257,15 +279,38 @@ def get_variable(
         If the variable exists and the scope does not share, or does not exist and the scope only shares, or its shape
         differs.
     """
-    if partitioner is not None or custom_getter is not None:
-        raise ValueError("get_variable: `partitioner` and `custom_getter` are not supported")
+    if partitioner is not None:
+        raise ValueError("get_variable: `partitioner` is not supported: variables are in one part")
     scope = get_variable_scope()
-    graph = get_default_graph()
     full = f"{scope.name}/{name}" if scope.name else name
+    arguments = {
+        "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer, "trainable": trainable,
+        "collections": collections, "validate_shape": validate_shape, "constraint": constraint,
+    }  # fmt: skip
+    getter = custom_getter or scope.custom_getter
+    if getter is None:
+        return _stored(full, **arguments)
+    arguments["initializer"] = initializer if initializer is not None else scope.initializer
+    arguments["trainable"] = trainable is not False
+    return getter(
+        _stored, name=full, **arguments, reuse=scope.reuse, caching_device=caching_device, partitioner=None,
+        use_resource=use_resource, synchronization=synchronization, aggregation=aggregation,
+    )  # fmt: skip
+
+
+def _stored(
+    name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None,
+    reuse: Any = None, trainable: bool | None = None, collections: Sequence[str] | None = None,
+    caching_device: Any = None, partitioner: Any = None, validate_shape: bool = True, use_resource: bool | None = None,
+    constraint: Any = None, synchronization: Any = None, aggregation: Any = None,
+) -> Variable:  # fmt: skip
+    """The variable of that full name: a new one, or a shared one."""
+    full, scope, graph = name, get_variable_scope(), get_default_graph()
+    shares = scope.reuse if reuse is None else reuse
     existing = graph.variable_store.get(full)
     if existing is not None:
-        return _shared(existing, full, shape, dtype, scope)
-    if scope.reuse is True:
+        return _shared(existing, full, shape, dtype, shares)
+    if shares is True:
         raise ValueError(
             f"Variable {full} does not exist, or was not created with tf.get_variable(). "
             f"Did you mean to set reuse=tf.AUTO_REUSE in variable_scope?"
@@ -290,8 +335,8 @@ def get_variable(
     return variable
 
 
-def _shared(existing: Variable, full: str, shape: Any, dtype: Any, scope: VariableScope) -> Variable:
-    if not scope.reuse:
+def _shared(existing: Variable, full: str, shape: Any, dtype: Any, shares: Any) -> Variable:
+    if not shares:
         raise ValueError(
             f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
             f"variable_scope? It was made at {existing.op.where[0]}:{existing.op.where[1]}"

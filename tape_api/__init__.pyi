@@ -66,6 +66,7 @@ from engine.frontend.platform.gfile import walk as _engine_frontend_platform_gfi
 from engine.gradient_tape import GradientTape as GradientTape
 from engine.io.records import RecordWriter as _engine_io_records_RecordWriter
 from engine.primitive import primitive as primitive
+from tape_api import autodiff as _tape_api_autodiff
 from tape_api import data as _tape_api_data
 from tape_api import debugging as _tape_api_debugging
 from tape_api import keras as _tape_api_keras
@@ -132,6 +133,7 @@ from tape_api.parsing import parse_single_example as _tape_api_parsing_parse_sin
 from tape_api.random import dropout as _tape_api_random_dropout
 from tape_api.random import normal as _tape_api_random_normal
 from tape_api.random import set_seed as _tape_api_random_set_seed
+from tape_api.recompute import recompute_grad as recompute_grad
 from tape_api.sparse import SparseTensor as SparseTensor
 from tape_api.sparse import embedding_lookup_sparse as _tape_api_sparse_embedding_lookup_sparse
 from tape_api.sparse import safe_embedding_lookup_sparse as _tape_api_sparse_safe_embedding_lookup_sparse
@@ -166,6 +168,7 @@ def asinh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def atan(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def atan2(y: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def atanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
+autodiff = _tape_api_autodiff
 def batch_to_space(input: TensorLike, block_shape: Any, crops: Any, name: str | None = ...) -> Tensor: ...
 class bitwise:
     @staticmethod

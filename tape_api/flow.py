@@ -135,17 +135,14 @@ def case(
 
 def switch_case(
     branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str | None = None
-) -> str:
+) -> Any:
     """The result of the function with the given index; of `default` (or else the last) if there is none."""
     dtype = getattr(branch_index, "dtype", None) or np.asarray(branch_index).dtype
     if not as_dtype(dtype).is_integer:
         raise DTypeError(f"switch_case: argument `branch_index` must be an integer, got {branch_index!r}")
-    branches = dict(branch_fns if isinstance(branch_fns, dict) else _numbered(branch_fns))
-    return branches.get(int(branch_index), default or branches[max(branches)])()
-
-
-def _numbered(branch_fns: Sequence[Any]) -> list[tuple[int, Any]]:
-    return [item if isinstance(item, tuple) else (i, item) for i, item in enumerate(branch_fns)]
+    branches = nest.branches("switch_case", branch_fns)
+    index = int(branch_index)
+    return branches[index]() if 0 <= index < len(branches) else (default or branches[-1])()
 
 
 @contextmanager

@@ -13,6 +13,8 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.random", "random"),
     ("tape_api.test", "test"),
     ("tape_api.train", "train"),
+    ("tape_api.autodiff", "autodiff"),
+    ("tape_api.recompute:", "recompute_grad"),
     # ---- why there is no gradient
     ("engine.explain:", "explain"),
     ("engine.explain.numerics:", "debugging.enable_check_numerics debugging.disable_check_numerics"),

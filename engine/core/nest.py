@@ -126,3 +126,22 @@ def require_callable(name: str, argument: str, function: Any) -> None:
     """Raise TypeError unless an argument is a function."""
     if not callable(function):
         raise TypeError(f"{name}: argument `{argument}` must be callable, got {function!r}")
+
+
+def branches(name: str, branch_fns: Any) -> list[Callable[[], Any]]:
+    """The functions of a `switch_case`, in the order of their indices.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or the indices are not 0, 1, 2, ...
+    """
+    given = branch_fns.items() if isinstance(branch_fns, Mapping) else enumerate(branch_fns)
+    found: dict[int, Any] = dict(item if isinstance(item, tuple) else (i, item) for i, item in given)
+    if not found or sorted(found) != list(range(len(found))):
+        raise ValueError(
+            f"{name}: branch indices (keys) must form contiguous range of [0 to {len(found)}) but found {set(found)}"
+        )
+    for function in found.values():
+        require_callable(name, "branch_fns", function)
+    return [found[i] for i in range(len(found))]

@@ -57,7 +57,9 @@ def test_cond_and_case() -> None:
         tf.case(pairs[:1])
     branches = [lambda: "a", lambda: "b"]
     assert [tf.switch_case(tf.constant(i), branches) for i in (0, 1, 7)] == ["a", "b", "b"]
-    assert tf.switch_case(5, {1: branches[0]}, default=branches[1]) == "b"
+    assert tf.switch_case(5, {0: branches[0]}, default=branches[1]) == "b"
+    with pytest.raises(ValueError, match="contiguous"):
+        tf.switch_case(1, {1: branches[0]})
 
 
 def test_while_loop() -> None:

@@ -1,0 +1,105 @@
+"""``tf.autodiff``: derivatives forward, computed while a function runs."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from engine.core import nest
+from engine.core.eager import EagerTensor
+from engine.core.tape import Tape, paused
+from engine.core.unconnected import UnconnectedGradients, as_policy
+from engine.core.value import Value, dtype_of
+from engine.core.variable import tracked_value
+from engine.forward import push
+from engine.gradient_tape import GradientTape
+from engine.jacobian.views.results import vectors_like
+from engine.ops.creation import zeros_like
+
+
+class ForwardAccumulator:
+    """Products of Jacobians with vectors, of what is computed inside the ``with`` block.
+
+    Parameters
+    ----------
+    primals : tensor, variable or structure of these
+    tangents : structure like `primals`
+        Of their shapes and dtypes.
+
+    Raises
+    ------
+    ValueError
+        If a shape or dtype differs, or two primals are one.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> x = tf.constant([2.0, 3.0])
+    >>> with tf.autodiff.ForwardAccumulator(x, tf.constant([1.0, 0.0])) as accumulator:
+    ...     y = tf.reduce_prod(x)
+    >>> accumulator.jvp(y).numpy()
+    np.float32(3.0)
+    """
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        flat = nest.flatten(primals)
+        for x in flat:
+            if not isinstance(x, Value):
+                raise TypeError(f"ForwardAccumulator: primals must be tensors or variables, got {x!r}")
+            if not dtype_of(x).is_differentiable:
+                raise ValueError(f"ForwardAccumulator: primals must be floating, got dtype {dtype_of(x).name}")
+        sources = [tracked_value(x) for x in flat]
+        if len({id(x) for x in sources}) < len(sources):
+            raise ValueError("ForwardAccumulator: a tensor stands twice among the primals: give it one tangent")
+        given = vectors_like("ForwardAccumulator", "tangents", tangents, flat)
+        self._tape = Tape(watch_accessed_variables=False)
+        self._seen = 0
+        self._tangents: dict[int, Any] = {}
+        for x, t in zip(sources, given, strict=True):
+            self._tape.watch(x)
+            self._tangents[id(x)] = t if isinstance(t, Value) else EagerTensor(t)
+
+    def __enter__(self) -> ForwardAccumulator:
+        if self._tape.is_recording:
+            raise ValueError("Accumulator is already recording.")
+        self._tape.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._tape.close()
+        if kind is None:
+            # now, so that tapes around this block see how the products come about
+            self._push()
+
+    def _push(self) -> None:
+        nodes = self._tape.nodes
+        push(self._tangents, nodes[self._seen :])
+        self._seen = len(nodes)
+
+    def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
+        """The Jacobian of each of some tensors, times the tangents.
+
+        Parameters
+        ----------
+        primals : tensor, variable or structure of these
+        unconnected_gradients : {"none", "zero"}
+            What stands for a tensor that does not depend on what this was made with.
+        """
+        policy = as_policy(unconnected_gradients)
+        with paused(self._tape):
+            self._push()
+
+        def product(x: Any) -> Any:
+            if not isinstance(x, Value):
+                raise TypeError(f"jvp: must be given tensors or variables, got {x!r}")
+            found = self._tangents.get(id(tracked_value(x)))
+            if found is None and policy is UnconnectedGradients.ZERO:
+                found = zeros_like(x)
+            return found if found is None or isinstance(found, Value) else EagerTensor(found)
+
+        return nest.pack_sequence_as(primals, [product(x) for x in nest.flatten(primals)])
+
+
+__all__ = ["ForwardAccumulator", "GradientTape"]
