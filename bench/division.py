@@ -88,7 +88,7 @@ def _made(mirror: Mirror, kind: Kind, options: Options) -> tuple[list[Any], list
     second = kind == "hessian"
     path = _gradient(mirror)[2] if second else mirror.path
     plan = plan_for(path, replace(options, symmetric=second))
-    results = [list(swept(plan, path, number)) for number in range(len(plan.passes))]
+    results = [list(swept(plan, path, number)) for number in range(len(plan.sweeps))]
     stand_ins = [[mirror.trace.placeholder(aval_of(x)) for x in of] for of in results]
     blocks = placed(plan, path, stand_ins)
     return _flat(results), _flat(stand_ins), [b for b in _flat(blocks) if b is not None]

@@ -40,7 +40,7 @@ def test_any_number_of_chunks_gives_the_jacobian(mode: str, taken: Any) -> None:
     plan = on_tape(function, x, method="jacobian_plan", mode=mode)
     for count in range(2, 8):
         chunked = plan.in_chunks(count)
-        assert chunked.plan.chunks[0] < chunked.plan.passes[0].count
+        assert chunked.plan.chunks[0] < chunked.plan.sweeps[0].count
         np.testing.assert_allclose(chunked(x), whole, rtol=1e-12, atol=1e-14)
     found = taken(function, x, mode=mode, max_bytes=least_memory(function, x, mode=mode))
     np.testing.assert_allclose(np.asarray(found[0]), whole, rtol=1e-12, atol=1e-14)

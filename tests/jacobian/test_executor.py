@@ -151,7 +151,7 @@ def test_chunks_that_the_memory_limit_asks_for_are_kept(mode: str) -> None:
         except InvalidArgumentError:
             # not enough for one seed
             continue
-        (chunk,), (one,) = plan.chunks, plan.passes
+        (chunk,), (one,) = plan.chunks, plan.sweeps
         if 1 < chunk < one.count:
             break
     assert 1 < chunk < one.count
@@ -177,7 +177,7 @@ def test_cuts_stay_in_one_piece() -> None:
     pool = Here()
     expected = on_tape(bottleneck)
     np.testing.assert_array_equal(array(on_tape(bottleneck, executor=pool)), array(expected))
-    assert plan_on_tape(bottleneck).plan.passes[0].chain is not None
+    assert plan_on_tape(bottleneck).plan.sweeps[0].chain is not None
     assert pool.submitted == 1
 
 

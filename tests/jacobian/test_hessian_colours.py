@@ -94,7 +94,7 @@ def test_large_ones_are_coloured_where_some_variables_meet_all_others() -> None:
 
 def test_sweeps_leave_out_what_others_find() -> None:
     fn, values, _ = CASES["mixed effects"]
-    of_fixed, of_random, _ = plan_of(fn, *values).passes
+    of_fixed, of_random, _ = plan_of(fn, *values).sweeps
     assert len(of_fixed.reads) == 3
     assert of_random.count == 1 and len(of_random.reads) == 1
 
@@ -104,7 +104,7 @@ def test_the_choice_is_by_cost() -> None:
     chain = lambda tf, x: tf.reduce_sum((x[1:] - x[:-1] ** 2) ** 2)  # noqa: E731
     assert plan_of(chain, np.ones(500)).facts["why"] != WHY
     # a caller who wants reverse sweeps gets them
-    assert all(p.direction == "reverse" for p in plan_of(arrow, np.ones(300), mode="reverse").passes)
+    assert all(p.direction == "reverse" for p in plan_of(arrow, np.ones(300), mode="reverse").sweeps)
 
 
 @settings(max_examples=40, deadline=None)

@@ -220,8 +220,8 @@ def test_products_over_cuts_keep_a_limit_too() -> None:
     x = RNG.normal(size=N)
     limit = int(1.02 * 8 * N**2)
     free, bound = (on_tape(fn, x, method="jacobian_plan", **o).plan for o in ({}, {"max_bytes": limit}))
-    assert free.passes[0].chain is not None
-    assert bound.facts["bytes"] <= limit < free.facts["bytes"] or bound.passes[0].chain is not None
+    assert free.sweeps[0].chain is not None
+    assert bound.facts["bytes"] <= limit < free.facts["bytes"] or bound.sweeps[0].chain is not None
     np.testing.assert_allclose(on_tape(fn, x, max_bytes=limit)[0], on_tape(fn, x)[0], rtol=1e-12, atol=1e-14)
 
 

@@ -98,24 +98,24 @@ def test_seeds_and_one_plan_for_both_front_ends(name: str) -> None:
     assert plan.seeds == seeds, str(plan)
     assert graph_plan(fn, *values) is plan
     forced = [tape_plan(fn, *values, mode=mode) for mode in ("forward", "reverse")]
-    assert [{p.direction for p in f.passes} for f in forced] == [{"forward"}, {"reverse"}]
+    assert [{p.direction for p in f.sweeps} for f in forced] == [{"forward"}, {"reverse"}]
 
 
 def test_each_scalar_is_swept_through_its_own_part_only() -> None:
     plan = tape_plan(two_scalars, *points((50,), (60,)))
-    assert [(p.direction, p.count, len(p.reads)) for p in plan.passes] == [("reverse", 1, 1)] * 2
+    assert [(p.direction, p.count, len(p.reads)) for p in plan.sweeps] == [("reverse", 1, 1)] * 2
     assert plan.blocks[0][0] is not None
 
 
 def test_a_bottleneck_is_a_cut() -> None:
     (x,) = points((300,))
     plan = tape_plan(bottleneck, x)
-    (one,) = plan.passes
+    (one,) = plan.sweeps
     assert one.chain is not None and len(one.chain.cuts) == 1
     assert isinstance(one.chain.step, (Product, Sweep)) and "cut at" in str(plan)
     assert graph_plan(bottleneck, x) is plan
     assert all(
-        p.chain is None or one_way(p.chain.step, "forward") for p in tape_plan(bottleneck, x, mode="forward").passes
+        p.chain is None or one_way(p.chain.step, "forward") for p in tape_plan(bottleneck, x, mode="forward").sweeps
     )
 
 

@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         "products over cuts are not given up for memory",
         "engine/jacobian/planning/plan.py",
-        "        if any(one.chain for one in best.passes):\n",
-        "        if not best.passes:\n",
+        "        if any(one.chain for one in best.sweeps):\n",
+        "        if not best.sweeps:\n",
         ("tests/jacobian/test_memory.py::test_products_over_cuts_keep_a_limit_too",),
     ),
     Mutant(
@@ -174,14 +174,14 @@ MUTANTS = (
         ("tests/jacobian/test_plans.py::test_no_bracketing_is_cheaper",),
     ),
     Mutant(
-        "full rows are not set apart",
+        "patterns are not compressed partially",
         "engine/jacobian/planning/plan.py",
-        "        apart = _set_apart(path, _cheapest(found), ways)\n",
-        "        apart = None\n",
+        "        partial = _partial(path, _cheapest(found), ways)\n",
+        "        partial = None\n",
         ("tests/jacobian/test_plans.py::test_seeds_and_one_plan_for_both_front_ends",),
     ),
     Mutant(
-        "nothing is set apart beside a full column",
+        "no partial compression beside a full column",
         "engine/jacobian/planning/plan.py",
         "any(min(p.shape) > _THIN for p in full)",
         "full",

@@ -59,7 +59,7 @@ MUTANTS = (
         "graph_api/session.py",
         "forms += (id(tensor), array.shape)",
         "forms += (id(tensor),)",
-        ("tests/graph_api/test_session.py::test_new_shapes_compile_anew_and_old_ones_are_kept",),
+        ("tests/graph_api/test_families.py::test_ever_new_batch_sizes_share_one_program",),
     ),
     Mutant(
         "a run that assigns holds no locks",

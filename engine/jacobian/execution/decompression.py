@@ -2,7 +2,7 @@
 
 Worked out once, when the plan is made. A block is one of
 
-- `Whole`: a result of one pass, as it is;
+- `Whole`: a result of one sweep, as it is;
 - `Stacked`: whole results below one another;
 - `Beside`: these, beside one another;
 - `Scattered`: single numbers out of one or more results.
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from engine.jacobian.planning.direction import Group, Pass
+from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import Part
@@ -26,7 +26,7 @@ from engine.jacobian.structure.peeling import Part
 
 @dataclass(frozen=True)
 class Result:
-    """What a pass gives for one of the values it reads."""
+    """What a sweep gives for one of the values it reads."""
 
     number: int
     read: int
@@ -34,7 +34,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Whole:
-    """A result as it is: seeds are rows (of a reverse pass) or columns (of a forward pass)."""
+    """A result as it is: seeds are rows (of a reverse sweep) or columns (of a forward sweep)."""
 
     result: Result
     forward: bool
@@ -114,8 +114,8 @@ Dense = Whole | Stacked | Beside
 Block = Dense | Scattered | None
 
 
-class Layout:
-    """The blocks for given ends and passes.
+class Decompression:
+    """The blocks for given ends and sweeps.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Layout:
     targets, sources : sequence of Group
     patterns : list of list of Pattern
         Of the groups.
-    passes : sequence of Pass
+    sweeps : sequence of PlannedSweep
     """
 
     def __init__(
@@ -135,10 +135,10 @@ class Layout:
         targets: Sequence[Group],
         sources: Sequence[Group],
         patterns: list[list[Pattern]],
-        passes: Sequence[Pass],
+        sweeps: Sequence[PlannedSweep],
     ) -> None:
         self.path, self.rows, self.columns = path, rows, columns
-        self.targets, self.sources, self.patterns, self.passes = targets, sources, patterns, passes
+        self.targets, self.sources, self.patterns, self.sweeps = targets, sources, patterns, sweeps
 
     def block(self, i: int, j: int, sparse_only: bool) -> Block:
         """The block of target i and source j; None if it is zero."""
@@ -211,17 +211,17 @@ class Layout:
 
     def _whole(self, t: int, s: int) -> Whole | None:
         """The result for two groups, if each row or column has a seed of its own."""
-        number, one = self._pass_of(t, s)
+        number, one = self._sweep_of(t, s)
         if one.colors is not None or (one.direction == "forward" and self.targets[t].index is not None):
             return None
         read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
         return Whole(Result(number, one.reads.index(read)), one.direction == "forward")
 
-    def _pass_of(self, t: int, s: int) -> tuple[int, Pass]:
+    def _sweep_of(self, t: int, s: int) -> tuple[int, PlannedSweep]:
         """The pass that gives the block of two groups."""
         target, source = self.targets[t], self.sources[s]
         for direction, start, end in (("reverse", target, source), ("forward", source, target)):
-            for number, one in enumerate(self.passes):
+            for number, one in enumerate(self.sweeps):
                 starts = one.group.slot == start.slot and one.group.index is start.index
                 if one.direction == direction and starts and end.slot in one.reads:
                     return number, one
@@ -240,7 +240,7 @@ class Layout:
             for s, column in self._columns(columns):
                 if self.patterns[t][s].is_zero:
                     continue
-                number, one = self._pass_of(t, s)
+                number, one = self._sweep_of(t, s)
                 read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
                 result = Result(number, one.reads.index(read))
                 if result not in results:
@@ -267,7 +267,7 @@ class Layout:
         return ((s, part) for part in columns for s, group in enumerate(self.sources) if group.slot == part.slot)
 
     def _entries(
-        self, t: int, s: int, part: Part, column: Part, one: Pass
+        self, t: int, s: int, part: Part, column: Part, one: PlannedSweep
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row, column and position in the pass's result of every entry of two groups within two parts."""
         target, source = self.targets[t], self.sources[s]

@@ -22,7 +22,7 @@ from engine.forward import forward
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
 from engine.jacobian.execution.chunks import in_chunks
 from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
-from engine.jacobian.planning.direction import Pass
+from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Chain, Product, Step
 from engine.jacobian.planning.plan import Plan
 from engine.jacobian.structure.path import Path, between
@@ -49,7 +49,7 @@ def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
         Matrices of shape (target's size, source's size); for a `Scattered` block of a plan for sparse results the
         numbers alone, in CSR order. None for a block that is zero.
     """
-    blocks = placed(plan, path, [swept(plan, path, number) for number in range(len(plan.passes))])
+    blocks = placed(plan, path, [swept(plan, path, number) for number in range(len(plan.sweeps))])
     note_contents(plan, path, blocks)
     return blocks
 
@@ -63,7 +63,7 @@ def note_contents(plan: Plan, path: Path, blocks: list[list[Any]]) -> None:
 
 
 def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """The blocks, from what each pass gives for each of the values it reads."""
+    """The blocks, from what each sweep gives for each of the values it reads."""
     dtypes = [dtype_of(path.values[slot]).numpy for slot in path.sources]
     blocks = [
         [
@@ -86,8 +86,8 @@ def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[lis
 
 
 def swept(plan: Plan, path: Path, number: int) -> Sequence[Any]:
-    """What pass `number` gives: per value read a matrix of shape (seeds, the value's size), of the sources' dtypes."""
-    one, nodes = plan.passes[number], [path.nodes[k] for k in plan.kept]
+    """What sweep `number` gives: per value read a matrix of shape (seeds, the value's size), of the sources' dtypes."""
+    one, nodes = plan.sweeps[number], [path.nodes[k] for k in plan.kept]
     if one.count == 0:
         forward = one.direction == "forward"
         dtypes = [dtype_of(path.values[one.group.slot if forward else slot]).numpy for slot in one.reads]
@@ -100,13 +100,13 @@ def swept(plan: Plan, path: Path, number: int) -> Sequence[Any]:
     return rows_of(nodes, ends, 0, one.count)
 
 
-def ends_of(one: Pass, path: Path) -> list[Any]:
-    """Where a pass starts, and what it reads."""
+def ends_of(one: PlannedSweep, path: Path) -> list[Any]:
+    """Where a sweep starts, and what it reads."""
     return [path.values[slot] for slot in (one.group.slot, *one.reads)]
 
 
-def rows_for(one: Pass) -> Callable[[Sequence[Node], Sequence[Any], Any, int], list[Any]]:
-    """``rows_of(nodes, ends, first, count)``: what `count` seeds of a pass give, from number `first` on."""
+def rows_for(one: PlannedSweep) -> Callable[[Sequence[Node], Sequence[Any], Any, int], list[Any]]:
+    """``rows_of(nodes, ends, first, count)``: what `count` seeds of a sweep give, from number `first` on."""
 
     def rows_of(nodes: Sequence[Node], ends: Sequence[Any], first: Any, count: int) -> list[Any]:
         start, *reads = ends
@@ -143,7 +143,7 @@ def _batched(walk: Callable[[Any], list[Any]], seeds: Any, count: int, ends: Seq
     return [reshape(g, (count, _size(x))) for g, x in zip(stacked, ends, strict=True)]
 
 
-def _seeds(one: Pass, start: Any, first: Any, count: int) -> Operand:
+def _seeds(one: PlannedSweep, start: Any, first: Any, count: int) -> Operand:
     """Seeds number `first` and following: each has ones at the elements of its colour."""
     if one.group.index is None and one.colors is None and isinstance(first, int):
         return identity_like(start, first=first, count=count)
@@ -175,7 +175,7 @@ def _filled(g: Any, x: Any) -> Operand:
 # ---- products over cuts ----------------------------------------------------------------------------------------------
 
 
-def _chained(chain: Chain, one: Pass, path: Path, nodes: Sequence[Node]) -> list[Any]:
+def _chained(chain: Chain, one: PlannedSweep, path: Path, nodes: Sequence[Node]) -> list[Any]:
     """The dense Jacobian of one target by the chain's bracketing: per source a matrix with a row per element."""
     points = [one.reads, *[(cut,) for cut in chain.cuts], (one.group.slot,)]
 

@@ -29,7 +29,7 @@ from engine.jacobian.execution.chunks import starts, together
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.compiled import Compiled, Mirror, numbered
 from engine.jacobian.execution.evaluate import ends_of, note_contents, placed, rows_for, swept
-from engine.jacobian.planning.direction import Pass
+from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.structure.path import Path
 from engine.program import Program
@@ -199,7 +199,7 @@ class SpreadOver:
 
     def split(self, plan: Plan) -> Plan:
         """The plan itself if its sweeps are in chunks already."""
-        if any(chunk < one.count for one, chunk in zip(plan.passes, plan.chunks, strict=True)):
+        if any(chunk < one.count for one, chunk in zip(plan.sweeps, plan.chunks, strict=True)):
             return plan
         return plan.in_chunks(self.chunks)
 
@@ -247,7 +247,7 @@ def spread(plan: Plan, path: Path) -> Spread:
         pieces.extend(mirror.trace.placeholder(Aval(w.aval.shape, w.aval.dtype)) for w in wanted)
         return pieces[-len(wanted) :]
 
-    def pass_in_tasks(number: int, one: Pass, chunk: int) -> Sequence[Any]:
+    def sweep_in_tasks(number: int, one: PlannedSweep, chunk: int) -> Sequence[Any]:
         if one.chain is not None or chunk >= one.count:
             wanted = [mirror.trace.operand(m) for m in swept(plan, mirror.path, number)]
             program, slots = mirror.lowered(wanted)
@@ -262,8 +262,8 @@ def spread(plan: Plan, path: Path) -> Spread:
         return [together(rows, firsts, size) for rows in zip(*chunks, strict=True)]
 
     with paused():
-        for number, (one, chunk) in enumerate(zip(plan.passes, plan.chunks, strict=True)):
-            results.append(pass_in_tasks(number, one, chunk))
+        for number, (one, chunk) in enumerate(zip(plan.sweeps, plan.chunks, strict=True)):
+            results.append(sweep_in_tasks(number, one, chunk))
         blocks = placed(plan, mirror.path, results)
     program, places = mirror.lowered([b for row in blocks for b in row if b is not None], pieces)
     arguments = list(dict.fromkeys([slot for _, slots, _ in tasks for slot in slots] + places))

@@ -1,4 +1,4 @@
-"""Plans in words, for people: what `print(plan)` shows.
+"""Descriptions of plans: what `print(plan)` shows.
 
     Jacobian of 1 target, 1 source
       reverse from v5 (Mul, shape (99998,)): 1 seed (1 colour)
@@ -11,8 +11,8 @@ says where it starts, in which direction it goes, and how many seeds are swept a
 seed, since the numbers that belong to them meet nowhere. A line per block says how the sweeps' results become the
 block. A cut is a small value that everything on the way goes through: the Jacobians on its two sides are multiplied,
 each swept in its own direction. Peeled ops at either end only move data (slices, reshapes, joins); they are not swept
-through, but say where numbers belong. Rows or columns that are set apart are much fuller than the others, and have
-sweeps of their own.
+through, but say where numbers belong. In a partial compression, rows or columns that are much fuller than the
+others have sweeps of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
 from engine.jacobian.execution.decompression import Beside, Block, Scattered, Stacked, Whole
-from engine.jacobian.planning.direction import Pass
+from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Product, Step
 from engine.jacobian.planning.memory import readable
 from engine.jacobian.structure.path import Path
@@ -31,11 +31,11 @@ Names = Mapping[int, str]
 """What the values that a plan speaks of are called."""
 
 
-def names_of(path: Path, passes: Iterable[Pass]) -> dict[int, str]:
-    """The names of all values at which passes start, and at which they are cut."""
+def names_of(path: Path, sweeps: Iterable[PlannedSweep]) -> dict[int, str]:
+    """The names of all values at which sweeps start, and at which they are cut."""
     made_by = {path.slots[id(out)]: node for node in path.nodes for out in node.outputs}
     names = {}
-    for one in passes:
+    for one in sweeps:
         for slot in (one.group.slot, *(one.chain.cuts if one.chain else ())):
             what = f"source {path.sources.index(slot)}" if slot in path.sources else "constant"
             if slot in made_by:
@@ -44,7 +44,7 @@ def names_of(path: Path, passes: Iterable[Pass]) -> dict[int, str]:
     return names
 
 
-def pass_in_words(one: Pass, chunk: int, names: Names) -> str:
+def describe_sweep(one: PlannedSweep, chunk: int, names: Names) -> str:
     """A sweep: where it starts, and with what."""
     name = names.get(one.group.slot, f"v{one.group.slot}")
     if one.chain is not None:
@@ -55,7 +55,7 @@ def pass_in_words(one: Pass, chunk: int, names: Names) -> str:
     return f"{one.direction} from {name}: {count(one.count, 'seed')} ({how}){parts}"
 
 
-def _bracketing(one: Pass) -> str:
+def _bracketing(one: PlannedSweep) -> str:
     """A product over cuts; what a sweep starts from, if not from unit vectors, stands behind it."""
     assert one.chain is not None
     points = ["sources", *[f"v{cut}" for cut in one.chain.cuts], f"v{one.group.slot}"]
@@ -70,7 +70,7 @@ def _bracketing(one: Pass) -> str:
     return text(one.chain.step)
 
 
-def block_in_words(block: Block) -> str:
+def describe_block(block: Block) -> str:
     """How a block is made of the results of sweeps."""
     if block is None:
         return "zero"
@@ -83,11 +83,11 @@ def block_in_words(block: Block) -> str:
         return f"results of sweeps, {where} one another"
     if isinstance(block, (Mirrored, Transposed)):
         what = "mirrored at the diagonal" if isinstance(block, Mirrored) else "transposed"
-        return f"{block_in_words(block.block)}, {what}"
+        return f"{describe_block(block.block)}, {what}"
     return type(block).__name__
 
 
-def fact_in_words(name: str, value: Any) -> str:
+def describe_fact(name: str, value: Any) -> str:
     """A line of the costs."""
     if name == "bytes":
         return f"bytes: {value} ({readable(value)}; results and the largest sweep)"

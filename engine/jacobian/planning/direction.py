@@ -53,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
+class PlannedSweep:
     """One sweep of the plan: from the elements of one group to all of `reads`.
 
     Attributes
@@ -68,7 +68,7 @@ class Pass:
     count : int
         Number of seeds.
     chain : Chain or None
-        How to multiply over cuts, for a dense reverse pass.
+        How to multiply over cuts, for a dense reverse sweep.
     time : float
         Predicted, in seconds.
     """
@@ -90,8 +90,8 @@ class Pass:
         return self.count * stretch_flops(path, nodes, sources, targets)
 
 
-class _Sweep(NamedTuple):
-    """A pass that may be made, not yet coloured: from group number `end` to those of the other side in `reached`."""
+class _Possible(NamedTuple):
+    """A sweep that may be made, not yet coloured: from group number `end` to those of the other side in `reached`."""
 
     direction: str
     end: int
@@ -108,8 +108,8 @@ class _Step(NamedTuple):
     move: float
 
 
-class Cover:
-    """The choice of passes for given ends.
+class DirectionAssignment:
+    """The choice of sweeps for given ends.
 
     Looking for colours is what takes longest. How few there can be is known beforehand, from the longest row or column.
     So choices are looked at in the order of what they cost at the least, until that is more than the best one costs.
@@ -127,7 +127,7 @@ class Cover:
     Attributes
     ----------
     least : float
-        Seconds that the passes take at the least; 0 where products over cuts may make them cheaper.
+        Seconds that the sweeps take at the least; 0 where products over cuts may make them cheaper.
     """
 
     def __init__(
@@ -149,36 +149,36 @@ class Cover:
         self._from_sources = path.reached(nodes, [g.slot for g in sources])
         self._costs: dict[tuple[str, int], tuple[float, float]] = {}
         self._longest: dict[tuple[str, int, int], int] = {}
-        self._colors: dict[_Sweep, tuple[np.ndarray | None, int]] = {}
+        self._colors: dict[_Possible, tuple[np.ndarray | None, int]] = {}
         self._reads = [tuple([j for j, p in enumerate(row) if not p.is_zero]) for row in patterns]
         self._reaches = [[i for i, reads in enumerate(self._reads) if j in reads] for j in range(len(sources))]
-        self._choices = [self._sweeps(reverse) for reverse in self._reversed()]
+        self._choices = [self._possible(reverse) for reverse in self._reversed()]
         different = set(itertools.chain.from_iterable(self._choices))
         bounds = {sweep: self._seconds(sweep, self._fewest(sweep)) for sweep in different}
         self._least = [sum([bounds[sweep] for sweep in sweeps]) for sweeps in self._choices]
         may_cut = ways.cuts and any(p.is_dense for row in patterns for p in row)
         self.least = 0.0 if may_cut else min(self._least)
 
-    def passes(self) -> list[Pass]:
-        """The cheapest passes."""
-        best: list[Pass] | None = None
+    def sweeps(self) -> list[PlannedSweep]:
+        """The cheapest sweeps."""
+        best: list[PlannedSweep] | None = None
         for k in sorted(range(len(self._choices)), key=self._least.__getitem__):
             if best is not None and self._least[k] >= _total(best):
                 break
-            passes = [self._pass(sweep) for sweep in self._choices[k]]
-            if best is None or _total(passes) < _total(best):
-                best = passes
+            sweeps = [self._planned(sweep) for sweep in self._choices[k]]
+            if best is None or _total(sweeps) < _total(best):
+                best = sweeps
         assert best is not None
         return [self._with_cuts(p) for p in best] if self.ways.cuts else best
 
     def forward_seconds(self, source: int, seeds: int) -> float:
-        """How long a forward pass from a source takes, to all that it leads to."""
-        return self._seconds(_Sweep("forward", source, ()), seeds)
+        """How long a forward sweep from a source takes, to all that it leads to."""
+        return self._seconds(_Possible("forward", source, ()), seeds)
 
     # ---- the choices -------------------------------------------------------------------------------------------------
 
     def _reversed(self) -> Iterable[Sequence[int]]:
-        """Which targets may be swept in reverse, while forward passes do the rest."""
+        """Which targets may be swept in reverse, while forward sweeps do the rest."""
         columns = range(len(self.sources))
         touched = [i for i, reads in enumerate(self._reads) if reads]
         if self.ways.mode == "reverse":
@@ -192,23 +192,23 @@ class Cover:
             return [[i for i in touched if not forward.issuperset(self._reads[i])] for forward in subsets]
         return [touched, ()]
 
-    def _sweeps(self, reverse: Sequence[int]) -> list[_Sweep]:
+    def _possible(self, reverse: Sequence[int]) -> list[_Possible]:
         rest = set(range(len(self.targets))).difference(reverse)
-        sweeps = [_Sweep("reverse", i, self._reads[i]) for i in reverse]
+        sweeps = [_Possible("reverse", i, self._reads[i]) for i in reverse]
         for j, targets in enumerate(self._reaches):
             reached = tuple([i for i in targets if i in rest])
             if reached:
-                sweeps.append(_Sweep("forward", j, reached))
+                sweeps.append(_Possible("forward", j, reached))
         return sweeps
 
-    def _group(self, sweep: _Sweep) -> Group:
+    def _group(self, sweep: _Possible) -> Group:
         return (self.targets if sweep.direction == "reverse" else self.sources)[sweep.end]
 
-    def _size(self, sweep: _Sweep) -> int:
+    def _size(self, sweep: _Possible) -> int:
         group = self._group(sweep)
         return self.path.size(group.slot) if group.index is None else len(group.index)
 
-    def _found(self, sweep: _Sweep) -> list[Pattern]:
+    def _found(self, sweep: _Possible) -> list[Pattern]:
         """The patterns of what a sweep gives."""
         if sweep.direction == "reverse":
             return [self.patterns[sweep.end][j] for j in sweep.reached]
@@ -216,7 +216,7 @@ class Cover:
 
     # ---- what they cost ----------------------------------------------------------------------------------------------
 
-    def _seconds(self, sweep: _Sweep, seeds: int) -> float:
+    def _seconds(self, sweep: _Possible, seeds: int) -> float:
         key = sweep.direction, sweep.end
         if key not in self._costs:
             near = self._near(*key)
@@ -225,7 +225,7 @@ class Cover:
             self._costs[key] = once, per_seed
         return with_seeds(seeds, *self._costs[key])
 
-    def _fewest(self, sweep: _Sweep) -> int:
+    def _fewest(self, sweep: _Possible) -> int:
         """The seeds that a sweep takes at the least: elements that are met in one place need one each."""
         size, found = self._size(sweep), self._found(sweep)
         if size <= 1 or any(p.is_dense for p in found):
@@ -238,15 +238,15 @@ class Cover:
             longest = max(longest, self._longest[key])
         return longest
 
-    def _pass(self, sweep: _Sweep) -> Pass:
+    def _planned(self, sweep: _Possible) -> PlannedSweep:
         if sweep not in self._colors:
             self._colors[sweep] = self._colored(sweep)
         colors, count = self._colors[sweep]
         far = self.sources if sweep.direction == "reverse" else self.targets
         reads = tuple(dict.fromkeys(far[k].slot for k in sweep.reached))
-        return Pass(sweep.direction, self._group(sweep), reads, colors, count, time=self._seconds(sweep, count))
+        return PlannedSweep(sweep.direction, self._group(sweep), reads, colors, count, time=self._seconds(sweep, count))
 
-    def _colored(self, sweep: _Sweep) -> tuple[np.ndarray | None, int]:
+    def _colored(self, sweep: _Possible) -> tuple[np.ndarray | None, int]:
         """The seeds' colours and their number."""
         size, fewest = self._size(sweep), self._fewest(sweep)
         if fewest >= size:
@@ -282,8 +282,8 @@ class Cover:
 
     # ---- cuts --------------------------------------------------------------------------------------------------------
 
-    def _with_cuts(self, one: Pass) -> Pass:
-        """A dense pass between one target and its sources, with the cheapest bracketing over the cuts between."""
+    def _with_cuts(self, one: PlannedSweep) -> PlannedSweep:
+        """A dense sweep between one target and its sources, with the cheapest bracketing over the cuts between."""
         if one.colors is not None or one.count < 2:
             return one
         if one.direction == "reverse":
@@ -301,12 +301,12 @@ class Cover:
         chain = plan_chain(self.path, nodes, sources, target.slot, self.path.size(target.slot), directions)
         if chain.time >= one.time or (isinstance(chain.step, Sweep) and chain.step.seeds is None):
             return one
-        return Pass("reverse", target, sources, None, self.path.size(target.slot), chain, chain.time)
+        return PlannedSweep("reverse", target, sources, None, self.path.size(target.slot), chain, chain.time)
 
     @staticmethod
     def _number(groups: Sequence[Group], slot: int) -> int:
         return next(i for i, group in enumerate(groups) if group.slot == slot)
 
 
-def _total(passes: Sequence[Pass]) -> float:
-    return sum(p.time for p in passes)
+def _total(sweeps: Sequence[PlannedSweep]) -> float:
+    return sum(p.time for p in sweeps)

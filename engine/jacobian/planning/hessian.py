@@ -20,7 +20,7 @@ from engine.jacobian.coloring.compression import Coloring, color_symmetric, hubs
 from engine.jacobian.coloring.lattice import entry_rows
 from engine.jacobian.execution.decompression import Block, Result, Scattered
 from engine.jacobian.planning.cost import PICK
-from engine.jacobian.planning.direction import Group, Pass
+from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 
@@ -31,9 +31,9 @@ more, it pays to have a look if some rows are much longer than the others."""
 
 @dataclass(frozen=True, eq=False)
 class Symmetric:
-    """Forward passes that give each entry of a Hessian, or its mirror image, and the blocks made of them."""
+    """Forward sweeps that give each entry of a Hessian, or its mirror image, and the blocks made of them."""
 
-    passes: list[Pass]
+    sweeps: list[PlannedSweep]
     blocks: list[list[Block]]
     time: float
 
@@ -41,7 +41,7 @@ class Symmetric:
 def symmetric_plan(
     path: Path, patterns: Sequence[Sequence[Pattern]], seconds: Callable[[int, int], float], best: float
 ) -> Symmetric | None:
-    """The passes by a symmetric colouring; None if they are no better than what takes `best` seconds.
+    """The sweeps by a symmetric colouring; None if they are no better than what takes `best` seconds.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def symmetric_plan(
     patterns : list of list of Pattern
         ``[target][source]``.
     seconds : callable
-        ``seconds(j, seeds)``: how long a forward pass from source j takes.
+        ``seconds(j, seeds)``: how long a forward sweep from source j takes.
     best : float
     """
     sizes = [path.size(slot) for slot in path.sources]
@@ -103,21 +103,21 @@ class _Reading:
         self.from_target, self.from_source = of[self.read_rows], of[self.read_columns]
 
     def plan(self, seconds: Callable[[int, int], float], time: float) -> Symmetric:
-        """The passes, each of which reads only what is needed, and the blocks."""
-        passes: list[Pass] = []
+        """The sweeps, each of which reads only what is needed, and the blocks."""
+        sweeps: list[PlannedSweep] = []
         number: dict[int, int] = {}
         for j, count in enumerate(self.counts):
             needed = np.unique(self.from_target[self.from_source == j])
             if len(needed):
-                number[j] = len(passes)
+                number[j] = len(sweeps)
                 reads = tuple(dict.fromkeys(self.path.targets[i] for i in needed.tolist()))
                 colors = None if count == len(self.colors[j]) else self.colors[j]
                 group = Group(self.path.sources[j])
-                passes.append(Pass("forward", group, reads, colors, count, time=seconds(j, count)))
+                sweeps.append(PlannedSweep("forward", group, reads, colors, count, time=seconds(j, count)))
         ends = range(len(self.counts))
-        return Symmetric(passes, [[self._block(i, j, passes, number) for j in ends] for i in ends], time)
+        return Symmetric(sweeps, [[self._block(i, j, sweeps, number) for j in ends] for i in ends], time)
 
-    def _block(self, i: int, j: int, passes: Sequence[Pass], number: dict[int, int]) -> Block:
+    def _block(self, i: int, j: int, sweeps: Sequence[PlannedSweep], number: dict[int, int]) -> Block:
         """The block of gradient i and source j."""
         here = np.flatnonzero((self.target == i) & (self.source == j))
         if not len(here):
@@ -127,7 +127,7 @@ class _Reading:
         for target, source in dict.fromkeys(((i, j), (j, i))):
             mine = np.flatnonzero((self.from_target[here] == target) & (self.from_source[here] == source))
             if len(mine):
-                one, size = passes[number[source]], len(self.colors[target])
+                one, size = sweeps[number[source]], len(self.colors[target])
                 entries = here[mine]
                 column = self.read_columns[entries] - self.starts[source]
                 seed = column if one.colors is None else one.colors[column]

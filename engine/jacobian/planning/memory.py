@@ -10,7 +10,7 @@ from engine.core.op import Node
 from engine.core.value import shape_of
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
 from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
-from engine.jacobian.planning.direction import Pass
+from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Product, Step
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import SMALL
@@ -27,13 +27,13 @@ _PLANNING = 64
 def chunks_for(
     path: Path,
     nodes: Sequence[Node],
-    passes: Sequence[Pass],
+    sweeps: Sequence[PlannedSweep],
     blocks: Sequence[Sequence[Any]],
     shapes: Sequence[Sequence[tuple[int, int]]],
     values_only: bool,
     max_bytes: int | None,
 ) -> tuple[list[int], int]:
-    """How many seeds to sweep at once in each pass, and the bytes that everything takes at its fullest.
+    """How many seeds to sweep at once in each sweep, and the bytes that everything takes at its fullest.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def chunks_for(
     """
     # results of sweeps, and where their numbers belong
     scattered = [block for row in blocks for block in row if isinstance(block, Scattered)]
-    held = sum(one.count * sum(_bytes(path, slot) for slot in one.reads) for one in passes)
+    held = sum(one.count * sum(_bytes(path, slot) for slot in one.reads) for one in sweeps)
     held += sum(block.nbytes for block in scattered)
     budget = SWEEP_BYTES if max_bytes is None else max(max_bytes - held, 0)
     placing = sum(
@@ -58,7 +58,7 @@ def chunks_for(
     )
     entries = sum(block.nnz for block in scattered)
     chunks, most = [], max(held + placing, _PLANNING * entries if entries > SMALL else 0)
-    for one in passes:
+    for one in sweeps:
         per_seed = max(1, seed_bytes(path, nodes, one))
         chunk = one.count
         # seeds that share elements may become constants of the program
@@ -112,7 +112,7 @@ def check_room(path: Path, entries: Sequence[Sequence[int]], values_only: bool, 
     )
 
 
-def seed_bytes(path: Path, nodes: Sequence[Node], one: Pass) -> int:
+def seed_bytes(path: Path, nodes: Sequence[Node], one: PlannedSweep) -> int:
     """Memory of one seed's walk at its fullest: the derivatives that are still to be used, and a node's own."""
     starts, ends = ({one.group.slot}, set(one.reads))
     return walk_bytes(path, nodes, one.direction, starts, ends)
@@ -155,7 +155,7 @@ def walk_bytes(path: Path, nodes: Sequence[Node], direction: str, starts: set[in
     return most
 
 
-def chain_bytes(path: Path, nodes: Sequence[Node], one: Pass) -> int:
+def chain_bytes(path: Path, nodes: Sequence[Node], one: PlannedSweep) -> int:
     """Memory of products over cuts at its fullest."""
     assert one.chain is not None
     points = [set(one.reads), *[{cut} for cut in one.chain.cuts], {one.group.slot}]

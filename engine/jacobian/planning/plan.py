@@ -1,7 +1,7 @@
 """Plans: how to compute a Jacobian, worked out once for a path and its shapes.
 
 Making a plan: peel data movement off both ends, or not (`engine.jacobian.structure.peeling`); find the pattern of what
-is left; set dense rows and columns of a sparse pattern apart; cover the blocks by sweeps
+is left; compress a pattern partially, dense rows and columns by themselves; cover the blocks by sweeps
 (`engine.jacobian.planning.direction`); take the cheapest of these candidates; work out where the numbers belong
 (`engine.jacobian.execution.decompression`) and how many seeds fit into memory at once. Plans are cached by the
 structure of the path.
@@ -23,10 +23,10 @@ from engine.core.errors import InvalidArgumentError
 from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.jacobian.coloring.symmetric import symmetrised
-from engine.jacobian.execution.decompression import Layout, Scattered
+from engine.jacobian.execution.decompression import Decompression, Scattered
 from engine.jacobian.planning.cost import PICK
-from engine.jacobian.planning.describe import block_in_words, count, fact_in_words, names_of, pass_in_words
-from engine.jacobian.planning.direction import Cover, Group, Pass, Ways
+from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
+from engine.jacobian.planning.direction import DirectionAssignment, Group, PlannedSweep, Ways
 from engine.jacobian.planning.hessian import symmetric_plan
 from engine.jacobian.planning.memory import check_room, chunks_for
 from engine.jacobian.structure.path import Path
@@ -83,10 +83,10 @@ class Plan:
 
     Attributes
     ----------
-    passes : list of Pass
+    sweeps : list of PlannedSweep
         The sweeps.
     chunks : list of int
-        How many seeds of each pass are swept at once.
+        How many seeds of each sweep are swept at once.
     blocks : list of list of Block
         ``[target][source]``: where the numbers go; None for a block that is zero.
     kept : tuple of int
@@ -103,7 +103,7 @@ class Plan:
     """
 
     options: Options
-    passes: list[Pass]
+    sweeps: list[PlannedSweep]
     chunks: list[int]
     blocks: list[list[Any]]
     kept: tuple[int, ...]
@@ -116,38 +116,38 @@ class Plan:
     @property
     def seeds(self) -> int:
         """Number of seeds over all sweeps."""
-        return sum(p.count for p in self.passes)
+        return sum(p.count for p in self.sweeps)
 
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
         scattered = [block for row in self.blocks for block in row if isinstance(block, Scattered)]
-        arrays = [a for one in self.passes for a in (one.colors, one.group.index)]
+        arrays = [a for one in self.sweeps for a in (one.colors, one.group.index)]
         arrays += self.used.values()
         return sum(b.nbytes for b in scattered) + sum(a.nbytes for a in arrays if a is not None)
 
     def in_chunks(self, count: int) -> Plan:
         """The same plan with its seeds in about `count` chunks, or more if it has more already.
 
-        All chunks of a pass but the last have the same size. Passes that multiply over cuts stay whole. Numbers are the
+        All chunks of a sweep but the last have one size. Sweeps that multiply over cuts stay whole. Numbers are the
         same for any chunking, to rounding where a contraction is split; for one and the same chunking they are the same
         to the bit, wherever the chunks are evaluated.
         """
-        free = sum(p.count for p in self.passes if p.chain is None)
+        free = sum(p.count for p in self.sweeps if p.chain is None)
         most = max(1, -(-free // max(count, 1)))
-        chunks = [c if p.chain else min(c, most) for p, c in zip(self.passes, self.chunks, strict=True)]
+        chunks = [c if p.chain else min(c, most) for p, c in zip(self.sweeps, self.chunks, strict=True)]
         return dataclasses.replace(self, chunks=chunks)
 
     def __str__(self) -> str:
-        """The plan in words: see `engine.jacobian.planning.describe`."""
+        """The plan described: see `engine.jacobian.planning.describe`."""
         sources = len(self.blocks[0]) if self.blocks else 0
         lines = [f"Jacobian of {count(len(self.blocks), 'target')}, {count(sources, 'source')}"]
-        lines += [pass_in_words(p, chunk, self.names) for p, chunk in zip(self.passes, self.chunks, strict=True)]
+        lines += [describe_sweep(p, chunk, self.names) for p, chunk in zip(self.sweeps, self.chunks, strict=True)]
         for i, row in enumerate(self.blocks):
             for j, block in enumerate(row):
                 rows, columns = self.shapes[i][j]
-                lines.append(f"block [{i}][{j}] {rows} x {columns}: {block_in_words(block)}")
-        lines += [fact_in_words(name, value) for name, value in self.facts.items()]
+                lines.append(f"block [{i}][{j}] {rows} x {columns}: {describe_block(block)}")
+        lines += [describe_fact(name, value) for name, value in self.facts.items()]
         return "\n  ".join(lines)
 
 
@@ -175,7 +175,7 @@ def fingerprint(pattern: Any) -> tuple[Any, ...] | None:
 
 @dataclass(eq=False)
 class _Candidate:
-    """One way to look at the ends, and the passes that it leads to."""
+    """One way to look at the ends, and the sweeps that it leads to."""
 
     nodes: Sequence[Node]
     rows: list[Part]
@@ -183,21 +183,21 @@ class _Candidate:
     targets: list[Group]
     sources: list[Group]
     patterns: list[list[Pattern]]
-    cover: Cover
+    assignment: DirectionAssignment
     why: str
-    passes: list[Pass] = field(default_factory=list)
+    sweeps: list[PlannedSweep] = field(default_factory=list)
     time: float = math.inf
 
     def __post_init__(self) -> None:
         # to pick single numbers out of results takes time as well
         whole = all(p.inner is None and p.outer is None for p in self.columns)
         self.picking = PICK * sum(p.nnz for row in self.patterns for p in row if not (whole and p.is_dense))
-        self.least = self.cover.least + self.picking
+        self.least = self.assignment.least + self.picking
 
     def decide(self) -> None:
-        """Choose the passes; what that gives is the predicted `time`, in seconds."""
-        self.passes = self.cover.passes()
-        self.time = sum(p.time for p in self.passes) + self.picking
+        """Choose the sweeps; what that gives is the predicted `time`, in seconds."""
+        self.sweeps = self.assignment.sweeps()
+        self.time = sum(p.time for p in self.sweeps) + self.picking
 
     def entries(self, path: Path) -> list[list[int]]:
         """``[target][source]``: how many entries can be different from zero, at the most."""
@@ -213,7 +213,7 @@ class _Candidate:
         return found
 
     def __str__(self) -> str:
-        seeds = count(sum(p.count for p in self.passes), "seed") if self.time < math.inf else "dearer"
+        seeds = count(sum(p.count for p in self.sweeps), "seed") if self.time < math.inf else "dearer"
         return f"{self.why}: {seeds}"
 
 
@@ -226,21 +226,23 @@ def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Pla
     blocks: list[list[Any]] | None = None
     if options.symmetric and not complex_ends and options.mode != "reverse":
         whole = candidates[0]
-        both = symmetric_plan(path, whole.patterns, whole.cover.forward_seconds, best.time)
+        both = symmetric_plan(path, whole.patterns, whole.assignment.forward_seconds, best.time)
         if both is not None:
-            best = dataclasses.replace(whole, passes=both.passes, time=both.time, why="entries read at either place")
+            best = dataclasses.replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
             candidates.append(best)
             blocks = both.blocks
     if blocks is None:
-        layout = Layout(path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.passes)
+        decompression = Decompression(
+            path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.sweeps
+        )
         m, n = range(len(path.targets)), range(len(path.sources))
-        blocks = [[layout.block(i, j, options.values_only) for j in n] for i in m]
+        blocks = [[decompression.block(i, j, options.values_only) for j in n] for i in m]
         if options.symmetric and not complex_ends:
             blocks = symmetrised(blocks, shapes)
     left = {id(node) for node in best.nodes}
-    chunks, peak = chunks_for(path, best.nodes, best.passes, blocks, shapes, options.values_only, options.max_bytes)
+    chunks, peak = chunks_for(path, best.nodes, best.sweeps, blocks, shapes, options.values_only, options.max_bytes)
     if options.max_bytes is not None and peak > _OVER * options.max_bytes:
-        if any(one.chain for one in best.passes):
+        if any(one.chain for one in best.sweeps):
             # products over cuts cannot be made in chunks
             return _made(path, options, sparsity, cuts=False)
         raise InvalidArgumentError(
@@ -250,13 +252,13 @@ def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Pla
     facts = {
         "why": best.why,
         "candidates": ", ".join(map(str, candidates)),
-        "flops": sum(p.flops(path, best.nodes) for p in best.passes),
+        "flops": sum(p.flops(path, best.nodes) for p in best.sweeps),
         "bytes": peak,
         "predicted seconds": best.time,
     }
     kept = tuple([k for k, node in enumerate(path.nodes) if id(node) in left])
-    names = names_of(path, best.passes)
-    return Plan(options, best.passes, chunks, blocks, kept, shapes, dict(path.used), facts, sparsity, names)
+    names = names_of(path, best.sweeps)
+    return Plan(options, best.sweeps, chunks, blocks, kept, shapes, dict(path.used), facts, sparsity, names)
 
 
 def _mode(options: Options, complex_ends: bool) -> str:
@@ -294,14 +296,14 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     if len(all_the_way[1]) < len(path.nodes):
         found.append(_candidate(path, sites, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
     if ways.mode == "auto":
-        apart = _set_apart(path, _cheapest(found), ways)
-        if apart is not None:
-            found.append(apart)
+        partial = _partial(path, _cheapest(found), ways)
+        if partial is not None:
+            found.append(partial)
     return found
 
 
 def _cheapest(candidates: Sequence[_Candidate]) -> _Candidate:
-    """The candidate with the smallest time; the passes of those that take longer in any case are not decided on."""
+    """The candidate with the smallest time; the sweeps of those that take longer in any case are not decided on."""
     best = math.inf
     for one in sorted(candidates, key=lambda c: c.least):
         if one.time == math.inf and one.least < best:
@@ -335,8 +337,8 @@ def _candidate(
         ]
     else:
         found = [[Pattern.csr(sparsity)]]
-    cover = Cover(path, nodes, targets, sources, found, ways)
-    return _Candidate(nodes, rows, columns, targets, sources, found, cover, why)
+    assignment = DirectionAssignment(path, nodes, targets, sources, found, ways)
+    return _Candidate(nodes, rows, columns, targets, sources, found, assignment, why)
 
 
 def _wanted(path: Path, rows: Sequence[Part]) -> list[Group]:
@@ -362,7 +364,7 @@ def _wanted(path: Path, rows: Sequence[Part]) -> list[Group]:
 # ---- dense rows and columns of a sparse pattern ----------------------------------------------------------------------
 
 
-def _set_apart(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
+def _partial(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
     """The same with unusually full rows and columns as groups of their own (an arrowhead: three seeds in place of n).
 
     Partial separability of this kind goes back to Coleman and Verma, "The efficient computation of sparse Jacobian
@@ -390,8 +392,10 @@ def _set_apart(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
             parts = [p if kept is None else p.rows(kept) for p in row]
             found.append([q for p, split in zip(parts, column_split, strict=True) for q in _columns_of(p, split)])
     sources = [group for split in column_split for group, _ in split]
-    cover = Cover(path, best.nodes, targets, sources, found, ways)
-    return _Candidate(best.nodes, best.rows, best.columns, targets, sources, found, cover, "full rows set apart")
+    assignment = DirectionAssignment(path, best.nodes, targets, sources, found, ways)
+    return _Candidate(
+        best.nodes, best.rows, best.columns, targets, sources, found, assignment, "partial compression of full rows"
+    )
 
 
 def _full(path: Path, group: Group, counts: np.ndarray) -> list[tuple[Group, np.ndarray | None]]:

@@ -64,7 +64,7 @@ def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
         products = cast(reshape(unbatch(found, level, _VECTORS), (_VECTORS, -1)), dtype_of(source))
     if block is None:
         block = np.zeros(0 if plan.options.values_only else plan.given.shape, dtype_of(source).numpy)
-    colors = next((p.colors for p in plan.passes if p.direction == direction), None)
+    colors = next((p.colors for p in plan.sweeps if p.direction == direction), None)
     inexact = [dtype_of(x).numpy for x in path.values if dtype_of(x).is_differentiable]
     check = PatternCheck(plan.given, colors, direction == "reverse", max(float(np.finfo(d).eps) for d in inexact))
     return checked_op(block, block, products, vectors, check=check)
