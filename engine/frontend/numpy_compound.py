@@ -356,11 +356,6 @@ def _diagonal(a: Any, offset: int = 0) -> Operand:
     return np.diag(a, offset)
 
 
-@operands("x")
-def _last_diagonal(x: Any, *, offset: int = 0) -> Operand:
-    return diagonal.matrix_diag_part(x, offset)
-
-
 @operands("arr")
 def _delete(arr: Any, obj: Any, axis: int | None = None) -> Operand:
     arr, axis = (flat(arr), 0) if axis is None else (arr, axis)

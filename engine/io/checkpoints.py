@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import DataLossError, NotFoundError
 from engine.core.operands import Array, Operand
 from engine.io import bundle, files
 from engine.io.bundle import BundleReader, index_file
-from engine.io.protos import TensorProto
 from engine.io.tensors import dtype_name
 from engine.io.text import quoted
 from engine.io.v1 import V1Reader
@@ -305,10 +302,3 @@ def written_at(prefixes: Sequence[str]) -> list[float]:
                 found.append(Path(name).stat().st_mtime)
                 break
     return found
-
-
-def tensor_from(data: bytes) -> np.ndarray:
-    """The array that a serialised TensorProto holds."""
-    from engine.io.tensors import array_of
-
-    return array_of(TensorProto.FromString(data))

@@ -19,7 +19,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -314,9 +314,3 @@ def _damage(where: str) -> Iterator[None]:
     except (KeyError, ValueError, TypeError, OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         said = f"there is no {error}" if isinstance(error, KeyError) else str(error)
         raise DataLossError(f"{where}: {said}") from error
-
-
-def differing(a: Mapping[str, Any], b: Mapping[str, Any], names: Iterable[str] | None = None) -> list[str]:
-    """Names of arrays (`described`) that are not in both with the same bits, in the order of `a`."""
-    wanted = list(names) if names is not None else list(dict.fromkeys([*a, *b]))
-    return [n for n in wanted if (a.get(n) or {}).get("hash") != (b.get(n) or {}).get("hash")]

@@ -67,10 +67,6 @@ class _Parser:
     def _accept(self, *signs: str) -> str:
         return self._take() if self._next in signs and self._next else ""
 
-    def _expect(self, sign: str) -> None:
-        if self._take() != sign:
-            raise ValueError(f"{sign!r} is missing")
-
     def fields(self, message: Any, closing: str, depth: int) -> None:
         """The fields of a message, up to a closing bracket. Without a message, they are skipped."""
         if depth > _DEEPEST:

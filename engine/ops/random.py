@@ -469,8 +469,3 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32) -> Op
 def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = int64) -> Operand:
     """`categorical` as a pure function of a seed, which is two integers."""
     return categorical(logits, num_samples, dtype, draw=draw_of(seed))
-
-
-def stateless_shuffle(value: Any, seed: Any) -> Operand:
-    """`shuffle` as a pure function of a seed, which is two integers."""
-    return shuffle(value, draw=draw_of(seed))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.core.operands import Operand
 from graph_api.graph import GraphKeys, get_default_graph
 from graph_api.initial_values import ones_initializer, zeros_initializer
+from graph_api.scopes import variable_scope
 
 ZEROS, ONES = zeros_initializer(), ones_initializer()
 
@@ -55,6 +56,44 @@ def finished(outputs: Any, normalizer_fn: Any, normalizer_params: Any, activatio
     if activation_fn is not None:
         outputs = activation_fn(outputs)
     return collected(outputs, collections)
+
+
+def weighted(
+    kind: Any, default: str, given: Mapping[str, Any], weights: Sequence[str] = ("kernel",), **own: Any
+) -> Operand:
+    """A layer with weights, made and applied.
+
+    Parameters
+    ----------
+    kind : class
+        Of ``tf.layers``.
+    default : str
+        The scope's name if none is given.
+    given : dict
+        The arguments that all functions for such layers have, by name; those of convolutions have more in common.
+    weights : sequence of str
+        What the layer calls its weights.
+    **own
+        What only this layer takes, or takes in another way.
+    """
+    arguments = {
+        "use_bias": given["normalizer_fn"] is None and given["biases_initializer"] is not None,
+        "bias_initializer": given["biases_initializer"],
+        "bias_regularizer": given["biases_regularizer"],
+        "trainable": given["trainable"],
+    }
+    for name in weights:
+        arguments[f"{name}_initializer"] = given["weights_initializer"]
+        arguments[f"{name}_regularizer"] = given["weights_regularizer"]
+    if "kernel_size" in given:
+        names = {"filters": "num_outputs", "kernel_size": "kernel_size", "strides": "stride", "padding": "padding"}
+        arguments |= {ours: given[name] for ours, name in names.items()}
+        arguments["data_format"] = channels(given["data_format"])
+    with variable_scope(given["scope"], default, [given["inputs"]], reuse=given["reuse"]) as opened:
+        collections = given["variables_collections"]
+        outputs = apply(kind, given["inputs"], opened, given["reuse"], collections, {**arguments, **own})
+        normalizer, params, activation = (given[n] for n in ("normalizer_fn", "normalizer_params", "activation_fn"))
+        return finished(outputs, normalizer, params, activation, given["outputs_collections"])
 
 
 def channels(data_format: str | None) -> str:

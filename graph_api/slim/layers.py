@@ -16,7 +16,7 @@ from graph_api import layers as plain
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
 from graph_api.scopes import get_variable, variable_scope
-from graph_api.slim.applied import ZEROS, apply, channels, collected, collections_of, finished
+from graph_api.slim.applied import ZEROS, channels, collected, collections_of, finished, weighted
 from graph_api.slim.arg_scope import add_arg_scope
 from graph_api.slim.normalizers import batch_norm, layer_norm
 from graph_api.slim.optimizers import optimize_loss
@@ -96,18 +96,7 @@ def fully_connected(
     """
     if not isinstance(num_outputs, int):
         raise ValueError(f"num_outputs type should be one of {(int,)}, got {type(num_outputs).__name__}.")
-    with variable_scope(scope, "fully_connected", [inputs], reuse=reuse) as opened:
-        arguments = {
-            "units": num_outputs,
-            "use_bias": normalizer_fn is None and biases_initializer is not None,
-            "kernel_initializer": weights_initializer,
-            "bias_initializer": biases_initializer,
-            "kernel_regularizer": weights_regularizer,
-            "bias_regularizer": biases_regularizer,
-            "trainable": trainable,
-        }
-        outputs = apply(plain.Dense, inputs, opened, reuse, variables_collections, arguments)
-        return finished(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+    return weighted(plain.Dense, "fully_connected", locals(), units=num_outputs)
 
 
 @add_arg_scope
@@ -152,23 +141,7 @@ def convolution(
     if rank not in (1, 2, 3) or conv_dims not in (None, rank):
         raise ValueError(f"Convolution expects input with rank {(conv_dims or 2) + 2}, got {shape}")
     kind = (plain.Conv1D, plain.Conv2D, plain.Conv3D)[rank - 1]
-    with variable_scope(scope, "Conv", [inputs], reuse=reuse) as opened:
-        arguments = {
-            "filters": num_outputs,
-            "kernel_size": kernel_size,
-            "strides": stride,
-            "padding": padding,
-            "data_format": channels(data_format),
-            "dilation_rate": rate,
-            "use_bias": normalizer_fn is None and biases_initializer is not None,
-            "kernel_initializer": weights_initializer,
-            "bias_initializer": biases_initializer,
-            "kernel_regularizer": weights_regularizer,
-            "bias_regularizer": biases_regularizer,
-            "trainable": trainable,
-        }
-        outputs = apply(kind, inputs, opened, reuse, variables_collections, arguments)
-        return finished(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+    return weighted(kind, "Conv", locals(), dilation_rate=rate)
 
 
 def _of_dims(dims: int, name: str) -> Callable[..., Any]:
@@ -208,22 +181,7 @@ def conv2d_transpose(
     scope: Any = None,
 ) -> Operand:
     """The transpose of a convolution of images; arguments as in `convolution`, default scope ``"Conv2d_transpose"``."""
-    with variable_scope(scope, "Conv2d_transpose", [inputs], reuse=reuse) as opened:
-        arguments = {
-            "filters": num_outputs,
-            "kernel_size": kernel_size,
-            "strides": stride,
-            "padding": padding,
-            "data_format": channels(data_format),
-            "use_bias": normalizer_fn is None and biases_initializer is not None,
-            "kernel_initializer": weights_initializer,
-            "bias_initializer": biases_initializer,
-            "kernel_regularizer": weights_regularizer,
-            "bias_regularizer": biases_regularizer,
-            "trainable": trainable,
-        }
-        outputs = apply(plain.Conv2DTranspose, inputs, opened, reuse, variables_collections, arguments)
-        return finished(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+    return weighted(plain.Conv2DTranspose, "Conv2d_transpose", locals())
 
 
 @add_arg_scope
@@ -253,26 +211,15 @@ def separable_conv2d(
     """A convolution of each channel, then one of single points; arguments as in `convolution`."""
     if num_outputs is None:
         raise NotImplementedError("separable_conv2d: without `num_outputs`, use tf.nn.depthwise_conv2d")
-    with variable_scope(scope, "SeparableConv2d", [inputs], reuse=reuse) as opened:
-        arguments = {
-            "filters": num_outputs,
-            "kernel_size": kernel_size,
-            "strides": stride,
-            "padding": padding,
-            "data_format": channels(data_format),
-            "dilation_rate": rate,
-            "depth_multiplier": depth_multiplier,
-            "use_bias": normalizer_fn is None and biases_initializer is not None,
-            "depthwise_initializer": weights_initializer,
-            "pointwise_initializer": pointwise_initializer or weights_initializer,
-            "bias_initializer": biases_initializer,
-            "depthwise_regularizer": weights_regularizer,
-            "pointwise_regularizer": weights_regularizer,
-            "bias_regularizer": biases_regularizer,
-            "trainable": trainable,
-        }
-        outputs = apply(plain.SeparableConv2D, inputs, opened, reuse, variables_collections, arguments)
-        return finished(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+    return weighted(
+        plain.SeparableConv2D,
+        "SeparableConv2d",
+        locals(),
+        ("depthwise", "pointwise"),
+        dilation_rate=rate,
+        depth_multiplier=depth_multiplier,
+        pointwise_initializer=pointwise_initializer or weights_initializer,
+    )
 
 
 def _pool(kind: Any, name: str) -> Callable[..., Any]:

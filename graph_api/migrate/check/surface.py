@@ -73,10 +73,6 @@ class Surface:
         is_there = isinstance(module, types.ModuleType) and name in dir(module)
         return getattr(module, name) if is_there else MISSING
 
-    def is_module(self, path: str) -> bool:
-        """Whether there are names below it that are looked up one by one."""
-        return isinstance(self.look(path), types.ModuleType)
-
     def verdict(self, path: str) -> tuple[str, str]:
         """The verdict on a name below ``tf.`` and what there is to say."""
         if self.has(path):
