@@ -208,9 +208,9 @@ def hessian(
         if format == "operator":
             if len(sources) != 1:
                 raise InvalidArgumentError(f"hessian: the format 'operator' needs one x; got {len(sources)}")
-            found = [[symbolic_operator(path, symmetric=True)]]
-            return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in found])
-        found = _finished(path, options, None, sources, sources, format, UnconnectedGradients.ZERO)
+            found: Any = [[symbolic_operator(path, symmetric=True)]]
+        else:
+            found = _finished(path, options, None, sources, sources, format, UnconnectedGradients.ZERO)
     return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in found])
 
 

@@ -74,15 +74,9 @@ class ExponentialMovingAverage(VariableAverages):
 
     _averages_of = Value
 
-    def __init__(
-        self,
-        decay: Any,
-        num_updates: Any = None,
-        zero_debias: bool = False,
-        name: str = "ExponentialMovingAverage",
-    ) -> None:
-        super().__init__(decay, num_updates, zero_debias, name)
-        self._of_tensors: dict[int, tuple[Any, Variable]] = {}
+    @functools.cached_property
+    def _of_tensors(self) -> dict[int, tuple[Any, Variable]]:
+        return {}
 
     def _average_of(self, x: Any) -> Any:
         """That of a tensor starts from zeros."""

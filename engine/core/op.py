@@ -266,6 +266,16 @@ def distinct(param: Any) -> Hashable:
     raise TypeError(f"a parameter of type {kind.__name__} is not plain data")
 
 
+def are_plain(params: dict[str, Any]) -> bool:
+    """Whether parameters are plain data: no function or sub-trace, which may do something else each time."""
+    try:
+        for param in params.values():
+            distinct(param)
+    except TypeError:
+        return False
+    return True
+
+
 class Node:
     """One application of an op: the same record on a tape, in a graph and in a trace.
 

@@ -17,7 +17,7 @@ from engine.core.batching import NotBatched
 from engine.core.dtypes import as_dtype, bool_
 from engine.core.eager import EagerTensor, abstract_operand
 from engine.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
-from engine.core.op import Node, Op, distinct
+from engine.core.op import Node, Op, are_plain
 from engine.core.operands import Array, Operation, Results
 from engine.core.tape import active, record
 from engine.core.value import Value, as_array, aval_of, not_an_array
@@ -267,20 +267,10 @@ def computed_from(x: Any) -> dict[int, Any] | None:
     if not isinstance(x, Symbol):
         return None
     op, inputs = x.node.op, x.node.inputs
-    if op.stateful or not inputs or not _are_plain(x.node.params):
+    if op.stateful or not inputs or not are_plain(x.node.params):
         return None
     read = {i: y for i, y in enumerate(inputs) if not (op.from_avals or i in op.references)}
     return read if all(aval_of(y).is_static for i, y in enumerate(inputs) if i not in read) else None
-
-
-def _are_plain(params: dict[str, Any]) -> bool:
-    """Whether parameters are plain data: no functions, which may do something else each time."""
-    try:
-        for param in params.values():
-            distinct(param)
-    except TypeError:
-        return False
-    return True
 
 
 def _computed(x: Symbol, read: dict[int, Any]) -> Array | None:

@@ -17,7 +17,7 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.eager import EagerTensor
-from engine.core.op import Layout, Node, Op, distinct
+from engine.core.op import Layout, Node, Op, are_plain
 from engine.core.operands import Operand
 from engine.core.value import Value, aval_of
 from engine.core.variable import Variable
@@ -63,7 +63,7 @@ def order_of_result(
         return operands[0]
     if layout is Layout.PART:
         return min(operands[0], Order.DESCENDING)
-    kept = layout is Layout.KEPT and least is Order.CONTIGUOUS and _is_plain(params)
+    kept = layout is Layout.KEPT and least is Order.CONTIGUOUS and are_plain(params)
     return Order.CONTIGUOUS if kept else Order.UNKNOWN
 
 
@@ -96,16 +96,6 @@ def is_view(op: Op, avals: Sequence[Aval], params: dict[str, Any]) -> bool:
 
 def _layout(op: Op, avals: Sequence[Aval], params: dict[str, Any]) -> Layout:
     return op.layout if isinstance(op.layout, Layout) else op.layout(avals, params)
-
-
-def _is_plain(params: dict[str, Any]) -> bool:
-    """Whether parameters are data: a function or sub-trace among them may do anything."""
-    try:
-        for param in params.values():
-            distinct(param)
-    except TypeError:
-        return False
-    return True
 
 
 def same_layout(array: Any) -> Operand:
