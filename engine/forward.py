@@ -22,7 +22,7 @@ from engine.core.tape import Tape
 from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.ops.arithmetic import add
 from engine.ops.creation import ones_like, zeros_like
-from engine.reverse import reverse
+from engine.reverse import boxed, reverse
 
 
 def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Sequence[Any]) -> list[Any]:
@@ -68,13 +68,13 @@ def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:
     assert op.jvp is not None and not isinstance(op.jvp, type(FROM_VJP))
     out = node.outputs if op.multi else node.outputs[0]
     if type(op.jvp) is PushedTogether:
-        return op.jvp.rule(given, out, *node.inputs, **node.params)
+        return op.jvp.rule(given, out, *boxed(node.inputs), **node.params)
     rules = op.jvp if op.alike is None or node.inputs[0] is not node.inputs[1] else (op.alike[1], None)
     total: list[Any] = [None] * len(node.outputs)
     for i, t in enumerate(given):
         if t is None or (rule := rules[i]) is None:
             continue
-        result = rule(t, out, *node.inputs, **node.params)
+        result = rule(t, out, *boxed(node.inputs), **node.params)
         for k, part in enumerate(result if op.multi else (result,)):
             if type(part) is not Zero:
                 total[k] = part if total[k] is None else add(total[k], part)
@@ -96,7 +96,7 @@ def _transposed_vjp(node: Node, given: Sequence[Any]) -> Sequence[Any]:
         for i, t in enumerate(given):
             if t is None or (rule := op.vjp[i]) is None:
                 continue
-            pulled = rule(tuple(cts) if op.multi else cts[0], out, *node.inputs, **node.params)
+            pulled = rule(tuple(cts) if op.multi else cts[0], out, *boxed(node.inputs), **node.params)
             if type(pulled) is not Zero:
                 seeds.append((pulled, t))
     finally:

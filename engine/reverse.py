@@ -88,15 +88,15 @@ def reverse(
         op, inputs, outputs = node.op, node.inputs, node.outputs
         rules = op.vjp if op.alike is None or inputs[0] is not inputs[1] else (op.alike[0], None)
         assert rules is not None
-        operands = [x._array if type(x) is EagerTensor else x for x in inputs] if raw else inputs
+        operands = [x._array if type(x) is EagerTensor else x for x in inputs] if raw else boxed(inputs)
         if op.multi:
             out: Any = tuple([_plain(o) for o in outputs]) if raw else outputs
         else:
             out = _plain(outputs[0]) if raw else outputs[0]
-        boxed = raw and operands[0].dtype in _COMPLEX and not _holds_values(ct if op.multi else (ct,))
-        if boxed:
+        wrapped = raw and operands[0].dtype in _COMPLEX and not _holds_values(ct if op.multi else (ct,))
+        if wrapped:
             # NumPy's `*` rounds two complex numbers otherwise than arrays of them, which is what ops know
-            operands, out = inputs, outputs if op.multi else outputs[0]
+            operands, out = boxed(inputs), outputs if op.multi else outputs[0]
             ct = tuple([EagerTensor(c) for c in ct]) if op.multi else EagerTensor(ct)
         if type(rules) is Together:
             _pull_together(rules, ct, out, operands, node, live, cotangents, reads, pairwise)
@@ -113,7 +113,7 @@ def reverse(
             if each is not None:
                 part = each(i)
                 _check(part, operands[i], node, i)
-                accumulate(cotangents, reads.get(key, key), _plain(part) if boxed else part)
+                accumulate(cotangents, reads.get(key, key), _plain(part) if wrapped else part)
                 continue
             result = _rows(ct, operands, node) if i == 0 and key in in_rows else None
             if result is None:
@@ -121,7 +121,7 @@ def reverse(
                 if type(result) is Zero:
                     continue
                 _check(result, operands[i], node, i)
-            accumulate(cotangents, reads.get(key, key), _plain(result) if boxed else result)
+            accumulate(cotangents, reads.get(key, key), _plain(result) if wrapped else result)
     return [value_of(cotangents.get(id(s))) for s in sources]
 
 
@@ -201,7 +201,12 @@ def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> 
     )
 
 
-def _holds_values(cts: Sequence[Any]) -> bool:
+def boxed(operands: Sequence[Any]) -> Sequence[Any]:
+    """The operands, arrays among them as tensors that lie as they do: operators would copy them."""
+    return [EagerTensor(x) if type(x) is np.ndarray else x for x in operands]
+
+
+def _holds_values(cts: Any) -> bool:
     return any(isinstance(ct, Value) for ct in cts)
 
 

@@ -18,9 +18,10 @@ import numpy as np
 
 import graph_api
 import tape_api
-from engine import gradient_tape, replay
+from engine import replay
 from engine.core.nest import flatten
 from engine.core.value import Value, dtype_of
+from engine.gradient_tape import GradientTape
 from engine.program import lower
 from engine.reverse import reverse
 from tests.fuzz.programs import LAYOUTS, Leaf, Program, compiled
@@ -138,12 +139,12 @@ def tape_leaf(leaf: Leaf, value: np.ndarray) -> Any:
 @contextmanager
 def walked() -> Iterator[None]:
     """No reverse walk is replayed."""
-    before = gradient_tape.replayed
-    gradient_tape.replayed = reverse  # type: ignore[assignment]
+    before = vars(GradientTape)["_replayed"]
+    GradientTape._replayed = staticmethod(reverse)  # type: ignore[assignment]
     try:
         yield
     finally:
-        gradient_tape.replayed = before
+        GradientTape._replayed = before
 
 
 @contextmanager
@@ -446,7 +447,17 @@ def _executor(run: Run) -> Results:
 
 
 def _function(run: Run) -> Results:
-    return run.tape(wrap=lambda fn, *leaves: tape_api.function(lambda *xs: fn(tape_api, *xs))(*leaves))
+    def wrap(fn: Callable[..., Any], *leaves: Any) -> Any:
+        # as an argument, an array would be put in C order
+        stay = [isinstance(x, np.ndarray) and not x.flags.c_contiguous for x in leaves]
+
+        def called(*given: Any) -> Any:
+            rest = iter(given)
+            return fn(tape_api, *[x if s else next(rest) for x, s in zip(leaves, stay, strict=True)])
+
+        return tape_api.function(called)(*[x for x, s in zip(leaves, stay, strict=True) if not s])
+
+    return run.tape(wrap=wrap)
 
 
 WAYS: dict[str, Callable[[Run], Results]] = {
