@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype
 from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.runtime.cache import cached
 
 Shape = tuple[int | None, ...] | None
 Known = tuple[int | None, ...] | int | None
@@ -112,9 +113,13 @@ def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
         If two known dimensions differ and neither is 1. The message names `name` and shows all shapes.
     """
     first = shapes[0]
-    if all(s == first for s in shapes):
-        return first
-    if any(s is None for s in shapes):
+    return first if shapes.count(first) == len(shapes) else _broadcast(name, shapes)
+
+
+@cached(1 << 12)
+def _broadcast(name: str, shapes: tuple[Shape, ...]) -> Shape:
+    """The same for shapes that differ."""
+    if None in shapes:
         return None
     rank = max(len(s) for s in shapes if s is not None)
     out: list[int | None] = []

@@ -69,7 +69,9 @@ def flops_of(op: Op, operands: Sequence[Aval], results: Sequence[Aval], params: 
 
 def is_stateful(op: Op, params: Mapping[str, Any]) -> bool:
     """Whether an application may have effects: because of the op, or of a sub-trace among its parameters."""
-    return op.stateful or any(getattr(p, "stateful", False) for p in params.values())
+    if op.stateful or not params:
+        return op.stateful
+    return any(getattr(p, "stateful", False) for p in params.values())
 
 
 def without_unused(instructions: Sequence[Instruction], outputs: Collection[int]) -> list[Instruction]:

@@ -102,8 +102,9 @@ class Lowering(ValueTable):
         """A fresh value id."""
         value_id = len(self.avals)
         self.avals[value_id] = aval
-        self.orders[value_id] = Order.CONTIGUOUS if aval.is_static and (aval.size or 0) <= 1 else order
-        if aval.is_static:
+        size = aval.size
+        self.orders[value_id] = Order.CONTIGUOUS if size is not None and size <= 1 else order
+        if size is not None:
             self.first.setdefault((aval.shape, aval.dtype), value_id)
         return value_id
 
@@ -330,11 +331,13 @@ class Lowering(ValueTable):
             avals = [self.avals[s] for s in inputs]
             blank = [np.broadcast_to(a.dtype.numpy.type(0), a.shape) for a in avals if is_known(a.shape)]
             return blank if len(blank) == len(avals) else None
-        if all(s in self.constants for s in inputs):
-            return [self.constants[s] for s in inputs]
+        constants = [self.constants[s] for s in inputs if s in self.constants]
+        if len(constants) == len(inputs):
+            return constants
         avals = [self.avals[s] for s in inputs]
-        if any(a.value is None or (isinstance(a.value, tuple) and None in a.value) for a in avals):
-            return None
+        for a in avals:
+            if a.value is None or (isinstance(a.value, tuple) and None in a.value):
+                return None
         return [np.asarray(a.value, a.dtype.numpy) for a in avals]
 
     def count(self, name: str) -> None:

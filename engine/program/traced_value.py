@@ -58,6 +58,11 @@ class TracedValue(Value):
         return self.lowering.orders[self.value_id]
 
     @property
+    def is_reshaped(self) -> bool:
+        """Whether `before_reshape` is another value."""
+        return self.value_id in self.lowering.before_reshape
+
+    @property
     def before_reshape(self) -> TracedValue:
         """What it is a reshape of, with the same elements in the same places in memory, or itself."""
         return TracedValue(self.lowering, self.lowering.before_reshape.get(self.value_id, self.value_id))

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.runtime.cache import cached
+
 
 @dataclass(eq=False, slots=True)
 class Root:
@@ -182,17 +184,25 @@ def loop_nest(
     return count, steps, tuple([d for d, _ in outer]), tuple([s for _, row in outer for s in row])
 
 
-def broadcast_strides(ref: Ref, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides that show a value in a larger shape."""
-    extra = len(shape) - len(ref.shape)
-    own = [0 if d == 1 and n != 1 else s for d, s, n in zip(ref.shape, ref.strides, shape[extra:], strict=True)]
-    return (*[0] * extra, *own)
+def broadcast_strides(own: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides that show a value of the shape `own` in a larger one."""
+    extra = len(shape) - len(own)
+    shown = [0 if d == 1 and n != 1 else s for d, s, n in zip(own, strides, shape[extra:], strict=True)]
+    return (*[0] * extra, *shown)
+
+
+@cached(1 << 12)
+def _nest(
+    operands: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...],
+) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """`loop_nest` for the shapes and strides of operands, shown in the shape of the last one."""
+    shape = operands[-1][0]
+    return loop_nest(shape, [broadcast_strides(own, strides, shape) for own, strides in operands])
 
 
 def elementwise(loop: tuple[Any, ...], operands: Sequence[Ref], outputs: int = 1) -> Row:
     """The row of an elementwise loop; the last operand is its result."""
-    shape = operands[-1].shape
-    count, steps, outer, strides = loop_nest(shape, [broadcast_strides(x, shape) for x in operands])
+    count, steps, outer, strides = _nest(tuple([(x.shape, x.strides) for x in operands]))
     if count == 1:
         # to NumPy's loops a result that stays in place is a reduction
         steps = tuple([x.dtype.itemsize for x in operands])

@@ -189,7 +189,7 @@ def _with_axis(x: Ref, axis: int) -> Ref:
 
 def _add_product(recorder: Writer, loop: Any, a: Ref, b: Ref, out: Ref) -> None:
     lead = out.shape[:-2]
-    outside = [broadcast_strides(Ref(x.root, 0, x.shape[:-2], x.strides[:-2], x.dtype), lead) for x in (a, b, out)]
+    outside = [broadcast_strides(x.shape[:-2], x.strides[:-2], lead) for x in (a, b, out)]
     axes = [(d, s) for d, *s in zip(lead, *outside, strict=True) if d != 1]
     (count, steps), around = axes[-1] if axes else (1, [0, 0, 0]), axes[:-1]
     dims = count, a.shape[-2], a.shape[-1], b.shape[-1]

@@ -30,6 +30,8 @@ def without_unit_axes(op: Op, inputs: list[TracedValue], params: dict[str, Any])
 def _elementwise(op: Op, inputs: list[TracedValue], params: dict[str, Any]) -> TracedValue | None:
     """The op on what its operands are reshapes of, reshaped."""
     shapes = [known_shape(x, op.name) for x in inputs]
+    if shapes.count(shapes[0]) == len(shapes) and not any(x.is_reshaped for x in inputs):
+        return None
     full = broadcast_shapes(op.name, *shapes)
     if not is_known(full):
         return None
