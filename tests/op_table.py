@@ -37,6 +37,8 @@ WITHOUT_ROW = {
     **dict.fromkeys([f"{name}_op" for name in _OF_STRINGS], "takes or gives strings; tests/test_strings.py"),
     "parse_examples": "takes strings; tests/data/test_examples.py",
     "decode_raw_op": "takes strings; tests/data/test_examples.py",
+    "read_file_op": "reads a file; tests/test_pictures.py",
+    "decode_image_op": "takes strings; tests/test_pictures.py",
     "placeholder": "gets its value from outside",
     "variable_handle": "has its value in a session",
     "assign_variable": "has its effect in a session",

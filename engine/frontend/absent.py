@@ -36,6 +36,8 @@ ABSENT: dict[str, str] = {
     "nn.seq2seq": _SEQ2SEQ,
     "contrib.slim.nets": "ready-made networks are out of scope: build them with layers or contrib.slim",
     "keras.applications": "ready-made networks are out of scope: build them with keras.layers",
+    "contrib.eager": "use tape_api (`--api 2`): tf.Variable, tf.GradientTape, tf.keras.Model, for loops over data",
+    "saved_model.load": "on tapes: keep variables with train.Checkpoint; graph_api reads SavedModels",
     "contrib.bayesflow": "removed before TensorFlow 1.15",
     "contrib.lite": "converting models for phones is out of scope",
     "lite": "converting models for phones is out of scope",

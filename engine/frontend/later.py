@@ -32,6 +32,9 @@ BOTH: tuple[tuple[str, str], ...] = (
     # ---- short functions
     ("engine.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
     ("engine.ops.compositions:", "scalar_mul math.scalar_mul"),
+    # ---- files
+    ("engine.ops.files:", "io.read_file image.decode_png io.decode_png image.decode_jpeg io.decode_jpeg"),
+    ("engine.ops.files:", "image.decode_image io.decode_image"),
     # ---- strings
     ("engine.ops.strings:", " ".join(f"strings.{name}" for name in _STRINGS)),
     ("engine.ops.strings:", "as_string"),
@@ -44,6 +47,7 @@ BOTH: tuple[tuple[str, str], ...] = (
 )
 VERSION1: tuple[tuple[str, str], ...] = (
     ("engine.ops.compositions:", "confusion_matrix ensure_shape"),
+    ("engine.ops.files:", "read_file"),
     ("engine.ops.strings:", "regex_replace substr"),
     ("engine.ops.strings:to_number", "string_to_number"),
     ("engine.ops.strings:join", "string_join"),

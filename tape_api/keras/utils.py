@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from engine.frontend.keras import files as _files
+from engine.frontend.keras import images as _images
+from engine.frontend.keras import progress as _progress
 from engine.frontend.keras import utils as _shared
 from tape_api.keras.host import host as _host
 
@@ -12,4 +14,5 @@ if TYPE_CHECKING:
 
 else:
     _host.fill(globals(), _shared)
+    _host.fill(globals(), _images, _progress)
     _host.fill(globals(), _files, names=("get_file",))

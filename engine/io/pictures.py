@@ -1,0 +1,20 @@
+"""Pillow, which reads and writes pictures, loaded when it is first needed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def pillow(name: str) -> Any:
+    """``PIL.Image``.
+
+    Raises
+    ------
+    ImportError
+        If Pillow is not installed.
+    """
+    try:
+        return importlib.import_module("PIL.Image")
+    except ImportError:
+        raise ImportError(f"{name}: pictures need Pillow: pip install pillow (or dualgrad[images])") from None

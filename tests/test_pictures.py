@@ -1,0 +1,112 @@
+"""Files and pictures as tensors, and Keras's helpers for them."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+from engine.core.errors import InvalidArgumentError, NotFoundError
+
+image = pytest.importorskip("PIL.Image")
+PIXELS = np.random.default_rng(0).integers(0, 256, (4, 6, 4)).astype(np.uint8)
+
+
+def png(*channels: int, kind: str = "PNG") -> bytes:
+    """A picture with some of the channels."""
+    out = io.BytesIO()
+    array = PIXELS[:, :, list(channels)]
+    image.fromarray(array[:, :, 0] if len(channels) == 1 else array).save(out, kind)
+    return out.getvalue()
+
+
+def read(tf: Any, path: str) -> list[Any]:
+    """A file, decoded in the ways that programs use."""
+    data = tf.io.read_file(path)
+    found = [
+        tf.image.decode_png(data),
+        tf.image.decode_png(data, channels=3),
+        tf.image.decode_png(data, channels=4),
+        tf.image.decode_jpeg(data, channels=3),
+        tf.image.decode_image(data, dtype=tf.float32),
+    ]
+    if hasattr(found[0], "numpy"):
+        return [v.numpy() for v in found]
+    with tf.Session() as session:
+        return session.run(found)
+
+
+@pytest.mark.parametrize("channels", [(0,), (0, 1, 2), (0, 1, 2, 3)])
+def test_pictures_are_read(channels: Any, tmp_path: Path) -> None:
+    path = tmp_path / "picture.png"
+    path.write_bytes(png(*channels))
+    tape = read(tape_api, str(path))
+    with graph_api.Graph().as_default():
+        for a, b in zip(read(graph_api, str(path)), tape, strict=True):
+            np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(tape[0], PIXELS[:, :, list(channels)])
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("channels", [(0,), (0, 1, 2), (0, 1, 2, 3)])
+def test_they_are_tensorflows(channels: Any, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tensorflow = pytest.importorskip("tensorflow")
+    path = tmp_path / "picture.png"
+    path.write_bytes(png(*channels))
+    for a, b in zip(read(tape_api, str(path)), read(tensorflow, str(path)), strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_no_picture_is_refused(tmp_path: Path) -> None:
+    tf = tape_api
+    with pytest.raises(NotFoundError, match=r"absent\.png"):
+        tf.io.read_file(str(tmp_path / "absent.png"))
+    with pytest.raises(InvalidArgumentError, match="no picture"):
+        tf.image.decode_png(b"words")
+    with pytest.raises(tf.errors.UnimplementedError, match="GIF"):
+        tf.image.decode_image(png(0, kind="GIF"))
+    with pytest.raises(ValueError, match="channels"):
+        tf.image.decode_png(png(0), channels=2)
+    with pytest.raises(TypeError, match="one string"):
+        tf.image.decode_png([png(0), png(0)])
+
+
+@pytest.mark.parametrize("tf", [tape_api, graph_api])
+def test_keras_helpers(tf: Any, tmp_path: Path) -> None:
+    utils, path = tf.keras.utils, str(tmp_path / "picture.png")
+    utils.save_img(path, PIXELS[:, :, :3].astype(float), scale=False)
+    picture = utils.load_img(path)
+    np.testing.assert_array_equal(utils.img_to_array(picture), PIXELS[:, :, :3].astype(np.float32))
+    assert utils.img_to_array(picture, data_format="channels_first", dtype="uint8").shape == (3, 4, 6)
+    assert utils.img_to_array(utils.load_img(path, color_mode="grayscale")).shape == (4, 6, 1)
+    assert utils.load_img(path, target_size=(2, 5)).size == (5, 2)
+    half = utils.img_to_array(utils.load_img(path, target_size=(4, 4), keep_aspect_ratio=True))
+    np.testing.assert_array_equal(half, PIXELS[:, 1:5, :3])
+    stretched = np.asarray(utils.array_to_img(np.array([[[0.0], [2.0]], [[1.0], [2.0]]])))
+    assert stretched.tolist() == [[0, 255], [127, 255]]
+    for wrong in (lambda: utils.load_img(path, color_mode="x"), lambda: utils.array_to_img(np.ones((2, 2)))):
+        with pytest.raises(ValueError, match=r"color_mode|rank 3"):
+            wrong()
+
+
+@pytest.mark.parametrize("tf", [tape_api, graph_api])
+def test_a_bar(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    bar = tf.keras.utils.Progbar(4, width=8, interval=0, stateful_metrics=["rate"])
+    bar.update(1, [("loss", 4.0), ("rate", 0.5)])
+    bar.add(3, [("loss", 2.0), ("rate", 0.25)])
+    lines = capsys.readouterr().out.split("\r")
+    assert lines[1].startswith("1/4 [==......] - 0s - loss: 4.0000 - rate: 0.5000")
+    assert lines[2].startswith("4/4 [========] - 0s - loss: 2.5000 - rate: 0.2500")
+    assert lines[2].endswith("\n")
+    quiet = tf.keras.utils.Progbar(None, verbose=0)
+    quiet.add(1)
+    assert not capsys.readouterr().out
