@@ -11,7 +11,6 @@ Where the lines of an operand are short, as with few channels and steps of two, 
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -41,9 +40,13 @@ from engine.ops.windows import (
     taps,
     without_buffers,
 )
+from engine.runtime.cache import cached
 
 _BLOCK = 1 << 19
 """How many numbers of the data are dealt with at a time."""
+
+_FEW = 1 << 14
+"""Up to so many numbers, what follows from the shapes of data is kept."""
 
 # ---- sums and extrema ------------------------------------------------------------------------------------------------
 
@@ -112,7 +115,7 @@ def _reduced(
     return out.reshape(*lead, *numbers, channels)
 
 
-@functools.lru_cache(maxsize=256)
+@cached(1 << 8)
 def _read_table(kinds: tuple[Any, ...], dim: int, number: int) -> tuple[int, np.ndarray, np.ndarray]:
     entries: list[list[int]] = [[] for _ in range(number)]
     for begin, every, offsets, stride in kinds:
@@ -300,13 +303,24 @@ def _per_window(
     dims: Sequence[int], size: Sequence[int], windows: Windows, along: Sequence[Span], dtype: Any
 ) -> np.ndarray:
     """How many entries each window has in data of shape ``(*space, channels)``: those of the padding do not count."""
+    count = _kept_counts if math.prod(dims) <= _FEW else _counted
+    return count(tuple(dims), tuple(size), windows, tuple(along), dtype)
+
+
+def _counted(
+    dims: Sequence[int], size: Sequence[int], windows: Windows, along: Sequence[Span], dtype: Any
+) -> np.ndarray:
     rank = len(size)
     total: Any = np.ones((*[s.number for s in along], dims[-1]), dtype)
     for i, (dim, taps_, s) in enumerate(zip(dims[:-1], size, along, strict=True)):
         at = np.arange(s.number)[:, None] * windows.strides[i] + np.arange(taps_) * windows.dilations[i] - s.before
         inside = np.count_nonzero((at >= 0) & (at < dim), axis=1).astype(dtype)
         total *= np.maximum(inside, 1).reshape((-1,) + (1,) * (rank - i))
+    total.flags.writeable = False
     return total
+
+
+_kept_counts = cached(1 << 6)(_counted)
 
 
 def _wide(x: Any) -> np.ndarray:

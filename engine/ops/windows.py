@@ -25,6 +25,7 @@ from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, collected
 from engine.ops.shape import as_dims, known_dims, shape
+from engine.runtime.cache import cached
 from engine.runtime.extension import extension
 
 Dims = tuple[int | None, ...]
@@ -68,7 +69,13 @@ def spans(name: str, dims: Sequence[int], size: Sequence[int], windows: Windows)
     ShapeError
         If a window is larger than a padded dimension.
     """
-    return [_span(name, i, dim, taps, windows) for i, (dim, taps) in enumerate(zip(dims, size, strict=True))]
+    return list(_spans(name, tuple(dims), tuple(size), windows))
+
+
+@cached(1 << 10)
+def _spans(name: str, dims: Sequence[int], size: Sequence[int], windows: Windows) -> tuple[Span, ...]:
+    pairs = enumerate(zip(dims, size, strict=True))
+    return tuple([_span(name, i, dim, taps, windows) for i, (dim, taps) in pairs])
 
 
 def _span(name: str, i: int, dim: int, taps: int, windows: Windows) -> Span:
@@ -104,6 +111,13 @@ def geometry(
     images: int, space: Sequence[int], channels: int, size: Sequence[int], windows: Windows, along: Sequence[Span]
 ) -> tuple[int, ...]:
     """How windows lie, as `in_c` wants to know it."""
+    return _geometry(images, tuple(space), channels, tuple(size), windows, tuple(along))
+
+
+@cached(1 << 10)
+def _geometry(
+    images: int, space: Sequence[int], channels: int, size: Sequence[int], windows: Windows, along: Sequence[Span]
+) -> tuple[int, ...]:
     numbers = [images, *(1, 1, 1, 1, 0, 1) * (_RANK - len(space))]
     for each in zip(space, size, windows.strides, windows.dilations, along, strict=True):
         dim, taps_, stride, dilation, span = each
