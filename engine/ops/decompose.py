@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -443,8 +443,15 @@ qr_op = general(
 )
 
 
+class Qr(NamedTuple):
+    """What `qr` returns."""
+
+    q: Any
+    r: Any
+
+
 @operands("input")
-def qr(input: Any, full_matrices: bool = False) -> tuple[Any, Any]:
+def qr(input: Any, full_matrices: bool = False) -> Qr:
     """QR decomposition: ``input = q @ r`` with orthonormal columns in q, and r upper triangular.
 
     Parameters
@@ -466,4 +473,4 @@ def qr(input: Any, full_matrices: bool = False) -> tuple[Any, Any]:
     array([[3., 0.],
            [0., 2.]])
     """
-    return qr_op(input, full_matrices=bool(full_matrices))
+    return Qr(*qr_op(input, full_matrices=bool(full_matrices)))

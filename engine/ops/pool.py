@@ -10,7 +10,7 @@ Data have the shape ``(*batch, *space, channels)``, as in `engine.ops.windows`.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -158,6 +158,13 @@ tap_position_op = nondifferentiable(
 )
 
 
+class MaxPoolWithArgmax(NamedTuple):
+    """What `max_pool_with_argmax` returns."""
+
+    output: Any
+    argmax: Any
+
+
 @operands("input")
 def max_pool_with_argmax(
     input: Any,
@@ -167,7 +174,7 @@ def max_pool_with_argmax(
     data_format: str = "NHWC",
     output_dtype: Any = "int64",
     include_batch_in_index: bool = False,
-) -> tuple[Any, Any]:
+) -> MaxPoolWithArgmax:
     """As `max_pool2d`, and where the largest entries are.
 
     Returns
@@ -191,7 +198,8 @@ def max_pool_with_argmax(
     largest = max_pool_op(input, size=size, windows=windows)
     which = largest_tap_op(input, largest, size=size, windows=windows)
     dtype, batch = as_dtype(output_dtype), include_batch_in_index
-    return largest, tap_position_op(which, input, size=size, windows=windows, dtype=dtype, batch=batch)
+    where = tap_position_op(which, input, size=size, windows=windows, dtype=dtype, batch=batch)
+    return MaxPoolWithArgmax(largest, where)
 
 
 # ---- average ---------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ Where the elements go is an op without derivative; the sorted values are gathere
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -154,8 +154,15 @@ top_k_indices = nondifferentiable(
 )
 
 
+class TopKV2(NamedTuple):
+    """What `top_k` returns."""
+
+    values: Any
+    indices: Any
+
+
 @operands("input")
-def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32") -> tuple[Any, Any]:
+def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32") -> TopKV2:
     """The k largest elements of each row (along the last axis), and where they are.
 
     Parameters
@@ -176,13 +183,13 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32"
     Examples
     --------
     >>> top_k(np.array([10, 30, 20]), 2)
-    (array([30, 20]), array([1, 2], dtype=int32))
+    TopKV2(values=array([30, 20]), indices=array([1, 2], dtype=int32))
     """
     wanted = as_dtype(index_type)
     if wanted not in (int16, int32, int64):
         raise InvalidArgumentError(f"top_k: argument `index_type` must be int16, int32 or int64, got {wanted.name}")
     indices = top_k_indices(input, k=static_int("top_k", "k", k, 0))
-    return _take_last(input, indices, _rank("top_k", input)), cast(indices, wanted)
+    return TopKV2(_take_last(input, indices, _rank("top_k", input)), cast(indices, wanted))
 
 
 # ---- searchsorted ----------------------------------------------------------------------------------------------------
@@ -293,19 +300,34 @@ unique_op = nondifferentiable(
 )
 
 
+class Unique(NamedTuple):
+    """What `unique` returns."""
+
+    y: Any
+    idx: Any
+
+
+class UniqueWithCounts(NamedTuple):
+    """What `unique_with_counts` returns."""
+
+    y: Any
+    idx: Any
+    count: Any
+
+
 @operands("x")
-def unique(x: Any, out_idx: Any = int32) -> tuple[Any, Any]:
+def unique(x: Any, out_idx: Any = int32) -> Unique:
     """The distinct elements of a vector in the order in which they occur, and which of them each element is.
 
     Examples
     --------
     >>> unique(np.array([5, 3, 5]))
-    (array([5, 3]), array([0, 1, 0], dtype=int32))
+    Unique(y=array([5, 3]), idx=array([0, 1, 0], dtype=int32))
     """
-    return unique_op(x, out_idx=as_dtype(out_idx))[:2]
+    return Unique(*unique_op(x, out_idx=as_dtype(out_idx))[:2])
 
 
 @operands("x")
-def unique_with_counts(x: Any, out_idx: Any = int32) -> tuple[Any, Any, Any]:
+def unique_with_counts(x: Any, out_idx: Any = int32) -> UniqueWithCounts:
     """As `unique`, and how often each distinct element occurs."""
-    return unique_op(x, out_idx=as_dtype(out_idx))
+    return UniqueWithCounts(*unique_op(x, out_idx=as_dtype(out_idx)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -47,5 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command.add_arguments(inner)
             inner.set_defaults(main=command.main)
     given = parser.parse_args(arguments)
-    code: int = given.main(given)
+    try:
+        code: int = given.main(given)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # who reads the output, `head` say, has seen enough; nothing is left to be written when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return code

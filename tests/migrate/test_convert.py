@@ -13,6 +13,7 @@ from engine.core.op import Op
 from engine.core.trace import Trace
 from graph_api.migrate.convert.spelling import spelled
 from tape_api.names import TABLE
+from tape_api.random import draws
 from tests.migrate.round_trip import round_trip
 from tests.programs.catalogue import HERE
 
@@ -115,3 +116,59 @@ def test_what_a_gradient_was_told_is_not_lost(tmp_path: Path) -> None:
     # tapes have no `stop_gradients`: the gradient is not written as one, and what has no spelling is said
     assert "Scale" in {m["type"] for m in trip.conversion.map["not_converted"]}
     assert trip.conversion.text.count("tape.gradient") == 1
+
+
+BEGINNING = """
+import numpy as np
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [4, 5, 3], name="x")
+"""
+END = """
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(2):
+        print(sess.run(runs, {x: np.random.RandomState(i).randn(4, 5, 3), **fed}))
+"""
+ALIKE = {
+    "a state that stacked cells use more than once": """
+cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(3) for _ in range(2)])
+outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
+loss, fed = tf.reduce_mean(tf.square(outputs)), {}
+runs = [state, tf.train.RMSPropOptimizer(0.1).minimize(loss)]
+""",
+    "the parts of what top_k gives": """
+found, fed = tf.nn.top_k(tf.reshape(x, [4, 15]), 3), {}
+runs = [found.values, found.indices, tf.gradients(tf.square(found.values), x)[0]]
+""",
+    "a loss that waits for shapes": """
+keep = tf.placeholder(tf.float32)
+w = tf.Variable(np.random.RandomState(0).randn(3, 2).astype(np.float32))
+logits = tf.matmul(tf.reshape(x, [-1, 3]), w) * keep
+loss = tf.losses.sparse_softmax_cross_entropy(labels=tf.range(20) % 2, logits=logits)
+runs, fed = [loss, tf.train.AdamOptimizer(0.1).minimize(loss)], {keep: 0.5}
+""",
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_what_published_programs_do(name: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(BEGINNING + ALIKE[name] + END)
+    trip = round_trip(program)
+    assert trip.conversion.map["not_converted"] == []
+    assert trip.difference(tmp_path) == "", trip.conversion.text
+
+
+def test_operations_of_one_seed_draw_the_same_without_a_seed_of_the_graph(tmp_path: Path) -> None:
+    program = tmp_path / "seeds.py"
+    made = "tf.get_variable('%s', [2, 3], initializer=tf.glorot_uniform_initializer(seed=7))"
+    program.write_text(
+        f"import tensorflow as tf\na, b = {made % 'a'}, {made % 'b'}\n"
+        "y = tf.matmul(a, b, transpose_b=True)\nwith tf.Session() as sess:\n"
+        "    sess.run(tf.global_variables_initializer())\n    sess.run(y)\n"
+    )
+    trip = round_trip(program)
+    for one in trip.runs:
+        one.before.clear()
+    draws.reset(None)  # as in a process of its own
+    assert trip.difference(tmp_path) == "", trip.conversion.text

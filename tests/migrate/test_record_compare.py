@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from engine.core.errors import DataLossError, NotFoundError
 from engine.io.golden import Golden, digest
 from tests.migrate.in_process import dualgrad
 from tests.programs.catalogue import HERE as PROGRAMS
+
+HOME = Path(__file__).resolve().parents[2]
 
 GRAPH = """
 import numpy as np
@@ -439,3 +443,25 @@ def test_the_report_says_it_all(recorded: Path, tmp_path: Path, capsys: pytest.C
     assert "<script" not in page
     assert "http" not in page
     assert f"NumPy {np.__version__}" in page
+
+
+def test_what_an_optimizer_keeps_is_made_at_its_first_step(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(
+        "import tensorflow as tf\nv = tf.Variable([1.0, 2.0])\nloss = tf.reduce_sum(v * v)\n"
+        "step = tf.train.AdamOptimizer().minimize(loss)\nwith tf.Session() as sess:\n"
+        "    sess.run(tf.global_variables_initializer())\n    print(sess.run(loss))\n    sess.run(step)\n"
+    )
+    assert dualgrad(tmp_path, "record", "-o", "record", "late.py") == 0
+    assert dualgrad(tmp_path, "convert", "--functions", "-o", "late_tape.py", "late.py") == 0
+    assert dualgrad(tmp_path, "compare", "record", "late_tape.py") == 0
+
+
+def test_who_reads_the_output_may_stop(tmp_path: Path) -> None:
+    (tmp_path / "many.py").write_text("import tensorflow as tf\n" + "tf.no_such_name\n" * 9000)
+    command = [sys.executable, "-m", "graph_api.migrate", "check", str(tmp_path / "many.py")]
+    with subprocess.Popen(command, cwd=HOME, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert "missing" in process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1

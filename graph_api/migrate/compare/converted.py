@@ -10,7 +10,7 @@ every operation is taken down, and the first that differs is named.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -238,14 +238,16 @@ class Converted:
     def set_variables(self, step: Mapping[str, Any]) -> None:
         """Set the variables to what they held before a run."""
         for name, described in step["before"].items():
-            if (variable := self.variable(name)) is not None:
+            if (variable := self.variable(name, step["after"])) is not None:
                 variable.assign(self.golden.array(described))
 
-    def variable(self, name: str) -> Variable | None:
-        """The variable of the module that stands for one of the graph; None if nobody knows."""
+    def variable(self, name: str, changed: Collection[str] = ()) -> Variable | None:
+        """The variable of the module that stands for one of the graph; None if nobody knows, or it is not made yet."""
         if name not in self.map.variables:
             return self._slots.get(name)
         found = self.evaluated(self.map.variables[name])
+        if found is None and name not in changed:
+            return None  # an optimizer makes what it keeps at its first step
         if not isinstance(found, Variable):
             raise TypeError(f"for {name} the map says {self.map.variables[name]}, which is {found!r}, no variable")
         return found
@@ -290,7 +292,7 @@ class Converted:
         pairs = [("result", name, wanted[name], array) for name, array in results.items() if name in wanted]
         after = {**step["before"], **step["after"]}
         for name, described in after.items():
-            if (variable := self.variable(name)) is not None:
+            if (variable := self.variable(name, step["after"])) is not None:
                 pairs.append(("variable", name, described, value(variable)))
             elif name in step["after"] and name not in self._hidden:
                 self.comparison.skip(f"the variable {name} changes and is not in the map")

@@ -11,7 +11,7 @@ from engine.ops.indexing import OPERAND
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 INDEX = "[]"
-"""The target of a call that is an index: of its first argument, the second."""
+"""The target of a call that is an index: of its first argument, the second. ``f().x`` is the part x of what f gives."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,10 @@ def _padded(node: Node) -> Iterator[Call]:
         yield "pad", (Ref(0), paddings.reshape(-1, 2).tolist()), given | ({"constant_values": value} if value else {})
 
 
+def _largest(node: Node) -> Iterator[Call]:
+    yield "math.top_k().indices", (Ref(0),), {"k": node.params["k"]}
+
+
 _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "getitem_op": _index,
     "expand_dims_op": _expanded,
@@ -148,4 +152,5 @@ _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "avg_pool_op": _pool("avg"),
     "band_op": _band,
     "pad_op": _padded,
+    "top_k_indices": _largest,
 }

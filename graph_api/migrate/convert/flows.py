@@ -178,6 +178,10 @@ def _write_scan(body: Any, item: FlowItem) -> None:
     for name, value in zip(lists, values[carries:], strict=True):
         inside.append(body.statement(ast.Expr(ast.Call(path(f"{name}.append"), [value], []))))
     if carries:
+        # what the next step contributes to a gradient is added up there, before it is added to what others do
+        for i, x in enumerate(region.bound[:carries]):
+            if _is_used_again(call, x):
+                values[i] = ast.Call(path("tf.identity"), [values[i]], [])
         stored = [ast.Name(n, ast.Store()) for n in names[:carries]]
         one = carries == 1
         target = stored[0] if one else ast.Tuple(list(stored), ast.Store())
@@ -192,6 +196,12 @@ def _write_scan(body: Any, item: FlowItem) -> None:
         if call.node.params["backwards"]:
             listed = ast.Subscript(listed, ast.Slice(None, None, ast.UnaryOp(ast.USub(), ast.Constant(1))), ast.Load())
         body.let(x, ast.Call(path("tf.stack"), [listed], []), item)
+
+
+def _is_used_again(call: Any, x: Any) -> bool:
+    """Whether the body of a loop uses a value more than once."""
+    nodes = call.graph.nodes[call.first : call.last]
+    return sum(x is y for node in nodes for y in node.inputs) > 1
 
 
 def _values_of(code: ast.stmt) -> list[ast.expr]:

@@ -26,6 +26,7 @@ from graph_api.migrate.convert.names import Names, Scope, snake
 from graph_api.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from graph_api.migrate.convert.shortening import Function, Shortening
 from graph_api.migrate.convert.spelling import path
+from graph_api.session import Session
 from graph_api.tensor import Tensor
 
 LONGEST = 70
@@ -92,17 +93,23 @@ class Module:
         own = variable.name.rpartition(":")[0]
         if not own.startswith("Variable") and own != name:
             keywords.append(ast.keyword("name", ast.Constant(own)))
-        call = ast.Call(path("tf.Variable"), [initial], keywords)
-        self._restart(initial)
+        call = ast.Call(path("tf.Variable"), [self._restart(initial, variable, name)], keywords)
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], call), OpItem(0, node=variable.op)))
 
-    def _restart(self, initial: ast.expr) -> None:
-        """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself."""
+    def _restart(self, initial: ast.expr, variable: Any, name: str) -> ast.expr:
+        """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself.
+
+        Where only the operation has a seed, nothing can be started anew: then its numbers, always the same, are stored.
+        """
         seeds = {ast.unparse(n.value) for n in ast.walk(initial) if isinstance(n, ast.keyword) and n.arg == "seed"}
+        if seeds & self._seeds and self.graph.seed is None:
+            with Session(graph=self.graph) as session:
+                return self._array(np.asarray(session.run(variable.initial_value)), name, bare=True)
         if seeds & self._seeds:
             self.top += self._seeding()
             self._seeds.clear()
         self._seeds |= seeds
+        return initial
 
     def _initial(self, variable: Any, name: str) -> ast.expr:
         x = variable.initial_value

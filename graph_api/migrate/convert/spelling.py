@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.op import Node, Op, distinct
 from engine.core.trace import Symbol, Trace, constant
 from engine.frontend.legacy import Old
 from engine.frontend.operators import _BINARY, _COMPARISONS
+from engine.ops.late import Call
 from graph_api.migrate.convert.adapters import INDEX, Ref, adapted
 from graph_api.migrate.convert.literals import literal, literal_of
 
@@ -49,12 +51,15 @@ class Spelling:
         Its arguments; `Ref` stands for an operand of the node.
     literals : bool
         Whether small constants among the operands are given as Python data.
+    field : str
+        Which part of the result it is, if it is a part.
     """
 
     target: str
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
     literals: bool = True
+    field: str = ""
 
 
 def spelled(node: Node) -> Spelling | None:
@@ -69,6 +74,8 @@ def spelled(node: Node) -> Spelling | None:
 
 
 def _looked_for(node: Node) -> Spelling | None:
+    if isinstance(recipe := node.params.get("recipe"), Call):
+        return _late(node, recipe)
     candidates = [*_candidates(node)]
     plain = (
         [replace(c, literals=False) for c in candidates] if any(literal_of(x) is not None for x in node.inputs) else []
@@ -107,9 +114,29 @@ def _candidates(node: Node) -> Iterator[Spelling]:
     if op.name in _UNARY:
         yield Spelling(_UNARY[op.name][0], (Ref(0),))
     for target, args, kwargs in adapted(node):
-        yield Spelling(target, args, kwargs)
+        target, _, part = target.partition("().")
+        yield Spelling(target, args, kwargs, field=part)
     for path, row in _rows(op):
         yield from _bound(node, path, row)
+
+
+def _late(node: Node, recipe: Call) -> Spelling | None:
+    """The call that a graph puts off until shapes are known: of the same function, with what it was given."""
+    function = inspect.unwrap(recipe.function)
+    rows = _by_module().get(function.__module__, ())
+    name = next((name for name, f in rows if not isinstance(f, Op) and inspect.unwrap(f) is function), None)
+    several = isinstance(recipe.results, (list, tuple))
+    flat = list(recipe.results) if several else [recipe.results]
+    if name is None or len(flat) != len(node.outputs) or several != (len(node.outputs) > 1):
+        return None
+    leaves = nest.flatten(recipe.arguments)
+    for i, at in enumerate(recipe.positions):
+        leaves[at] = Ref(i)
+    args, kwargs = nest.pack_sequence_as(recipe.arguments, leaves)
+    parameters = inspect.signature(function).parameters
+    given = inspect.signature(function).bind(*args, **kwargs).arguments
+    plain = {n: v for n, v in given.items() if n not in _LEFT_OUT and not _is_same(parameters[n].default, v)}
+    return _ordered(name, parameters, plain)
 
 
 def _made_by(function: Any, op: Op) -> bool:
@@ -269,7 +296,8 @@ def call(spelling: Spelling, operands: Sequence[Any]) -> Any:
     if spelling.target == INDEX:
         return args[0][args[1]]
     function: Callable[..., Any] = operator.attrgetter(spelling.target)(import_module("tape_api"))
-    return function(*args, **{k: _filled(v, operands) for k, v in spelling.kwargs.items()})
+    result = function(*args, **{k: _filled(v, operands) for k, v in spelling.kwargs.items()})
+    return getattr(result, spelling.field) if spelling.field else result
 
 
 def _filled(x: Any, operands: Sequence[Any]) -> Any:
@@ -303,7 +331,8 @@ def code(spelling: Spelling, operands: Sequence[ast.expr]) -> ast.expr:
     if target == INDEX:
         return ast.Subscript(args[0], args[1], ast.Load())
     keywords = [ast.keyword(k, _coded(v, operands)) for k, v in spelling.kwargs.items()]
-    return ast.Call(path(f"tf.{target}"), args, keywords)
+    made = ast.Call(path(f"tf.{target}"), args, keywords)
+    return ast.Attribute(made, spelling.field, ast.Load()) if spelling.field else made
 
 
 def path(dotted: str) -> ast.expr:
