@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from engine.aggregation import AggregationMethod as AggregationMethod
@@ -434,6 +434,27 @@ from optim.rmsprop import RMSPropOptimizer as _optim_rmsprop_RMSPropOptimizer
 from unittest.main import TestProgram as _unittest_main_TestProgram
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
+
+class _MaxPoolWithArgmax(NamedTuple):
+    output: Tensor
+    argmax: Tensor
+
+class _Qr(NamedTuple):
+    q: Tensor
+    r: Tensor
+
+class _TopKV2(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _Unique(NamedTuple):
+    y: Tensor
+    idx: Tensor
+
+class _UniqueWithCounts(NamedTuple):
+    y: Tensor
+    idx: Tensor
+    count: Any
 
 AUTO_REUSE: str
 TensorShape = _graph_api_tensor_GraphShape
@@ -902,7 +923,7 @@ class linalg:
     @staticmethod
     def pinv(a: TensorLike, rcond: Any = ..., validate_args: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> Qr: ...
+    def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> _Qr: ...
     @staticmethod
     def set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = ..., k: Any = ..., align: Any = ...) -> Tensor: ...
     @staticmethod
@@ -1225,7 +1246,7 @@ class math:
     @staticmethod
     def tanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> TopKV2: ...
+    def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> _TopKV2: ...
     @staticmethod
     def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1356,7 +1377,7 @@ class nn:
     @staticmethod
     def max_pool3d(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def max_pool_with_argmax(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., Targmax: Any = ..., name: str | None = ..., output_dtype: Any = ..., include_batch_in_index: Any = ...) -> MaxPoolWithArgmax: ...
+    def max_pool_with_argmax(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., Targmax: Any = ..., name: str | None = ..., output_dtype: Any = ..., include_batch_in_index: Any = ...) -> _MaxPoolWithArgmax: ...
     @staticmethod
     def moments(x: TensorLike, axes: Any, shift: Any = ..., name: str | None = ..., keep_dims: Any = ..., keepdims: Any = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
@@ -1426,7 +1447,7 @@ class nn:
     @staticmethod
     def tanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> TopKV2: ...
+    def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> _TopKV2: ...
     @staticmethod
     def uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1448,7 +1469,7 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: .
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class python_io:
     TFRecordWriter = _engine_io_records_RecordWriter
-def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> Qr: ...
+def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> _Qr: ...
 class queue:
     FIFOQueue = _graph_api_queues_FIFOQueue
     PaddingFIFOQueue = _graph_api_queues_PaddingFIFOQueue
@@ -1796,8 +1817,8 @@ uint16: _DType
 uint32: _DType
 uint64: _DType
 uint8: _DType
-def unique(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> Unique: ...
-def unique_with_counts(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> UniqueWithCounts: ...
+def unique(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _Unique: ...
+def unique_with_counts(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _UniqueWithCounts: ...
 def unpack(value: TensorLike, num: Any = ..., axis: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
 def unsorted_segment_max(data: TensorLike, segment_ids: TensorLike, num_segments: Any, name: str | None = ...) -> Tensor: ...
 def unsorted_segment_mean(data: TensorLike, segment_ids: TensorLike, num_segments: Any, name: str | None = ...) -> Tensor: ...

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from engine.aggregation import AggregationMethod as AggregationMethod
@@ -152,6 +152,27 @@ from tape_api.version1 import enable_eager_execution as enable_eager_execution
 from tape_api.version1 import multinomial as multinomial
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
+
+class _MaxPoolWithArgmax(NamedTuple):
+    output: Tensor
+    argmax: Tensor
+
+class _Qr(NamedTuple):
+    q: Tensor
+    r: Tensor
+
+class _TopKV2(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _Unique(NamedTuple):
+    y: Tensor
+    idx: Tensor
+
+class _UniqueWithCounts(NamedTuple):
+    y: Tensor
+    idx: Tensor
+    count: Any
 
 Tensor = _engine_core_eager_EagerTensor
 def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -472,7 +493,7 @@ class linalg:
     @staticmethod
     def pinv(a: TensorLike, rcond: Any = ..., validate_args: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> Qr: ...
+    def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> _Qr: ...
     @staticmethod
     def set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = ..., k: Any = ..., align: Any = ...) -> Tensor: ...
     @staticmethod
@@ -837,7 +858,7 @@ class math:
     @staticmethod
     def tanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> TopKV2: ...
+    def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> _TopKV2: ...
     @staticmethod
     def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -941,7 +962,7 @@ class nn:
     @staticmethod
     def max_pool3d(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def max_pool_with_argmax(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., output_dtype: Any = ..., include_batch_in_index: Any = ..., name: str | None = ...) -> MaxPoolWithArgmax: ...
+    def max_pool_with_argmax(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., output_dtype: Any = ..., include_batch_in_index: Any = ..., name: str | None = ...) -> _MaxPoolWithArgmax: ...
     @staticmethod
     def moments(x: TensorLike, axes: Any, shift: Any = ..., keepdims: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
@@ -990,7 +1011,7 @@ class nn:
     @staticmethod
     def tanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> TopKV2: ...
+    def top_k(input: TensorLike, k: Any = ..., sorted: Any = ..., index_type: Any = ..., name: str | None = ...) -> _TopKV2: ...
     @staticmethod
     def weighted_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1124,8 +1145,8 @@ uint16: _DType
 uint32: _DType
 uint64: _DType
 uint8: _DType
-def unique(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> Unique: ...
-def unique_with_counts(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> UniqueWithCounts: ...
+def unique(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _Unique: ...
+def unique_with_counts(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _UniqueWithCounts: ...
 def unstack(value: TensorLike, num: Any = ..., axis: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
 def where(condition: TensorLike, x: TensorLike = ..., y: TensorLike = ..., name: str | None = ...) -> Tensor: ...
 def zeros(shape: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...

@@ -33,11 +33,15 @@ HEADER = '''"""Types of `{front_end}`. Made by ``python -m tests.stubs``; a test
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 '''
 RESERVED = {"None", "False", "True", "and", "or", "not", "is", "in", "lambda", "print"}
+
+
+NAMED_TUPLES: dict[str, tuple[str, ...]] = {}
+"""The fields of the named tuples that functions return, which are tensors of the front end here."""
 
 
 def path_of(front_end: str) -> Path:
@@ -72,6 +76,10 @@ def result(function: Callable[..., Any]) -> str:
         return "builtins.tuple[Tensor, ...]" if function.multi else "Tensor"
     annotation = inspect.signature(function).return_annotation
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "Any")
+    kind = inspect.unwrap(function).__globals__.get(text)
+    if hasattr(kind, "_fields"):
+        NAMED_TUPLES[kind.__name__] = kind._fields
+        return f"_{kind.__name__}"
     text = text.replace("TensorShape", "_TensorShape")
     # a front end has functions of its own called tuple, complex...
     text = re.sub(r"\b(Any|Operand|EagerTensor|Symbol|np\.ndarray)\b", "Tensor", text)
@@ -191,6 +199,7 @@ class Stub:
 
     def text(self) -> str:
         """The whole file."""
+        NAMED_TUPLES.clear()
         body = [line for line in self.lines() if line]
         module, _, tensor = TENSORS[self.front_end].rpartition(".")
         if tensor == "Tensor":
@@ -210,9 +219,18 @@ class Stub:
             "None",
         )
         like = f"TensorLike = {' | '.join(kinds)}"
-        return "\n".join(
-            [HEADER.format(front_end=self.front_end) + "\n".join(sorted(self.imports)), "", like, "", *body, ""]
-        )
+        named = [
+            line
+            for name, fields in sorted(NAMED_TUPLES.items())
+            for line in (f"class _{name}(NamedTuple):", *map(_field, fields), "")
+        ]
+        head = HEADER.format(front_end=self.front_end) + "\n".join(sorted(self.imports))
+        return "\n".join([head, "", like, "", *named, *body, ""])
+
+
+def _field(name: str) -> str:
+    """A field of a named tuple; one that hides a method of tuples may be anything."""
+    return f"    {name}: {'Any' if hasattr(tuple, name) else 'Tensor'}"
 
 
 def main() -> None:

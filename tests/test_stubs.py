@@ -56,6 +56,8 @@ def test_a_type_checker_refuses_what_is_wrong_and_nothing_else(front_end: str, t
 
 def kind(value: Any) -> str:
     """The annotation that fits a result."""
+    if hasattr(value, "_fields"):
+        return f"_{type(value).__name__}"
     if isinstance(value, EagerTensor):
         return "Tensor"
     return "list" if isinstance(value, list) else "tuple"

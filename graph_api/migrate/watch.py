@@ -41,6 +41,15 @@ _LIBRARIES = tuple(
 )
 
 
+_SESSION_RUN = Session.run
+
+
+class _Flat(list[Any]):
+    """What one who watches asks of another: elements, and the structure that the program asked for."""
+
+    asked: Any = None
+
+
 @cache
 def is_users(file: str) -> bool:
     """Whether a file belongs to the program: neither to us, nor to Python, nor to an installed package."""
@@ -153,13 +162,22 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
     def watched(
         self: Session, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        elements, pack = self._resolve(fetches)
+        asked = fetches.asked if isinstance(fetches, _Flat) else fetches
+        elements, pack = self._resolve(list(fetches) if isinstance(fetches, _Flat) else fetches)
         feeds, values = self._feeds(feed_dict)[:2] if feed_dict else ((), ())
-        made = Run(self, fetches, list(elements), list(feeds), list(values), user_site(2))
+        made = Run(self, asked, list(elements), list(feeds), list(values), user_site(2))
         made._before = dict(self._state.values)
 
         def compute(wanted: Sequence[Any]) -> Any:
-            return usual(self, list(wanted), dict(zip(made.feeds, made.fed, strict=True)), options, run_metadata)
+            flat = _Flat(wanted)
+            flat.asked = asked
+            return usual(
+                self,
+                flat if usual is not _SESSION_RUN else list(wanted),
+                dict(zip(made.feeds, made.fed, strict=True)),
+                options,
+                run_metadata,
+            )
 
         try:
             made.results = list(around(made, compute))

@@ -47,6 +47,11 @@ REFUSED = {
         X + "saver = tf.train.Saver()\n" + TAIL + "    print(sess.run(y, {x: data}))\n    saver.save(sess, 'm')\n",
         "line 12: it does something with the graph itself (saver)",
     ),
+    "a name of lists that changes": (
+        X + "asked = [y]\n" + TAIL + "    for i in range(2):\n        print(len(sess.run([asked, w], {x: data})[0]))\n"
+        "        asked = [y, w]\n",
+        "depends",
+    ),
     "initialized twice": (
         X + "with tf.Session() as sess:\n    for i in range(2):\n"
         "        sess.run(tf.global_variables_initializer())\n        print(sess.run(y, {x: data}))\n",
@@ -74,6 +79,24 @@ with tf.Session() as sess:
 """
 )
 
+LISTS = (
+    X
+    + """\
+count = tf.Variable(0, name="count", trainable=False)
+losses = [tf.reduce_sum(y)]
+losses = losses + [tf.reduce_mean(y)]
+step = tf.train.GradientDescentOptimizer(0.1).minimize(losses[1], global_step=count)
+print(*[(v.name, int(np.prod(v.get_shape().as_list()))) for v in tf.trainable_variables()], sep="; ")
+session = tf.Session()
+with session as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(3):
+        now, (total, mean), _ = sess.run([y, losses, step], {x: data})
+        print(now[0], total, mean, sess.run(losses, {x: data[:1]}))
+        if tf.train.global_step(sess, count) == 2:
+            print("two", type(sess.run([losses, w], {x: data})[0]).__name__)
+"""
+)
 CONVERT = """
 import json, sys
 from pathlib import Path
@@ -92,7 +115,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     """By name: the text and the map of what programs were converted to, all in one process."""
     folder = tmp_path_factory.mktemp("converted")
     texts = {name: (HERE / "graphs" / f"{name}.py").read_text() for name in WHOLE.split()}
-    texts |= {name: text for name, (text, _) in REFUSED.items()} | {"kept": KEPT}
+    texts |= {name: text for name, (text, _) in REFUSED.items()} | {"kept": KEPT, "lists": LISTS}
     files = {name: folder / f"p{i}.py" for i, name in enumerate(texts)}
     for name, file in files.items():
         file.write_text(texts[name])
@@ -108,7 +131,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     return {n: (out.read_text(), json.loads(out.with_suffix(".map.json").read_text())) for n, out in outs.items()}
 
 
-@pytest.mark.parametrize("name", WHOLE.split())
+@pytest.mark.parametrize("name", [*WHOLE.split(), "lists"])
 def test_whole_programs(converted: dict[str, tuple[str, dict[str, Any]]], name: str) -> None:
     """They were run, and printed what they printed before: `loop.tried`."""
     text, content = converted[name]

@@ -123,6 +123,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path) ->
             "values": f.values,
             **({"variables": module.variable_names()} if module is not modules[0] else {}),
             "sites": [[Path(file).name, line] for file, line in f.run.sites],
+            "forms": [sorted(forms) for forms in f.run.forms],
         }
         for module in modules
         for f in module.functions

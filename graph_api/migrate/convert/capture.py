@@ -92,12 +92,16 @@ class Made:
 
 @dataclass(eq=False)
 class Run:
-    """What a session was asked: elements of the graph, what was fed, and the lines of the program that asked."""
+    """What a session was asked: elements of the graph, what was fed, and the lines of the program that asked.
+
+    `forms` has for each of the `sites` how the fetches were nested there, as `form_of` writes it.
+    """
 
     graph: Graph
     flat: list[Any]
     feeds: list[Any]
     sites: list[tuple[str, int]] = field(default_factory=list)
+    forms: list[set[str]] = field(default_factory=list)
 
 
 @dataclass
@@ -133,6 +137,22 @@ class Capture:
         run = self.runs.setdefault(key, Run(seen.graph, seen.flat, seen.feeds))
         if seen.site not in run.sites:
             run.sites.append(seen.site)
+            run.forms.append(set())
+        run.forms[run.sites.index(seen.site)].add(form_of(seen.fetches))
+
+
+def form_of(fetches: Any) -> str:
+    """How fetches are nested: ``x`` for one, ``[x(xx)]`` for lists and tuples, ``?`` for anything else.
+
+    >>> form_of(["a:0", ("b:0", "c:0")])
+    '[x(xx)]'
+    """
+    if isinstance(fetches, dict) or hasattr(fetches, "_fields"):
+        return "?"
+    if not isinstance(fetches, (list, tuple)):
+        return "x"
+    inside = "".join(map(form_of, fetches))
+    return f"[{inside}]" if isinstance(fetches, list) else f"({inside})"
 
 
 @contextmanager

@@ -105,6 +105,8 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
     head, _, rest = text.partition("import tape_api as tf\n")
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
+    if not body:
+        raise Unsafe("nothing of the program is left but what builds its graph")
     first, *others = body
     plain = [line for line in first.leading_lines if line.comment is not None]
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
@@ -262,7 +264,7 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
         def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
             """Names for what operations give, which is None, are left out where nobody reads them."""
             found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
-            if found is None or None not in found.leaves or len(updated.targets) != 1:
+            if found is None or found.form or None not in found.leaves or len(updated.targets) != 1:
                 return updated
             target = updated.targets[0].target
             if not isinstance(target, cst.Tuple) or len(target.elements) != len(found.leaves):
@@ -311,6 +313,8 @@ def _is_feed(call: Any, argument: Any) -> bool:
 def _results(cst: Any, found: Replaced, call: Any) -> Any:
     """The expression for what the session gave: arrays, None for operations."""
     count = len(found.function["returns"])
+    if found.form:
+        return _nested(cst, found, call)
     if call is None:
         values = [cst.parse_expression(f"{value}.numpy()") for value in found.function["values"]]
         return values[0] if not found.several else cst.List([cst.Element(v) for v in values])
@@ -334,6 +338,23 @@ def _results(cst: Any, found: Replaced, call: Any) -> Any:
         raise Unsafe("operations are fetched between tensors")
     nones = cst.Element(cst.Name("None"))
     return cst.List([*[nones] * first, cst.StarredElement(every), *[nones] * behind])
+
+
+def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
+    """The expression where some fetches are lists: what the function gives, taken apart and put together again."""
+    asked = [i for i in found.leaves if i is not None]
+    if call is None or asked != list(range(len(asked))) or len(asked) != len(found.function["returns"]):
+        raise Unsafe("lists are fetched together with what is no result of the function")
+    names = [f"x{i}" for i in range(len(asked))]
+    values = [("None" if i is None else names[i]) for i in found.leaves]
+    left = iter(values)
+    inside = "".join(f"{next(left)}, " if c == "x" else f"{c}, " if c in "])" else c for c in found.form).rstrip(", ")
+    every = cst.parse_expression("[x.numpy() for x in _]")
+    every = every.with_changes(for_in=every.for_in.with_changes(iter=call))
+    if len(asked) == 1:
+        every = cst.List([cst.Element(_numpy(cst, call))])
+    function = cst.parse_expression(f"(lambda {', '.join(names)}: {inside})")
+    return cst.Call(function, [cst.Arg(every, star="*")])
 
 
 def _numpy(cst: Any, value: Any) -> libcst.Call:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import Any
 
 from graph_api.migrate.check.scopes import FUNCTIONS
@@ -120,9 +121,13 @@ class Planner(Runs):
             return False
         names = [n for argument in call.args for n in ast.walk(argument) if isinstance(n, ast.Name)]
         graphs = all(
-            self.scopes.of[n].find(n.id) is None or any(self._is_graphs(v) for v in self.inference.of(n)) for n in names
+            self.scopes.of[n].find(n.id) is None
+            or isinstance(self.names.get(n.id), ModuleType)
+            or any(self._is_graphs(v) for v in self.inference.of(n))
+            for n in names
         )
-        return graphs and not call.keywords and not self._again and node.lineno in self.notes.said
+        plain = all(k.arg in ("sep", "end") and isinstance(k.value, ast.Constant) for k in call.keywords)
+        return graphs and plain and not self._again and node.lineno in self.notes.said
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
         """A function or class stays if it runs something, or has nothing to do with the graph."""
@@ -139,7 +144,11 @@ class Planner(Runs):
         return kept or starts
 
     def _with(self, node: ast.With) -> bool:
-        of_graph = [item for item in node.items if any(self._is_left(n) for n in self._expressions(item.context_expr))]
+        of_graph = [
+            item
+            for item in node.items
+            if any(self._is_left(n) or self._is_session(n) for n in self._expressions(item.context_expr))
+        ]
         if not of_graph:
             return self._block(node.body)
         if len(of_graph) < len(node.items):

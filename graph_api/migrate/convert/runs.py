@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -63,12 +64,15 @@ class Replaced:
         Whether the program asked for a list or tuple.
     fed : list of str
         Expressions for what is fed, where a name stands for the dict.
+    form : str
+        How the fetches are nested, if lists are among them (`form_of`).
     """
 
     function: dict[str, Any]
     leaves: list[int | None]
     several: bool
     fed: list[str] = field(default_factory=list)
+    form: str = ""
 
 
 @dataclass
@@ -153,10 +157,18 @@ class Runs:
         return None not in [self._named(leaf) for leaf in leaves_of(self.asked(call)[0])]
 
     def _is_run(self, call: ast.Call) -> bool:
+        if self._is_count(call):
+            return True
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS:
             return False
         base = self.inference.of(call.func.value)
         return not base or any(self._is_graphs(v) for v in base)
+
+    def _is_count(self, call: ast.Call) -> bool:
+        """Whether it is ``tf.train.global_step(session, variable)``, which runs the variable."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "global_step" or len(call.args) != 2:
+            return False
+        return any(isinstance(v, Path) and v.path.endswith("train.global_step") for v in self.inference.of(call.func))
 
     @staticmethod
     def _is_at(call: ast.Call, line: int) -> bool:
@@ -167,6 +179,8 @@ class Runs:
         """The fetches of a run and what it is fed."""
         assert isinstance(call.func, ast.Attribute)
         keywords = {k.arg: k.value for k in call.keywords}
+        if self._is_count(call):
+            return call.args[1], None
         session = any(
             isinstance(v, Instance) and issubclass(v.kind, Session) for v in self.inference.of(call.func.value)
         )
@@ -186,20 +200,33 @@ class Runs:
             return False
         known = [self._named(leaf) for leaf in leaves]
         if None in known:
-            return len(leaves) == len(function["fetches"]) or len(leaves) == 1
+            written = isinstance(fetches, (ast.List, ast.Tuple))
+            return not written or any(_width(form) == len(leaves) for form in self._forms(call, function))
         return [name for names in known for name in names or ()] == function["fetches"]
 
     def _named(self, leaf: ast.expr) -> list[str] | None:
         """The names in the graph of what a global name stands for; None if the file does not tell."""
+        value = self._value(leaf)
+        names = [graph_name(v) for v in (value if isinstance(value, (list, tuple)) else [value])]
+        return None if None in names else [n for n in names if n is not None]
+
+    def _value(self, leaf: ast.expr) -> Any:
+        """What a global name that is bound once stood for, or an attribute of that; None if the file does not tell."""
+        if isinstance(leaf, ast.Attribute):
+            return vars(owner).get(leaf.attr) if hasattr(owner := self._value(leaf.value), "__dict__") else None
         if not isinstance(leaf, ast.Name) or leaf.id not in self.names:
             return None
         found = self.scopes.of[leaf].find(leaf.id)
-        if found is not self.scopes.module.bound.get(leaf.id) or len(found or ()) != 1:
-            return None
-        value = self.names[leaf.id]
-        every = value if isinstance(value, (list, tuple)) else [value]
-        names = [graph_name(v) for v in every]
-        return None if None in names else [n for n in names if n is not None]
+        is_final = len(found or ()) == 1 or self._is_bound_before(leaf)
+        return self.names[leaf.id] if found is self.scopes.module.bound.get(leaf.id) and is_final else None
+
+    def _is_bound_before(self, leaf: ast.Name) -> bool:
+        """Whether all that gives a name its value has been done when a line is reached."""
+        loops = [n for n in ast.walk(self.tree) if isinstance(n, (ast.For, ast.While))]
+        around = {n for loop in loops if leaf in (inside := list(ast.walk(loop))) for n in inside}
+        every = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == leaf.id]
+        stores = [n for n in every if not isinstance(n.ctx, ast.Load)]
+        return all(n.lineno < leaf.lineno and n not in around for n in stores)
 
     def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> Replaced:
         fetches, feed = self.asked(call)
@@ -216,17 +243,36 @@ class Runs:
             function["returns"].index(f) if f in function["returns"] else None for f in function["fetches"]
         ]
         several = isinstance(fetches, (ast.List, ast.Tuple))
-        if len(leaves) != len(flat):
+        form = self._form(call, function, fetches)
+        several = several or form[0] in "[("
+        if len(flat) != form.count("x") or "?" in form:
             if any(i is not None for i in flat) and not is_unseen:
-                raise Unsafe(f"line {call.lineno}: a fetch is a list that is made elsewhere")
-            flat = [None] * len(leaves)
+                raise Unsafe(f"line {call.lineno}: a fetch is a structure that is made elsewhere")
+            flat, form = [None] * len(leaves), ""
         if isinstance(fetches, ast.Dict) or any(isinstance(leaf, (ast.List, ast.Tuple)) for leaf in leaves):
             raise Unsafe(f"line {call.lineno}: the fetches are nested")
         named = self.asked(call)[1]
         written = feed.keys if isinstance(named, ast.Name) and isinstance(feed, ast.Dict) else ()
         keys = [key_of(k) for k in written if k is not None]
         name = ast.unparse(named) if named is not None else ""
-        return Replaced(function, flat, several, [f'{name}["{key}"]' for key in keys])
+        fed = [f'{name}["{key}"]' for key in keys]
+        return Replaced(function, flat, several, fed, form if re.search(r".[\[(]", form) else "")
+
+    def _form(self, call: ast.Call, function: dict[str, Any], fetches: ast.expr) -> str:
+        """How the fetches of a run were nested when it was run."""
+        found = self._forms(call, function)
+        if isinstance(fetches, (ast.List, ast.Tuple)):
+            found = {form for form in found if form[0] in "[("}
+        if len(found) > 1:
+            found = {form for form in found if isinstance(fetches, (ast.List, ast.Tuple)) or form == "x"}
+        if len(found) != 1:
+            raise Unsafe(f"line {call.lineno}: what is run depends on how the program runs")
+        return found.pop()
+
+    def _forms(self, call: ast.Call, function: dict[str, Any]) -> set[str]:
+        """All forms of the fetches where a run stands."""
+        pairs = zip(function["sites"], function["forms"], strict=True)
+        return {form for (_, line), forms in pairs if self._is_at(call, line) for form in forms}
 
     def _written(self, name: ast.Name, call: ast.Call) -> ast.Dict:
         """The dict that a name stands for, whose keys become strings."""
@@ -329,6 +375,13 @@ class Runs:
     def _builds_object(self, node: ast.ClassDef) -> bool:
         runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
         return not runs and self._builds(node)
+
+
+def _width(form: str) -> int:
+    """How many things a list of fetches has."""
+    while (shorter := re.sub(r"(?<=.)[\[(][x?]*[\])]", "x", form)) != form:
+        form = shorter
+    return len(form) - 2 if form[0] in "[(" else 1
 
 
 def leaves_of(fetches: ast.expr) -> list[ast.expr]:
