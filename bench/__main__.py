@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import ablation, compare, document, run, suite
+from bench import ablation, compare, costs, document, run, suite
 from bench.results import NotABenchmark
 
 COMMANDS = {
@@ -14,6 +14,7 @@ COMMANDS = {
     "compare": (compare, "compare two such files; exit code 1 if something of ours became slower"),
     "report": (suite, "write a page, a table in Markdown and one in CSV; without a file, measure first"),
     "document": (document, "write the measured sections of docs/benchmarks.md and of the README from a file"),
+    "calibrate": (costs, "measure the costs that plans are made by, and keep them for this machine"),
     "ablate": (ablation, "say what each pass and the native executor are good for"),
 }
 

@@ -37,17 +37,17 @@ def calibrate(seconds: float = 0.2) -> dict[str, float]:
     target = np.empty_like(source)
     small = np.ones(10)
     result = np.empty_like(small)
-    figures = {"copy_bytes_per_s": 2 * source.nbytes / _best(lambda: np.copyto(target, source), 1, seconds)}
+    figures = {"copy_bytes_per_s": 2 * source.nbytes / best_of(lambda: np.copyto(target, source), 1, seconds)}
     for dtype in (np.float64, np.float32):
         matrix = np.ones((ORDER, ORDER), dtype)
         product = np.empty_like(matrix)
-        rate = 2 * ORDER**3 / _best(lambda a=matrix, out=product: np.matmul(a, a, out=out), 1, seconds)  # type: ignore[misc]
+        rate = 2 * ORDER**3 / best_of(lambda a=matrix, out=product: np.matmul(a, a, out=out), 1, seconds)  # type: ignore[misc]
         figures[f"gemm_{np.dtype(dtype).name}_flops_per_s"] = rate
-    figures["call_seconds"] = _best(lambda: np.add(small, small, out=result), 1000, seconds)
+    figures["call_seconds"] = best_of(lambda: np.add(small, small, out=result), 1000, seconds)
     return figures
 
 
-def _best(call: Callable[[], Any], repeats: int, seconds: float) -> float:
+def best_of(call: Callable[[], Any], repeats: int, seconds: float) -> float:
     """Seconds of one call, of the best of the rounds (5 at least) of `repeats` calls that fit in `seconds`."""
     call()
     best, rounds, end = float("inf"), 0, time.perf_counter() + seconds

@@ -59,6 +59,9 @@ class CasadiArray:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def __rtruediv__(self, other: Any) -> CasadiArray:
+        return _binary(other, self, lambda x, y: x / y)
+
     def __rsub__(self, other: Any) -> CasadiArray:
         return _binary(other, self, lambda x, y: x - y)
 

@@ -23,7 +23,7 @@ def pytest_configure(config: Any) -> None:
     """Where paths in this folder alone are asked for, measure, and print one table for each problem and size."""
     config.addinivalue_line("markers", "secondary: a benchmark that a long run may leave out")
     given = config.invocation_params
-    paths = [given.dir / str(a).split("::")[0] for a in given.args if not str(a).startswith("-")]
+    paths = [given.dir / str(a).split("::")[0] for a in config.option.file_or_dir]
     asked = [path.resolve() for path in paths if path.exists()]
     if not asked or any(path != HERE and HERE not in path.parents for path in asked):
         return

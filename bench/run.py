@@ -41,15 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the benchmarks; 0 if all of them gave right results."""
-    for name in CHOOSES_KERNELS:
-        if name in os.environ:
-            print(
-                f"{name} is set: OpenBLAS would not use the kernels that it chooses for this machine, for us and for "
-                f"others. Unset it, then run again.",
-                file=sys.stderr,
-            )
-            return 2
+    """Run the benchmarks; 0 if all of them gave right results, 2 if the environment makes them meaningless."""
+    if kernels_are_chosen():
+        return 2
     return measure_suite(
         options.json,
         options.amount,
@@ -59,6 +53,19 @@ def run(options: argparse.Namespace) -> int:
         threads=options.threads,
         paths=options.paths,
     )
+
+
+def kernels_are_chosen() -> bool:
+    """Whether the environment chooses BLAS kernels; if so, this says what to do about it."""
+    for name in CHOOSES_KERNELS:
+        if name in os.environ:
+            print(
+                f"{name} is set: OpenBLAS would not use the kernels that it chooses for this machine, for us and for "
+                f"others. Unset it, then run again.",
+                file=sys.stderr,
+            )
+            return True
+    return False
 
 
 def measure_suite(

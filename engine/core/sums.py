@@ -9,8 +9,9 @@ import numpy as np
 
 from engine.core.operands import Array
 from engine.runtime.cache import cached
+from engine.runtime.tuning import TUNING
 
-_LEAST = 1 << 7
+_LEAST = TUNING.sum_elements
 """Elements of one sum's rows from which on a product with ones is quicker. Not of the whole stack: whatever part of a
 stack is summed, each sum is made in the same way."""
 _MOST = 1 << 12

@@ -18,8 +18,9 @@ from engine.core.sparsity import MOVES, collected
 from engine.core.value import boxed, shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.runtime.later import scipy
+from engine.runtime.tuning import TUNING
 
-_FEW = 2000
+_FEW = TUNING.gather_numbers
 """Up to so many numbers, adding them up one by one is faster than setting up a sparse matrix."""
 
 

@@ -26,6 +26,7 @@ from engine.ops.diagonal import diagonal
 from engine.ops.einsum import einsum_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose, matrix_transpose_op
+from engine.runtime.tuning import TUNING
 
 
 @operands("matrix")
@@ -78,7 +79,7 @@ def _fold_rows(a: Any, b: Any) -> np.ndarray:
 
 NARROW = 3
 """Columns up to which many products with one matrix are one product, though what it gives is transposed in memory."""
-FEW = 1 << 13
+FEW = TUNING.dot_elements
 """Up to so many elements in the result `dot` is quicker than `matmul`. It makes the same BLAS calls with less ado, but
 sets the result to zero first."""
 

@@ -27,10 +27,11 @@ from engine.program.update_loop import Scratch, Step, UpdateLoop, is_tileable
 from engine.runtime.buffer_pool import empty
 from engine.runtime.packs import joined
 from engine.runtime.state import commit
+from engine.runtime.tuning import TUNING
 
-LARGE = 1 << 16
+LARGE = TUNING.update_elements
 """Elements of a variable that is worth a loop of its own."""
-MANY = 16
+MANY = TUNING.update_variables
 """Smaller variables that are worth one together."""
 
 

@@ -45,11 +45,10 @@ from engine.program.passes.unit_axes import without_unit_axes
 from engine.program.program import Program, located
 from engine.program.state import Assignment, assignments
 from engine.program.traced_value import TracedValue, ValueTable
+from engine.runtime.tuning import TUNING
 
-FOLD_LIMIT = 1 << 20
-"""Constants larger than this many bytes are not folded, but computed each time the program runs."""
-FOLD_TOTAL = 16
-"""Nor are those beyond so many limits in all: a program of many chunks must not hold what a chunk saves."""
+FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 16
+"""Bytes of a constant that is folded, not computed in each run, and how many such limits all of them may take."""
 
 
 @dataclass

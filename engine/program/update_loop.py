@@ -23,8 +23,9 @@ from engine.program.native.staged import raises
 from engine.program.native.tiled import tiled_table
 from engine.runtime.buffer_pool import empty
 from engine.runtime.cache import Cache
+from engine.runtime.tuning import TUNING
 
-TILE_BYTES = 1 << 17
+TILE_BYTES = TUNING.update_tile
 """Bytes of an array in one tile: a handful of tiles stay in a core's own cache."""
 _tables: Cache[Any, Any] = Cache("tables of updates", 64)
 

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
-KEPT = 1 << 26
+from engine.runtime.tuning import TUNING
+
+KEPT = TUNING.pool_bytes
 """Bytes that are kept in all while nobody uses them."""
-_LEAST = 1 << 17
+_LEAST = TUNING.pool_least
 """Bytes of an array that is worth it."""
 _VIEWS = 8
 

@@ -19,8 +19,9 @@ from engine.jacobian.structure.path import Path
 from engine.program import Program
 from engine.program.retrace import Retrace
 from engine.runtime.ownership import own_results
+from engine.runtime.tuning import TUNING
 
-FOLD_LIMIT = 1 << 16
+FOLD_LIMIT = TUNING.fold_plan_bytes
 """Largest constant, in bytes, that a compiled plan computes beforehand and keeps."""
 
 

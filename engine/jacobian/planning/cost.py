@@ -1,7 +1,7 @@
 """What sweeps cost, as predicted from shapes.
 
-A node costs its calls into NumPy, and its arithmetic and memory traffic once per seed. The constants are those of a
-desktop machine; only their ratios matter, and only for choosing between plans.
+A node costs its calls into NumPy, and its arithmetic and memory traffic once per seed. The constants are those of the
+executor that programs run in (`engine.runtime.tuning`); only their ratios matter, and only for choosing between plans.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import math
 
 from engine.core.op import Node
 from engine.core.value import aval_of
+from engine.program.native.extension import executor
+from engine.runtime.tuning import TUNING
 
-CALL = 1.5e-6
+COSTS = TUNING.native if executor is not None else TUNING.python
+CALL = COSTS.call
 """Seconds per kernel call."""
-ELEMENT = 0.6e-9
+ELEMENT = COSTS.element
 """Seconds per element of an elementwise result: memory traffic."""
-FLOP = 0.04e-9
+FLOP = COSTS.flop
 """Seconds per floating point operation of a contraction."""
-PICK = 4e-9
+PICK = COSTS.pick
 """Seconds to pick one number out of a sweep's result and put it where it belongs."""
 
 

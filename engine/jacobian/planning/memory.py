@@ -15,10 +15,11 @@ from engine.jacobian.planning.elimination import Product, Step
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import SMALL
 from engine.runtime.machine import memory
+from engine.runtime.tuning import TUNING
 
 _PLACES = 4
 """Bytes that say where an entry of a sparse matrix stands."""
-SWEEP_BYTES = 1 << 28
+SWEEP_BYTES = TUNING.sweep_bytes
 """How much memory one sweep may take, unless the caller says otherwise."""
 _PLANNING = 64
 """Bytes for each entry of a sparse pattern, at the fullest, while the plan is made. Small patterns do not count."""

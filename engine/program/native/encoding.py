@@ -19,13 +19,14 @@ from engine.program.native.loops import encoded
 from engine.program.native.memory import Call, Recording, Ref, Root, Row
 from engine.program.passes.buffer_assignment import MOST
 from engine.runtime import buffer_pool
+from engine.runtime.tuning import TUNING
 
 _ALIGN = 64
-_POOLED = 1 << 16
+_POOLED = TUNING.buffer_bytes
 """Bytes of a block from which on it is taken from the pool for each run."""
-_LARGE = 1 << 17
+_LARGE = TUNING.pool_least
 """Bytes of a result from which on the pool allocates it."""
-_RELEASE = 1 << 14
+_RELEASE = TUNING.release_elements
 """Elements in a stretch of rows from which on other threads may run meanwhile."""
 
 

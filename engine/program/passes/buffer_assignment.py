@@ -20,10 +20,11 @@ from engine.core.aval import Aval
 from engine.program.instruction import Instruction
 from engine.program.layout import Order
 from engine.program.passes.inplace_concat import alloc, concat_destinations, write_rows
+from engine.runtime.tuning import TUNING
 
-LEAST = 1 << 16
+LEAST = TUNING.buffer_bytes
 """Bytes of a result from which on it gets a buffer."""
-MOST = 1 << 25
+MOST = TUNING.block_bytes
 """Bytes that the block of one program may have."""
 _ALIGN = 64
 

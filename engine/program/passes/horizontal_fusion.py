@@ -25,12 +25,13 @@ from engine.ops.arithmetic import multiply
 from engine.program.instruction import Instruction
 from engine.program.kernels import instruction_op
 from engine.program.layout import Order
+from engine.runtime.tuning import TUNING
 
-MANY = 8
+MANY = TUNING.horizontal_fusion_count
 """Instructions of a group from which on it pays."""
-SMALL = 1 << 12
+SMALL = TUNING.horizontal_fusion_elements
 """Elements of an array up to which it pays."""
-LARGEST = 1 << 18
+LARGEST = TUNING.horizontal_fusion_stack
 """Elements of a stack of repeated rows: more should not be held in memory for this."""
 
 

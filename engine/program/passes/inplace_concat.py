@@ -19,8 +19,9 @@ from engine.ops.joining import concat_op
 from engine.program.instruction import Instruction
 from engine.program.kernels import instruction_op
 from engine.runtime.buffer_pool import empty
+from engine.runtime.tuning import TUNING
 
-_LEAST = 1 << 16
+_LEAST = TUNING.inplace_concat_bytes
 """Bytes; smaller arrays are joined at the end."""
 
 

@@ -19,12 +19,13 @@ from engine.program.instruction import Instruction
 from engine.program.kernels import instruction_op
 from engine.program.passes.nan_checks import Speculation, SpeculationFailed, check, speculate
 from engine.runtime.buffer_pool import empty
+from engine.runtime.tuning import TUNING
 
-LARGE = 5 << 19
+LARGE = TUNING.loop_fusion_bytes
 """Bytes of an array from which on tiles pay: it does not stay in any cache until the next op."""
-SHORT = 1 << 10
+SHORT = TUNING.loop_fusion_run
 """Elements in memory one after the other, below which they do not."""
-TILE_BYTES = 1 << 18
+TILE_BYTES = TUNING.loop_fusion_tile
 """Bytes of an array in one tile."""
 
 

@@ -19,12 +19,13 @@ from engine.ops.selection import add_at_op, pick_op
 from engine.program.instruction import Instruction, without_unused
 from engine.program.kernels import instruction_op
 from engine.runtime.buffer_pool import empty
+from engine.runtime.tuning import TUNING
 
-_LEAST = 1 << 11
+_LEAST = TUNING.slice_concat_elements
 """Numbers from which on it pays."""
-_MOST = 32
+_MOST = TUNING.slice_concat_slices
 """Slices that may be made."""
-_LONG = 64
+_LONG = TUNING.slice_concat_length
 """Numbers in a slice, on average, from which on it pays."""
 
 Move = tuple[int, slice, slice]

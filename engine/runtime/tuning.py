@@ -1,0 +1,212 @@
+"""All constants that trade one cost against another: unit, what they say, and where the figure comes from.
+
+Three kinds. *Costs* are seconds of the machine; the planner compares Jacobians by them, and only their ratios matter.
+They are measured by ``python -m bench calibrate``, which keeps them in a file for each machine, one set for programs in
+the native executor and one for those in Python. *Thresholds* say from where on something pays. *Limits* bound memory.
+The latter two are the same everywhere: some of them decide in what order numbers are added, and so a last bit.
+
+No calibration is needed, and without one all machines make the same plans. `TUNING` is what holds in this process;
+docs/tuning.md is made from it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "DUALGRAD_TUNING"
+"""The environment variable that names another file, or ``0`` for no file at all."""
+EXECUTORS = ("native", "python")
+
+
+def _about(unit: str, what: str, source: str) -> Mapping[str, str]:
+    return {"unit": unit, "what": what, "source": source}
+
+
+_CALIBRATED = "`python -m bench calibrate`, programs in Python, 2-core AMD EPYC, NumPy 2.5, one thread"
+_CHOSEN = "chosen by trial on the suite of 0.1, not measured since"
+_CACHE = "a few tiles shall stay in a core's own cache (256 kB to 2 MB)"
+_MEMORY = "a limit that was set"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds of one executor, as the planner of Jacobians counts them."""
+
+    call: float = field(default=2.65e-7, metadata=_about("s", "a kernel call in a sweep", _CALIBRATED))
+    element: float = field(
+        default=1.55e-10, metadata=_about("s", "an element of an elementwise result: memory traffic", _CALIBRATED)
+    )
+    flop: float = field(default=1e-11, metadata=_about("s", "an operation of a product of matrices", _CALIBRATED))
+    pick: float = field(
+        default=1.4e-9,
+        metadata=_about("s", "a number picked out of a sweep's result and put in its place", _CALIBRATED),
+    )
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The record. Each field's metadata holds its unit, what it says and its source."""
+
+    native: Costs = field(default_factory=Costs)
+    python: Costs = field(default_factory=Costs)
+
+    loop_fusion_bytes: int = field(
+        default=5 << 19,
+        metadata=_about("bytes", "of an array, from which on elementwise ops run tile by tile", _CHOSEN),
+    )
+    loop_fusion_run: int = field(
+        default=1 << 10, metadata=_about("elements", "beside each other in memory, below which they do not", _CHOSEN)
+    )
+    loop_fusion_tile: int = field(default=1 << 18, metadata=_about("bytes", "of an array in one tile", _CACHE))
+    update_tile: int = field(
+        default=1 << 17, metadata=_about("bytes", "of an array in one tile of an update, which reads several", _CACHE)
+    )
+    update_elements: int = field(
+        default=1 << 16, metadata=_about("elements", "of a variable that is worth a loop of its own", _CHOSEN)
+    )
+    update_variables: int = field(
+        default=16, metadata=_about("variables", "smaller ones that are worth one loop together", _CHOSEN)
+    )
+    slice_concat_elements: int = field(
+        default=1 << 11, metadata=_about("elements", "from which on slices are copied, not indexed", _CHOSEN)
+    )
+    slice_concat_slices: int = field(default=32, metadata=_about("slices", "that may be copied in its place", _CHOSEN))
+    slice_concat_length: int = field(
+        default=64, metadata=_about("elements", "in a slice on average, from which on it pays", _CHOSEN)
+    )
+    horizontal_fusion_count: int = field(
+        default=8, metadata=_about("instructions", "of a group, from which on one call on a stack pays", _CHOSEN)
+    )
+    horizontal_fusion_elements: int = field(
+        default=1 << 12, metadata=_about("elements", "of an array, up to which it pays", _CHOSEN)
+    )
+    horizontal_fusion_stack: int = field(
+        default=1 << 18, metadata=_about("elements", "of a stack of repeated rows", _MEMORY)
+    )
+    inplace_concat_bytes: int = field(
+        default=1 << 16, metadata=_about("bytes", "below which arrays are joined at the end", _CHOSEN)
+    )
+    buffer_bytes: int = field(
+        default=1 << 16, metadata=_about("bytes", "of a result, from which on it gets a place in a block", _CHOSEN)
+    )
+    block_bytes: int = field(default=1 << 25, metadata=_about("bytes", "of the block of one program", _MEMORY))
+    pool_bytes: int = field(
+        default=1 << 26, metadata=_about("bytes", "that the pool keeps while nobody uses them", _MEMORY)
+    )
+    pool_least: int = field(
+        default=1 << 17,
+        metadata=_about("bytes", "of an array, from which on the system maps new pages for it", "128 kB in glibc"),
+    )
+    fold_bytes: int = field(default=1 << 20, metadata=_about("bytes", "of a constant that lowering computes", _MEMORY))
+    fold_plan_bytes: int = field(default=1 << 16, metadata=_about("bytes", "of a constant that a plan keeps", _MEMORY))
+    sweep_bytes: int = field(default=1 << 28, metadata=_about("bytes", "of one sweep, unless a caller says", _MEMORY))
+    release_elements: int = field(
+        default=1 << 14,
+        metadata=_about(
+            "elements",
+            "in rows, from which on other threads may run meanwhile",
+            "some 10 µs of work, beside 1 µs for the lock",
+        ),
+    )
+    gather_numbers: int = field(
+        default=2000, metadata=_about("numbers", "added up one by one, not by a sparse matrix", _CHOSEN)
+    )
+    dot_elements: int = field(
+        default=1 << 13,
+        metadata=_about("elements", "of a result, up to which `dot` is quicker than `matmul`", _CHOSEN),
+    )
+    sum_elements: int = field(
+        default=1 << 7,
+        metadata=_about("elements", "of a row, from which on a product with ones sums it quicker", _CHOSEN),
+    )
+
+
+class TuningWarning(UserWarning):
+    """A file of calibrated costs cannot be used."""
+
+
+# ---- calibrated costs ------------------------------------------------------------------------------------------------
+
+
+def file() -> Path | None:
+    """Where calibrated costs are kept; None if the environment says that none are wanted."""
+    named = os.environ.get(VARIABLE, "")
+    if named == "0":
+        return None
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dualgrad" / "tuning.json"
+
+
+def machine() -> str:
+    """The machine, as a key in that file."""
+    import platform
+
+    return " ".join((platform.node(), platform.machine(), f"{os.cpu_count()} cores"))
+
+
+def kept(path: Path | None) -> Tuning:
+    """The defaults with what was calibrated for this machine.
+
+    Warns
+    -----
+    TuningWarning
+        If there is a file, but not one that `keep` wrote.
+    """
+    if path is None or not path.exists():
+        return Tuning()
+    import json
+
+    try:
+        found = json.loads(path.read_text(encoding="utf-8")).get(machine(), {})
+        costs = {name: _costs(found[name]) if name in found else Costs() for name in EXECUTORS}
+        return replace(Tuning(), native=costs["native"], python=costs["python"])
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        message = f"{path} holds no costs ({error}); defaults are used. `python -m bench calibrate` writes it anew"
+        warnings.warn(message, TuningWarning, stacklevel=2)
+        return Tuning()
+
+
+def _costs(values: dict[str, float]) -> Costs:
+    costs = Costs(**values)
+    for one in fields(costs):
+        value = getattr(costs, one.name)
+        if not isinstance(value, float) or not 0 < value < 1:
+            raise ValueError(f"{one.name} = {value!r} is no number of seconds")
+    return costs
+
+
+def keep(path: Path, costs: Mapping[str, Costs]) -> None:
+    """Write costs for this machine, beside those of other machines; later processes use them."""
+    import json
+
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    known[machine()] = {name: {f.name: getattr(c, f.name) for f in fields(c)} for name, c in costs.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(known, indent=1), encoding="utf-8")
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def table() -> str:
+    """The record as a table in Markdown."""
+    rows = [f"| `{f.name}` | {f.default:g} | {_said(f)} |" for f in fields(Costs)]
+    rows += [f"| `{f.name}` | {f.default} | {_said(f)} |" for f in fields(Tuning) if f.name not in EXECUTORS]
+    return "\n".join(["| constant | default | unit | what it says | source |", "|---|--:|---|---|---|", *rows])
+
+
+def _said(one: Field[Any]) -> str:
+    return " | ".join(one.metadata[key] for key in ("unit", "what", "source"))
+
+
+TUNING = kept(file())
+"""What holds in this process."""
