@@ -519,10 +519,10 @@ def logical_not(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class losses:
     BinaryCrossentropy = _tape_api_keras_losses_BinaryCrossentropy
-    CLASSES: dict
+    CLASSES: dict[Any, Any]
     CategoricalCrossentropy = _tape_api_keras_losses_CategoricalCrossentropy
     CosineSimilarity = _tape_api_keras_losses_CosineSimilarity
-    FUNCTIONS: dict
+    FUNCTIONS: dict[Any, Any]
     Hinge = _tape_api_keras_losses_Hinge
     Huber = _tape_api_keras_losses_Huber
     @staticmethod

@@ -159,7 +159,8 @@ class Stub:
                 yield f"{indent}@staticmethod"
             yield f"{indent}def {name}(*args: Any, **kwargs: Any) -> Any: ..."
         else:
-            yield f"{indent}{name}: {type(value).__name__ if value is not None else 'None'}"
+            kind = "dict[Any, Any]" if isinstance(value, dict) else type(value).__name__
+            yield f"{indent}{name}: {'None' if value is None else kind}"
 
     def of_module(self, name: str, value: ModuleType, path: str, depth: int) -> Iterator[str]:
         """A module of the source is imported; a namespace is a class that is never made."""

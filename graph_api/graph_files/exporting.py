@@ -41,7 +41,7 @@ class Resource:
 RESOURCE = Resource()
 
 
-class Shape(tuple):
+class Shape(tuple[int | None, ...]):
     """A shape among attributes, where a tuple is a list of numbers."""
 
     __slots__ = ()

@@ -14,7 +14,7 @@ _lock = threading.Lock()
 _counts: Counter[tuple[str, int]] = Counter()
 
 
-class _ToStandardError(logging.StreamHandler):
+class _ToStandardError(logging.StreamHandler[Any]):
     """Writes to what is standard error now, also if a program has replaced it."""
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -19,7 +19,7 @@ A. H. Gebremedhin, A. Tarafdar, F. Manne, A. Pothen: New acyclic and star colori
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -80,7 +80,7 @@ def improve(rows_of: csr_array, colors: np.ndarray, bound: int, budget: float) -
     raise AssertionError  # the orders never end
 
 
-def _orders() -> Iterator:
+def _orders() -> Iterator[Callable[[np.ndarray], np.ndarray]]:
     """Orders of the classes, given their sizes: the last first, the largest first, at random."""
     random = np.random.default_rng(0)
     while True:

@@ -31,7 +31,7 @@ End = tuple[tuple[int, ...], Any]
 """Shape and dtype of a target or source."""
 
 
-class JacobianOperator(LinearOperator):
+class JacobianOperator(LinearOperator):  # type: ignore[misc]  # SciPy has no types
     """The Jacobian of one target with respect to one source, at one point.
 
     ``operator @ v`` is one forward walk, ``operator.rmatvec(u)`` one reverse walk; two where a complex vector meets

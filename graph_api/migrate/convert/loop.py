@@ -184,7 +184,7 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
     def bytes_in(line: int, column: int) -> int:
         return len(lines[line - 1][:column].encode()) if line <= len(lines) else column
 
-    class Editor(cst.CSTTransformer):
+    class Editor(cst.CSTTransformer):  # type: ignore[misc]  # the module is a parameter
         METADATA_DEPENDENCIES = (meta.PositionProvider,)
 
         def _extent(self, node: Any) -> Extent:
