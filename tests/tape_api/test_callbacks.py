@@ -116,3 +116,46 @@ def test_models_in_graphs_say_how_to_be_trained() -> None:
         net.compile("sgd", "mse")
         with pytest.raises(NotImplementedError, match="minimize a loss of the model's outputs"):
             net.fit(X, Y)
+
+
+def test_weights_are_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    every = CALLBACKS.ModelCheckpoint(tmp_path / "w-{epoch:02d}", save_weights_only=True, verbose=1)
+    options = {"monitor": "loss", "save_best_only": True, "save_weights_only": True}
+    best = CALLBACKS.ModelCheckpoint(tmp_path / "best", **options)
+    never = CALLBACKS.ModelCheckpoint(tmp_path / "never", **options, initial_value_threshold=0.0)
+    steps = CALLBACKS.ModelCheckpoint(tmp_path / "step", save_weights_only=True, save_freq=3)
+    seen = []
+    net = model()
+    fit(
+        net,
+        every,
+        best,
+        never,
+        steps,
+        CALLBACKS.LambdaCallback(on_epoch_end=lambda epoch, logs: seen.append((logs["loss"], net.get_weights()))),
+        epochs=3,
+    )
+    assert capsys.readouterr().out.count("saving model to") == 3
+    for epoch, (_, weights) in enumerate(seen):
+        again = model()
+        again.load_weights(str(tmp_path / f"w-{epoch + 1:02d}"))
+        for a, b in zip(again.get_weights(), weights, strict=True):
+            np.testing.assert_array_equal(a, b)
+    loss, weights = min(seen, key=lambda one: one[0])
+    again = model()
+    again.load_weights(str(tmp_path / "best"))
+    np.testing.assert_array_equal(again.get_weights()[0], weights[0])
+    assert best.best == loss
+    assert not (tmp_path / "never.index").exists()
+    assert (tmp_path / "step.index").exists()
+
+
+def test_what_a_model_checkpoint_refuses(tmp_path: Path) -> None:
+    with pytest.raises(NotImplementedError, match="save_weights_only"):
+        CALLBACKS.ModelCheckpoint(tmp_path / "w")
+    with pytest.raises(ValueError, match="save_freq"):
+        CALLBACKS.ModelCheckpoint(tmp_path / "w", save_weights_only=True, save_freq=0)
+    with pytest.raises(KeyError, match="asks for 'gain'"):
+        fit(model(), CALLBACKS.ModelCheckpoint(str(tmp_path / "{gain}"), save_weights_only=True))
+    with g.Graph().as_default(), pytest.raises(NotImplementedError, match=r"train\.Saver"):
+        g.keras.callbacks.ModelCheckpoint(tmp_path / "w", save_weights_only=True).set_model(g.keras.Sequential())

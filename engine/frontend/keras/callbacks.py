@@ -6,6 +6,7 @@ import csv
 import inspect
 import math
 import operator
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -280,6 +281,95 @@ class ReduceLROnPlateau(_Monitor):
         self.cooldown_counter, self.wait = self.cooldown, 0
 
 
+class ModelCheckpoint(_Monitor):
+    """Saves the weights after epochs, or after some numbers of steps.
+
+    Parameters
+    ----------
+    filepath : str or path
+        What the names of the files begin with; ``{epoch}`` and the numbers of the epoch (``{val_loss:.2f}``) are filled
+        in.
+    monitor, mode, verbose
+        As in `EarlyStopping`.
+    save_best_only : bool
+        Whether to save only where the number has improved.
+    save_weights_only : bool
+        Must be True: a TensorFlow checkpoint of the weights is written, which `load_weights` reads.
+    save_freq : "epoch" or int
+        After how many steps.
+    initial_value_threshold : float, optional
+        What the number must be better than at first.
+
+    Raises
+    ------
+    NotImplementedError
+        If the model as a whole is to be saved, or is one of a graph.
+    """
+
+    def __init__(
+        self,
+        filepath: Any,
+        monitor: str = "val_loss",
+        verbose: int = 0,
+        save_best_only: bool = False,
+        save_weights_only: bool = False,
+        mode: str = "auto",
+        save_freq: Any = "epoch",
+        initial_value_threshold: float | None = None,
+    ) -> None:
+        super().__init__(monitor, mode, 0.0)
+        if not save_weights_only:
+            raise NotImplementedError(
+                "ModelCheckpoint: models as a whole are not saved: give save_weights_only=True, make the model by its "
+                "own code and call load_weights"
+            )
+        if save_freq != "epoch" and (not isinstance(save_freq, int) or save_freq < 1):
+            raise ValueError(f"ModelCheckpoint: `save_freq` must be 'epoch' or a number of steps, got {save_freq!r}")
+        self.filepath, self.verbose, self.save_best_only = os.fspath(filepath), verbose, save_best_only
+        self.save_freq = save_freq
+        if initial_value_threshold is not None:
+            self.best = initial_value_threshold
+        self._steps = self._epoch = 0
+
+    def set_model(self, model: Any) -> None:
+        """Ask whether its weights can be saved."""
+        if not hasattr(model, "save_weights"):
+            raise NotImplementedError("ModelCheckpoint: the variables of a graph are saved by train.Saver")
+        super().set_model(model)
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        """Note which epoch it is."""
+        self._epoch = epoch
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """Save after so many steps."""
+        self._steps += 1
+        if self.save_freq != "epoch" and self._steps % self.save_freq == 0:
+            self._save(logs)
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """Save after the epoch."""
+        if self.save_freq == "epoch":
+            self._save(logs)
+
+    def _save(self, logs: Logs | None) -> None:
+        if self.save_best_only:
+            value = self._value(logs)
+            if value is None or not self._is_better(value, self.best):
+                return
+            self.best = value
+        try:
+            path = self.filepath.format(epoch=self._epoch + 1, **(logs or {}))
+        except KeyError as error:
+            raise KeyError(
+                f"ModelCheckpoint: `filepath` {self.filepath!r} asks for {error}; there are epoch and "
+                f"{', '.join(logs or {})}"
+            ) from None
+        self.model.save_weights(path)
+        if self.verbose:
+            sys.stdout.write(f"\nEpoch {self._epoch + 1}: saving model to {path}\n")
+
+
 class LearningRateScheduler(Callback):
     """Sets the learning rate before each epoch.
 
@@ -356,5 +446,5 @@ class CSVLogger(Callback):
 
 __all__ = [
     "CSVLogger", "Callback", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
-    "ReduceLROnPlateau", "TerminateOnNaN",
+    "ModelCheckpoint", "ReduceLROnPlateau", "TerminateOnNaN",
 ]  # fmt: skip
