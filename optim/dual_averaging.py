@@ -9,7 +9,6 @@ from engine.core.variable import Variable
 from engine.ops.arithmetic import maximum, sign, square
 from engine.ops.compare import cast_like
 from engine.ops.complexes import abs
-from engine.ops.creation import zeros_like
 from engine.ops.explog import sqrt
 from optim.optimizer import Optimizer
 
@@ -33,7 +32,7 @@ def adagrad_da(
     squares = slots["gradient_squared_accumulator"] + square(gradient)
     t = cast_like(hyper.global_step + 1, value)
     size = abs(total) - hyper.l1_regularization_strength * t
-    shrunk = sign(total) * maximum(size, zeros_like(size))
+    shrunk = sign(total) * maximum(size, 0)
     scale = sqrt(squares) + hyper.learning_rate * hyper.l2_regularization_strength * t
     new = {"gradient_accumulator": total, "gradient_squared_accumulator": squares}
     return -(shrunk * hyper.learning_rate) / scale, new

@@ -8,7 +8,6 @@ from typing import Any
 from engine.core.operands import Operand
 from engine.ops.arithmetic import maximum, sign, square
 from engine.ops.complexes import abs
-from engine.ops.creation import zeros_like
 from engine.ops.explog import sqrt
 from optim.optimizer import Optimizer
 
@@ -17,7 +16,7 @@ def _shrunk(value: Any, rate: Any, hyper: SimpleNamespace) -> Operand:
     """The proximal map of ``rate (λ₁ |x| + ½ λ₂ x²)`` at `value`."""
     threshold = rate * hyper.l1_regularization_strength
     size = abs(value) - threshold
-    return sign(value) * maximum(size, zeros_like(size)) / (rate * hyper.l2_regularization_strength + 1)
+    return sign(value) * maximum(size, 0) / (rate * hyper.l2_regularization_strength + 1)
 
 
 def proximal_gradient_descent(

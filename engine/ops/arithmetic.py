@@ -210,6 +210,7 @@ sign = elementwise(
     (lambda out, x: zeros_like(x),),
     accepts=REAL,
     selects=True,
+    rounds_correctly=True,
     doc="-1, 0 or 1; its derivative is 0 everywhere.",
 )
 real_abs = elementwise(

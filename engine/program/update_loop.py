@@ -19,6 +19,7 @@ from engine.core.aval import Aval
 from engine.core.op import Op
 from engine.core.trace import Symbol, Trace, constant, placeholder
 from engine.core.variable import Variable
+from engine.ops.arithmetic import maximum, minimum
 from engine.program.native.staged import raises
 from engine.program.native.tiled import tiled_table
 from engine.runtime.buffer_pool import empty
@@ -84,8 +85,11 @@ class UpdateLoop:
 
     @property
     def keeps_bits_anywhere(self) -> bool:
-        """Whether an element has the same bits wherever it lies, so that arrays may be put together to one."""
-        return all(step.op.rounds_correctly for step in self.steps)
+        """Whether an element has the same bits wherever it lies, so that arrays may be put together to one.
+
+        `maximum` and `minimum` give one of two numbers; which of two zeros or of two NaNs, no update depends on.
+        """
+        return all(step.op.rounds_correctly or step.op in (maximum, minimum) for step in self.steps)
 
     def calls(
         self,

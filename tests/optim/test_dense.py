@@ -54,6 +54,17 @@ def test_bits_are_those_of_one_update_after_the_other(
     assert_same_bits(trained(case, dtype, 1, 2, monkeypatch), singly)
 
 
+@pytest.mark.parametrize(("case", "dtype"), PAIRS, ids=IDS)
+def test_small_variables_are_put_together_wherever_updates_are_elementwise(
+    case: Case, dtype: str, loops: list[Any]
+) -> None:
+    variables = [tf.Variable(np.ones(3, dtype)) for _ in range(dense.MANY)]
+    optimizer = case.ours()
+    for _ in range(3 if case.label == "accumulated" else 1):
+        optimizer.apply_gradients([(tf.ones_like(v), v) for v in variables])
+    assert len(loops) == (not case.name.lower().startswith(("ftrl", "lamb")))
+
+
 @pytest.mark.parametrize("name", ["GradientDescent", "Momentum", "Adam", "Adagrad", "RMSProp"])
 def test_the_common_optimizers_update_in_loops(name: str, loops: list[Any]) -> None:
     arguments = (0.1, 0.9) if name == "Momentum" else (0.1,)
