@@ -23,11 +23,11 @@ from engine.ops.compare import cast, equal, not_equal, where
 from optim import schedules
 from optim.callables import evaluated
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
-from optim.optimizer import Optimizer, filled
+from optim.optimizer import Optimizer
 from optim.pairs import Pair, Pairs, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
 from optim.schedules import InverseTimeDecay, LearningRateSchedule
-from optim.state import Done, Slots, assign_all, graph_of
+from optim.state import Done, Slots, assign_all, filled, graph_of
 from optim.transforms import accumulate
 
 
@@ -136,7 +136,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         rate = evaluated(self._learning_rate, self.iterations)
         if isinstance(rate, Value):
             return rate
-        now: Any = EagerTensor(np.float32(rate))
+        now: Any = EagerTensor(np.float32(_checked_rate(rate)))
         now.assign = functools.partial(setattr, self, "learning_rate")
         return now
 
@@ -356,7 +356,8 @@ def in_single(x: Any) -> Operand:
 
 
 def _checked_rate(rate: Any) -> float | Value | Callable[..., Any]:
-    is_number = isinstance(rate, (int, float, np.number)) or (isinstance(rate, np.ndarray) and rate.ndim == 0)
+    array = np.asarray(rate) if isinstance(rate, (int, float, np.generic, np.ndarray)) else None
+    is_number = array is not None and array.ndim == 0 and array.dtype.kind in "fiu"
     if not is_number and not isinstance(rate, Value) and not callable(rate):
         raise ValueError(
             f"Argument `learning_rate` should be float, or an instance of LearningRateSchedule, or a callable. "

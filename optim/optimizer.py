@@ -29,20 +29,30 @@ from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
 from engine.core.tape import unrecorded
 from engine.core.trace import Symbol
-from engine.core.unconnected import reasons
-from engine.core.value import Value, as_array, shape_of
+from engine.core.value import Value, as_array
 from engine.core.variable import Variable, go_on, tracked_value
 from engine.ops.compare import cast
-from engine.ops.creation import ones_like
 from engine.ops.gather import gather
 from engine.runtime.state import exclusively
 from engine.symbolic import gradients
 from optim import dense
 from optim.callables import evaluated, flat, recorded_gradients
-from optim.pairs import Pair, Pairs, as_pairs, label, require_fit, require_gradient, required, whole
+from optim.pairs import (
+    Pair,
+    Pairs,
+    as_pairs,
+    label,
+    require_fit,
+    require_gradient,
+    require_number,
+    required,
+    those_with_gradient,
+    warn_of_repeated,
+    whole,
+)
 from optim.protocols import UserProtocol, user_step, written_by_users
 from optim.schedules import LearningRateSchedule
-from optim.state import MAKING, Done, Slots, assign_all, locks_of
+from optim.state import MAKING, Done, Slots, assign_all, filled, locks_of
 
 
 class Optimizer(UserProtocol):
@@ -267,7 +277,8 @@ class Optimizer(UserProtocol):
         Parameters
         ----------
         grads_and_vars : iterable of (gradient or None, variable)
-            Variables without gradient stay as they are. Lists and arrays take the variable's dtype.
+            Variables without gradient stay as they are. Lists and arrays take the variable's dtype. A variable that is
+            given twice makes two steps, as in TensorFlow, with a warning.
         global_step : variable, optional
             To be incremented by one.
         name : str, optional
@@ -297,15 +308,13 @@ class Optimizer(UserProtocol):
         return unrecorded(self._step_unrecorded, pairs, global_step, name)
 
     def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
-        ready = [pair for pair in pairs if pair[0] is not None]
-        if not ready:
-            given = [v for _, v in pairs]
-            raise ValueError(f"No gradients provided for any variable: {[str(v) for v in given]}.{reasons(given)}")
+        ready = those_with_gradient(pairs)
         plan = self._plan if self._plan is not None and self._plan.fits(self, ready) else None
         if plan is not None:
             ready = dense.Planned(ready, plan)
         else:
             ready = dense.computed(ready)
+            warn_of_repeated([v for _, v in ready])
             ready = [(self._checked_gradient(g, v), v) for g, v in ready]
         shared, slots = exclusively(MAKING, self._state_for, [v for _, v in ready[: None if plan is None else 1]])
         if self._restoring:
@@ -441,11 +450,12 @@ class Optimizer(UserProtocol):
 
         Python numbers are float32 first, whatever the variable is: so it is in TensorFlow 1, and mostly in Keras.
         """
-        if isinstance(x, bool):
+        if isinstance(x, bool) and name != "learning_rate":
             return x
-        if isinstance(x, Value):
-            return cast(x.read_value() if isinstance(x, Variable) else x, dtype)
-        return EagerTensor(cast(np.asarray(as_array(x, None, name)), dtype))
+        is_value = isinstance(x, Value)
+        given = x.read_value() if isinstance(x, Variable) else x if is_value else np.asarray(as_array(x, None, name))
+        require_number(given, name, dtype)
+        return cast(given, dtype) if is_value else EagerTensor(cast(given, dtype))
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
@@ -487,14 +497,3 @@ class Optimizer(UserProtocol):
     def get_name(self) -> str:
         """The name given."""
         return self._name
-
-
-# ---- the parts -------------------------------------------------------------------------------------------------------
-
-
-def filled(variable: Variable, fill: float) -> Operand:
-    """The initial value of a slot."""
-    shape = shape_of(variable)
-    if shape is None or None in shape:
-        return ones_like(variable.initialized_value()) * fill  # type: ignore[attr-defined]
-    return np.full(shape, fill, variable.dtype.numpy)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from engine.core.aval import compatible, format_shape
+from engine.core.detach import user_frame
+from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
@@ -90,6 +95,30 @@ def require_gradient(pairs: Sequence[tuple[Any, Any]], loss: Any) -> None:
         )
 
 
+def those_with_gradient(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs whose gradient is not None; a ValueError that says of each variable why, if there is none."""
+    ready = [pair for pair in pairs if pair[0] is not None]
+    if not ready:
+        given = [v for _, v in pairs]
+        raise ValueError(f"No gradients provided for any variable: {[str(v) for v in given]}.{reasons(given)}")
+    return ready
+
+
+def warn_of_repeated(variables: Sequence[Variable]) -> None:
+    """Warn of variables that are given twice, by name."""
+    times = Counter([id(v.handle) for v in variables])
+    if len(times) < len(variables):
+        names = dict.fromkeys(v.name for v in variables if times[id(v.handle)] > 1)
+        user = user_frame(sys._getframe(1))
+        warnings.warn_explicit(
+            f"apply_gradients: {', '.join(names)} {'is' if len(names) == 1 else 'are'} given more than once and will "
+            f"make a step each time, as in TensorFlow; give each variable once, with the sum of its gradients",
+            UserWarning,
+            user.f_code.co_filename,
+            user.f_lineno,
+        )
+
+
 def whole(value: Any, before: Any) -> Operand:
     """A new value as a whole, also where it consists of rows."""
     return replaced(before, value) if isinstance(value, IndexedSlices) else value
@@ -110,6 +139,21 @@ def require_fit(value: Any, variable: Variable, what: str) -> None:
         raise DTypeError(
             f"{what} variable {variable.name!r} must have the variable's dtype {variable.dtype.name}, got "
             f"{dtype_of(value).name} (cast it with tf.cast); no variable was changed"
+        )
+
+
+def require_number(x: Any, name: str, dtype: DType) -> None:
+    """Raise ShapeError or DTypeError unless a hyperparameter can be a number of a dtype."""
+    shape, kind = shape_of(x), dtype_of(x)
+    if shape not in (None, ()):
+        raise ShapeError(
+            f"argument `{name}` of the optimizer must be one number, got shape {format_shape(shape)} (to scale "
+            f"elements apart, multiply the gradients); no variable was changed"
+        )
+    if not (kind.is_floating or kind.is_integer or (kind.is_complex and dtype.is_complex)):
+        raise DTypeError(
+            f"argument `{name}` of the optimizer must be a number for variables of dtype {dtype.name}, got dtype "
+            f"{kind.name}; no variable was changed"
         )
 
 

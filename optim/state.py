@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.core.errors import InvalidArgumentError
 from engine.core.indexed_slices import IndexedSlices
-from engine.core.operands import Operation
+from engine.core.operands import Operand, Operation
 from engine.core.tape import unrecorded
 from engine.core.trace import Symbol, Trace
-from engine.core.value import Value
+from engine.core.value import Value, shape_of
 from engine.core.variable import Variable
+from engine.ops.creation import ones_like
 from engine.program.update_loop import LateChange, Scratch
 from engine.runtime.state import Lock, commit_computing, exclusively, in_order
 
@@ -134,3 +137,11 @@ class Slots:
     def all(self) -> list[Variable]:
         """All slots, in the order in which they were made."""
         return [slot for _, slot in list(self._slots.values())]
+
+
+def filled(variable: Variable, fill: float) -> Operand:
+    """The initial value of a slot."""
+    shape = shape_of(variable)
+    if shape is None or None in shape:
+        return ones_like(variable.initialized_value()) * fill  # type: ignore[attr-defined]
+    return np.full(shape, fill, variable.dtype.numpy)

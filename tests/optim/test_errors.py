@@ -186,12 +186,52 @@ def test_a_failing_constraint_changes_nothing() -> None:
     assert snapshot(optimizer, a, b) == before
 
 
-def test_a_learning_rate_that_would_change_a_shape_changes_nothing() -> None:
+def test_an_update_that_would_change_a_shape_changes_nothing() -> None:
+    class Wider(optim.Optimizer):
+        @staticmethod
+        def update(gradient: Any, value: Any, slots: Any, hyper: Any, state: Any) -> Any:
+            return value - gradient * v2.constant([0.1, 0.2]), {}
+
     a, b = v2.Variable([1.0, 2.0]), v2.Variable(1.0, name="b")
-    optimizer = optim.GradientDescentOptimizer(v2.constant([0.1, 0.2]))
     with pytest.raises(ValueError, match=r"the new value computed for variable 'b:0' .* shape \(\), got \(2,\)"):
-        optimizer.apply_gradients([([1.0, 1.0], a), (1.0, b)])
+        Wider(False, "wider").apply_gradients([([1.0, 1.0], a), (1.0, b)])
     np.testing.assert_array_equal(a.numpy(), [1.0, 2.0])
+
+
+NO_NUMBERS = {
+    "text": "fast",
+    "list": [0.1, 0.2],
+    "vector": np.array([0.1, 0.2], np.float32),
+    "complex": 1j,
+    "flag": True,
+    "object": object(),
+    "none": None,
+    "callable": lambda: "fast",
+}
+
+
+@BOTH
+@pytest.mark.parametrize("make", [optim.GradientDescentOptimizer, optim.AdamOptimizer, optim.keras.SGD])
+@pytest.mark.parametrize("rate", NO_NUMBERS.values(), ids=NO_NUMBERS)
+@pytest.mark.usefixtures("_graph")
+def test_a_learning_rate_that_is_no_number_is_named_and_changes_nothing(tf: Any, make: Any, rate: Any) -> None:
+    w = tf.Variable([1.0, 2.0])
+    with pytest.raises((ValueError, TypeError), match=r"learning_rate"):
+        make(rate).apply_gradients([([1.0, 1.0], w)])
+    if tf is v2:
+        np.testing.assert_array_equal(w.numpy(), [1.0, 2.0])
+
+
+@BOTH
+@pytest.mark.parametrize("make", [optim.GradientDescentOptimizer, optim.keras.SGD])
+@pytest.mark.usefixtures("_graph")
+def test_variables_that_are_given_twice_are_named(tf: Any, make: Any) -> None:
+    w, other = tf.Variable([1.0, 2.0], name="w"), tf.Variable(1.0, name="other")
+    with pytest.warns(UserWarning, match=r"w:0 is given more than once and will make a step each time") as caught:
+        make(0.5).apply_gradients([([1.0, 1.0], w), (1.0, other), ([1.0, 1.0], w)])
+    assert caught[0].filename == __file__
+    if tf is v2:
+        np.testing.assert_array_equal(w.numpy(), [0.0, 1.0])
 
 
 @BOTH

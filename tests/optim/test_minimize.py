@@ -184,6 +184,7 @@ def test_every_gradient_is_taken_before_any_variable_moves(session: Any) -> None
     assert session.run([a, b]) == [-9.0, 9.0]
 
 
+@pytest.mark.filterwarnings("ignore:.*is given more than once")
 def test_a_variable_given_twice_makes_two_steps(session: Any) -> None:
     w = v2.Variable(1.0)
     optim.MomentumOptimizer(0.5, 0.5).apply_gradients([(1.0, w), (1.0, w)])

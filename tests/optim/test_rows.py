@@ -178,6 +178,7 @@ def test_a_step_that_fails_changes_nothing(takes: bool) -> None:
         np.testing.assert_array_equal(w.numpy(), START)
 
 
+@pytest.mark.filterwarnings("ignore:.*is given more than once")
 def test_a_variable_given_twice_makes_two_steps() -> None:
     tf = tape_api
     v = tf.Variable(START)
