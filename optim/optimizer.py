@@ -45,6 +45,7 @@ from optim.pairs import (
     require_fit,
     require_gradient,
     require_number,
+    require_result,
     required,
     those_with_gradient,
     warn_of_repeated,
@@ -417,7 +418,7 @@ class Optimizer(UserProtocol):
     def _new_values(
         self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
     ) -> tuple[Any, dict[str, Any]]:
-        return self.update(gradient, value, slots, hyper, state)
+        return require_result(self.update(gradient, value, slots, hyper, state), slots, type(self).__name__)
 
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Operand | IndexedSlices:
         """The gradient as a value of the variable's shape and dtype, or as distinct rows of one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.core.aval import compatible, format_shape
@@ -155,6 +155,20 @@ def require_number(x: Any, name: str, dtype: DType) -> None:
             f"argument `{name}` of the optimizer must be a number for variables of dtype {dtype.name}, got dtype "
             f"{kind.name}; no variable was changed"
         )
+
+
+def require_result(result: Any, slots: Mapping[str, Any], name: str) -> tuple[Any, dict[str, Any]]:
+    """What an optimizer's `update` has returned, or an error that says what it should have."""
+    if not (isinstance(result, tuple) and len(result) == 2 and result[0] is not None and isinstance(result[1], dict)):
+        raise TypeError(
+            f"{name}.update must return the new value and a dict of new slots, got {result!r}; no variable was changed"
+        )
+    if unknown := result[1].keys() - slots.keys():
+        raise ValueError(
+            f"{name}.update has returned the slots {sorted(unknown)}, which initial_slots does not name (it names "
+            f"{sorted(slots)}); no variable was changed"
+        )
+    return result
 
 
 def required(global_step: Any) -> Variable:

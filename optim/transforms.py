@@ -92,10 +92,14 @@ def chain(*transforms: Transform) -> Transform:
     return Transform(function, " | ".join(map(repr, transforms)) or "nothing")
 
 
-def each(function: Each, name: str) -> Transform:
-    """The transform that replaces each gradient that is not None by ``function(gradient, variable)``."""
+def each(function: Each, name: str = "") -> Transform:
+    """The transform that replaces each gradient that is not None by ``function(gradient, variable)``.
+
+    `name` is what it is shown as, by default the function's.
+    """
     return Transform(
-        lambda pairs: pairs.then([(None if g is None else function(_tensor(g, v), v), v) for g, v in pairs]), name
+        lambda pairs: pairs.then([(None if g is None else function(_tensor(g, v), v), v) for g, v in pairs]),
+        name or getattr(function, "__name__", "each"),
     )
 
 
@@ -260,7 +264,14 @@ def multiply_by_name(factors: Mapping[str, Any]) -> Transform:
     """Multiply gradients by the factor of the first regular expression that the start of the name matches.
 
     None stays None.
+
+    Raises
+    ------
+    TypeError
+        If `factors` is no mapping.
     """
+    if not isinstance(factors, Mapping):
+        raise TypeError(f"multiply_by_name: `factors` must map regular expressions to factors, got {factors!r}")
 
     def function(g: Any, v: Variable) -> Operand | IndexedSlices:
         for pattern, factor in factors.items():
@@ -350,6 +361,11 @@ class LossScale(Transform):
     near : variable
         Beside which the scale is kept: any one of those to be trained.
 
+    Raises
+    ------
+    TypeError
+        If `near` is no variable.
+
     References
     ----------
     Micikevicius et al. (2018), *Mixed Precision Training*, arXiv:1710.03740, section 3.2.
@@ -357,6 +373,8 @@ class LossScale(Transform):
 
     def __init__(self, near: Variable, initial: float = 2.0**15, growth_interval: int | None = 2000) -> None:
         super().__init__(self._unscaled, "LossScale")
+        if not isinstance(near, Variable):
+            raise TypeError(f"LossScale: `near` must be a variable, beside which the scale is kept, got {near!r}")
         self._interval = growth_interval
         self.scale = near.new_slot("loss_scale", np.float32(initial), below=False)
         self._good = near.new_slot("good_steps", np.int32(0), below=False)
@@ -388,10 +406,12 @@ class LossScale(Transform):
 
 
 def _tensor(g: Any, v: Variable) -> Operand | IndexedSlices:
-    """A gradient as a value or rows."""
+    """A gradient as a value, or as rows of a variable."""
     if isinstance(g, Variable):
         return g.read_value()
-    if isinstance(g, (Value, IndexedSlices)):
+    if isinstance(g, IndexedSlices):
+        return IndexedSlices(g.values, g.indices, like=v) if g.dense_shape is None else g
+    if isinstance(g, Value):
         return g
     return EagerTensor(as_array(g, v.dtype, f"the gradient of variable {v.name!r}"))
 

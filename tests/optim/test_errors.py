@@ -301,3 +301,31 @@ def test_bad_arguments(make: Any, message: str) -> None:
 def test_a_missing_learning_rate() -> None:
     with pytest.raises(ValueError, match=r"learning_rate: None values not supported\."):
         optim.GradientDescentOptimizer(None).apply_gradients([(1.0, v2.Variable(1.0))])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("result", "error", "message"),
+    [
+        (lambda v, s: v, TypeError, r"Own\.update must return the new value and a dict of new slots"),
+        (lambda v, s: (None, {}), TypeError, r"Own\.update must return the new value and a dict of new slots"),
+        (lambda v, s: (v, {"other": v}), ValueError, r"slots \['other'\], which initial_slots does not name .*\['m'\]"),
+    ],
+    ids=["no pair", "no value", "unknown slot"],
+)
+@pytest.mark.usefixtures("_graph")
+def test_what_an_update_of_ones_own_returns_is_checked(tf: Any, result: Any, error: Any, message: str) -> None:
+    class Own(optim.Optimizer):
+        def initial_slots(self) -> dict[str, float]:
+            return {"m": 0.0}
+
+        @staticmethod
+        def update(gradient: Any, value: Any, slots: Any, hyper: Any, state: Any) -> Any:
+            return result(value - gradient, slots)
+
+    for count in (1, 20):
+        variables = [tf.Variable([1.0, 2.0]) for _ in range(count)]
+        with pytest.raises(error, match=message):
+            Own(False, "own").apply_gradients([([1.0, 1.0], v) for v in variables])
+        if tf is v2:
+            np.testing.assert_array_equal([v.numpy() for v in variables], [[1.0, 2.0]] * count)

@@ -95,17 +95,21 @@ def test_a_transform_is_its_formula(name: str, mode: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shape", [W.shape, None])
 @pytest.mark.parametrize("name", EACH)
-def test_rows_become_what_the_whole_becomes(name: str, mode: str) -> None:
+def test_rows_become_what_the_whole_becomes(name: str, shape: Any, mode: str) -> None:
     if name in ("clip_by_value", "chain"):
         pytest.skip("limits rows of equal index one by one, as tf.clip_by_value does")
+    if name == "nothing" and shape is None:
+        pytest.skip("leaves rows as they are, and so without a shape")
     make, formula = EACH[name]
     whole = np.zeros_like(W)
     np.add.at(whole, AT, ROWS)
 
     def transformed(tf: Any, evaluate: Any) -> Any:
         w, _ = variables(tf)
-        ((g, _),) = make()([(tf.IndexedSlices(tf.constant(ROWS), tf.constant(AT), tf.constant(W.shape)), w)])
+        rows = tf.IndexedSlices(tf.constant(ROWS), tf.constant(AT), None if shape is None else tf.constant(shape))
+        ((g, _),) = make()([(rows, w)])
         return evaluate(tf.convert_to_tensor(g))
 
     np.testing.assert_allclose(run(mode, transformed), formula(whole, W), rtol=1e-13, atol=1e-15)
@@ -262,4 +266,8 @@ def test_bad_arguments_are_refused() -> None:
         tr.scale(1.0)([1.0])
     with pytest.raises(TypeError):
         tr.scale(1.0) | (lambda pairs: pairs)  # type: ignore[operator]
+    with pytest.raises(TypeError, match="`factors` must map"):
+        tr.multiply_by_name(2.0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="`near` must be a variable"):
+        tr.LossScale(8.0)  # type: ignore[arg-type]
     assert repr(tr.scale(1.0) | tr.centralize()) == "<<scale> | <centralize>>"
