@@ -170,6 +170,7 @@ def test_an_error_in_another_update_changes_nothing() -> None:
     assert_same_bits([large.numpy()], [np.ones(dense.LARGE, np.float32)])
 
 
+@pytest.mark.filterwarnings("ignore:.*is given more than once")
 def test_variables_constraints_and_shapes_may_change_between_steps() -> None:
     variables = [tf.Variable([1.0, 2.0]) for _ in range(20)]
     optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.5)
