@@ -136,7 +136,8 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         rate = evaluated(self._learning_rate, self.iterations)
         if isinstance(rate, Value):
             return rate
-        now: Any = EagerTensor(np.float32(_checked_rate(rate)))
+        _checked_rate(rate)
+        now: Any = EagerTensor(np.float32(rate))
         now.assign = functools.partial(setattr, self, "learning_rate")
         return now
 
