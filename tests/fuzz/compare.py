@@ -349,6 +349,9 @@ def excuse(d: Difference, program: Program, reference: Results, unknown_contents
                 return f"loops and branches: {d.key} {d.kind}"
             if d.kind in {"None", "NaN"} and not _is_finite(program):
                 return f"loops and branches: {d.kind}"
+            if d.kind == "NaN" and d.key == "gradient" and program.has({"custom_gradient"}):
+                # its rule multiplies by what it likes
+                return "loops and branches: NaN in a rule"
             if d.kind == "bits" and d.key == "gradient" and any(map(PRODUCTS.search, program.recipes)):
                 return "loops and branches: products"
             if d.kind == "bits" and d.key == "gradient" and any(map(ROWS.search, program.recipes)):
