@@ -54,9 +54,9 @@ class Notes:
         is_head = line == frame.f_code.co_firstlineno and frame.f_code.co_name != "<module>"
         if line in self.states or is_head:
             return
-        named: dict[str, Any] = {
-            n: v for n, v in {**frame.f_globals, **frame.f_locals}.items() if isinstance(v, GENERATORS)
-        }
+        # Python 3.12 loses names of a comprehension at the top of a module if one looks at the locals there
+        own = {} if frame.f_code.co_name == "<module>" else frame.f_locals
+        named: dict[str, Any] = {n: v for n, v in {**frame.f_globals, **own}.items() if isinstance(v, GENERATORS)}
         named |= {"np.random": np.random, "random": random}
         self.states[line] = {name: self._kept(state(generator)) for name, generator in named.items()}
 
