@@ -25,13 +25,13 @@ from engine.core.tape import Tape, active
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, address, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
-from engine.explain.explanation import Explanation
 from engine.jacobian.taking import Taking, not_a_tensor
 from engine.ops.creation import ones_like, zeros_like
 from engine.replay import replayed
 from engine.reverse import require_one_number, reverse
 
 if TYPE_CHECKING:
+    from engine.explain.explanation import Explanation
     from engine.jacobian.on_tape import TapeDerivatives
 else:
     TapeDerivatives = object

@@ -377,7 +377,7 @@ def _advice(function: Any) -> str:
     op = _UFUNCS.get(key)
     if not isinstance(op, Op):
         return "functions of tf (tf.math, tf.linalg, tf.signal)"
-    special_ones = op.name.startswith(("bessel", "dawsn", "expint"))
+    special_ones = op.name.startswith(("bessel", "dawsn", "expint", "fresnel", "spence"))
     return f"tf.math.special.{op.name}" if special_ones else f"tf.math.{op.name}"
 
 

@@ -62,8 +62,8 @@ class _Reads(NamedTuple):
 
 def _of_windows(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[_Reads]:
     """What windows read of the data along dimension i."""
-    offsets = tuple([tap * windows.dilations[i] - span.before for tap in range(size[i])])
-    return [_Reads(0, 1, offsets, windows.strides[i])]
+    stride, dilation = windows.strides[i], windows.dilations[i]
+    return [_Reads(0, 1, tuple([tap * dilation - span.before for tap in range(size[i])]), stride)]
 
 
 def _of_data(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[_Reads]:

@@ -13,6 +13,7 @@ from bench.run import CHOOSES_KERNELS
 def no_chosen_kernels() -> Iterator[None]:
     """Take the variables out of the environment, of programs that tests start too."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in CHOOSES_KERNELS:
+        # pytest-benchmark measures nothing where it finds itself in a worker of pytest-xdist
+        for name in (*CHOOSES_KERNELS, "PYTEST_XDIST_WORKER"):
             patch.delenv(name, raising=False)
         yield
