@@ -109,6 +109,12 @@ def test_a_path_that_ends_is_reported_where_it_ends(name: str) -> None:
     assert all(lines[0] <= w.lineno <= lines[1] for w in caught)
 
 
+def test_a_function_that_has_run_often_is_known_as_well() -> None:
+    for _ in range(100):
+        statistics.fmean([1.0, 2.0])  # Python's instructions adapt
+    test_a_path_that_ends_is_reported_where_it_ends("statistics.fmean")
+
+
 @pytest.mark.parametrize("name", REPORTED)
 def test_for_scipy_refuses_it(name: str) -> None:
     f, message = REPORTED[name]

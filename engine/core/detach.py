@@ -308,12 +308,12 @@ _STEPS = {f"math.{name}" for name in ("floor", "ceil", "trunc", "isclose", "isna
 @cached(1024)
 def _names_called(code: CodeType, at: int) -> tuple[str, ...]:
     """The names by which an instruction calls: ``("np", "array")``; none if it does not, or calls what has no name."""
-    # Python 3.11 may say where the cache behind a call is
+    # Python 3.11 may say where the cache behind a call is, and calls built-in functions that it knows in PRECALL
     before = [i for i in dis.get_instructions(code) if i.offset <= at]
     instruction = before.pop()
     if instruction.opname in ("STORE_SUBSCR", "STORE_SLICE"):
         return _ASSIGNMENT
-    if not instruction.opname.startswith("CALL") or instruction.positions is None:
+    if not instruction.opname.startswith(("CALL", "PRECALL")) or instruction.positions is None:
         return ()
     start = instruction.positions[0], instruction.positions[2]
     names: list[str] = []
