@@ -86,6 +86,30 @@ def test_pools(
         both(monkeypatch, pool_kernels.average_back, ct, np.array(x.shape), **moves)
 
 
+def test_rows_that_overlap_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    # windows over one image of one dimension could be shown without a copy, but BLAS does not take such matrices
+    rng = np.random.default_rng(4)
+    for stride, stack in itertools.product((1, 2), (0, 1)):
+        moves = {"windows": Windows((stride,), "VALID", (1,)), "stack": stack}
+        lead = (2,) * stack
+        x, w = rng.normal(size=(*lead, 1, 20, 16)), rng.normal(size=(*lead, 3, 16, 1))
+        ct = both(monkeypatch, conv_kernels.conv_kernel, x, w, **moves)
+        both(monkeypatch, conv_kernels.conv_filters_kernel, x, np.array((3, 16, 1)), ct, **moves)
+
+
+@pytest.mark.parametrize(
+    ("shape", "filters"),
+    [((2, 5, 0), (3, 0, 4)), ((0, 5, 3), (3, 3, 4)), ((2, 0, 33), (3, 33, 40)), ((2, 5, 33), (3, 33, 0))],
+)
+def test_nothing_to_convolve(shape: Any, filters: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for stride in (1, 2):
+        moves = {"windows": Windows((stride,), "SAME", (1,)), "stack": 0}
+        x, w = np.ones(shape), np.ones(filters)
+        ct = both(monkeypatch, conv_kernels.conv_kernel, x, w, **moves)
+        assert both(monkeypatch, conv_kernels.conv_data_kernel, np.array(shape), w, ct, **moves).shape == shape
+        assert both(monkeypatch, conv_kernels.conv_filters_kernel, x, np.array(filters), ct, **moves).shape == filters
+
+
 def test_what_does_not_fit_is_refused() -> None:
     x = np.zeros((2, 4, 4, 3), np.float32)
     moves = Windows((1, 1), "SAME", (1, 1))

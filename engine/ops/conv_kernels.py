@@ -85,7 +85,8 @@ def _rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) 
         return out
     flat = padded(flat, along)
     if wide:
-        return patches(flat, size, windows, along).reshape(*lead, height, width)
+        # along one dimension rows that overlap may be a view, which is multiplied by another routine, with other bits
+        return np.ascontiguousarray(patches(flat, size, windows, along).reshape(*lead, height, width))
     # A window's rows are short but an image's are long: copy those, and multiply by the transpose.
     planes = np.moveaxis(np.ascontiguousarray(np.moveaxis(flat, -1, 0)), 0, -1)
     taps_first = (*range(1 + rank, 2 + 2 * rank), *range(1 + rank))
@@ -197,7 +198,9 @@ def _overlaid(
         in_c.overlay(products, sums, geometry(images, space, each, size, windows, along), many)
     else:
         padded_sums = blank((*lead, images), space, each, along, products.dtype)
-        by_tap = products.reshape(*lead, *((images, *inner, -1) if many else (-1, images, *inner)), each)
+        every_tap = (math.prod(size),)
+        order = (images, *inner, *every_tap) if many else (*every_tap, images, *inner)
+        by_tap = products.reshape(*lead, *order, each)
         by_tap = np.moveaxis(by_tap, -2 if many else len(lead), 0)
         for share, key in zip(by_tap, taps(size, windows, along), strict=True):
             padded_sums[key] += share
