@@ -184,15 +184,23 @@ def unchanged(abstract: Callable[..., Aval]) -> Callable[..., int | None]:
 
 def _reshape_kernel(x: Any, shape: Any, *, lead: int = 0) -> np.ndarray:
     dims = as_dims(shape)
-    if lead and not x.size and -1 in dims and (others := math.prod([d for d in dims if d != -1])) > 0:
-        # where there are no elements because the batch is empty, NumPy does not know what -1 stands for
-        dims = tuple([math.prod(x.shape[lead:]) // others if d == -1 else d for d in dims])
+    if not x.size and dims.count(-1) == 1 and min(dims) == -1 and (0 not in dims or 0 in x.shape[lead:]):
+        # where there are no elements, NumPy does not always know what -1 stands for
+        left = _left(x.shape[lead:], [d for d in dims if d != -1])
+        dims = tuple([left if d == -1 else d for d in dims])
     wanted = x.shape[:lead] + dims if lead else dims
     out = x.reshape(wanted)
     if out.shape != wanted and min(dims) < -1:
         # NumPy takes any negative number for -1
         raise ShapeError(f"reshape: argument `shape` must hold dimensions >= 0, and -1 at most once, got {dims}")
     return out
+
+
+def _left(dims: Sequence[Any], others: Sequence[Any]) -> int:
+    """What -1 stands for beside `others`: the elements per entry where a dimension of 0 stays, as with empty batches."""
+    if 0 in others:
+        dims, others = [d for d in dims if d], [d for d in others if d]
+    return math.prod(dims) // math.prod(others)
 
 
 def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
@@ -210,14 +218,14 @@ def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
     if size is not None and shape.value is not None and wanted.count(-1) + wanted.count(None) <= 1:
         rest = int(np.prod([d for d in dims if d is not None], dtype=np.int64))
         free = [i for i, d in enumerate(dims) if d is None]
-        fits = (rest and size % rest == 0) if free else rest == size
-        if not fits and not (free and rest == 0 and size == 0):
+        fits = size % rest == 0 if free and rest else rest == size
+        if not fits:
             raise ShapeError(
                 f"reshape: argument `tensor` has shape {format_shape(x.shape)} ({size} elements), "
                 f"which does not fit into `shape` {format_shape(tuple(wanted))}"
             )
-        if free:
-            dims[free[0]] = size // rest if rest else 0
+        if free and (rest or -1 in wanted):
+            dims[free[0]] = _left(x.shape[lead:], [d for d in dims if d is not None])  # type: ignore[index]
     same_order = not lead and len(dims) == 1 and isinstance(x.value, tuple)
     return Aval((*kept, *dims), x.dtype, x.value if same_order else None)
 

@@ -45,6 +45,13 @@ ROWS = (
     ),
     Row(shape.reshape_op, (real(0, 4), fixed([0, 2], np.int64)), oracle=lambda x, s: x.reshape(0, 2), label="empty"),
     Row(
+        shape.reshape_op,
+        (real(0, 2, 3), fixed([0, -1])),
+        oracle=lambda x, s: x.reshape(0, 6),
+        tf=lambda tf, x, s: tf.reshape(x, s),
+        label="empty batch",
+    ),
+    Row(
         axes.squeeze_op,
         (real(1, 3, 1),),
         call=lambda x: shape.squeeze(x),
