@@ -28,9 +28,10 @@ from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgum
 from engine.core.op import Node
 from engine.core.trace import placeholder
 from engine.core.value import Value, as_array
-from engine.core.variable import Variable, read_variable, variable_handle, variable_is_initialized
+from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.program import lower
 from engine.program.lowering import needed_nodes
+from engine.program.passes.pipeline import DEFAULT_PASSES
 from engine.runtime.ownership import UNSHARED, Shared
 from engine.runtime.state import exclusively, in_order
 from graph_api.defaults import stacks
@@ -154,12 +155,16 @@ class Session:
     def _compile(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> Executable:
         fed = {id(t) for t in feeds}
         wanted = [_readable(e) for e in elements]
-        nodes = needed_nodes(self.graph.nodes, wanted, fed, lambda node: node.control_inputs)
+        nodes = self._needed(wanted, fed)
         for node in nodes:
             if node.op is placeholder and id(node.outputs[0]) not in fed:
                 raise _unfed(node)
         self.graph.check_fed(feeds, nodes)
         seen: dict[int, Aval] = {}
+        passes = DEFAULT_PASSES
+        if any(node.op is assign_variable and self._is_missing(node.inputs[0]) for node in nodes):
+            # what gets its first value has none that could be written over
+            passes = tuple([name for name in passes if name != "late_updates"])
 
         def state_aval(handle: Any) -> Aval:
             # threads may assign while this one compiles: what is noted is what the program is compiled for
@@ -171,6 +176,7 @@ class Session:
             [w for w in wanted if isinstance(w, Tensor)],
             state_aval=state_aval,
             describe=_describe,
+            passes=passes,
         )
         fetched = sum(isinstance(w, Tensor) for w in wanted)
         late = [h for update in program.updates for handles in update.variables for h in handles]
@@ -186,12 +192,19 @@ class Session:
             program.owners,
         )
 
+    def _needed(self, wanted: Sequence[Any], fed: set[int]) -> list[Node]:
+        return needed_nodes(self.graph.nodes, wanted, fed, lambda node: node.control_inputs)
+
     def _readable_ids(self, reads: Sequence[Any]) -> list[int]:
         """The identities of the handles of variables to be read, which must have values."""
         for handle in reads:
             if handle.node.op is not variable_is_initialized and not self._state.has(id(handle)):
                 raise _uninitialized(handle)
         return [id(h) for h in reads]
+
+    def _is_missing(self, handle: Any) -> bool:
+        """Whether a variable must be initialized before it can be read."""
+        return handle.node.params["default"] is None and not self._state.has(id(handle))
 
     def _state_aval(self, handle: Any) -> Aval:
         """The aval of a variable's value; a hidden variable with a default gets it now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,9 @@ def reduced_shape(shape: Shape, axis: Axes, keepdims: bool) -> Shape:
 def count_reduced(shape: tuple[int, ...], axis: Axes) -> int:
     """How many elements each result is reduced from."""
     return math.prod(shape if axis is None else [shape[a] for a in axis])
+
+
+def left_over(dims: Sequence[Any], wanted: Sequence[int | None]) -> int:
+    """What an open one of the wanted dimensions is; where 0 stays, as with empty batches, what an entry has left."""
+    given = dims if 0 not in wanted else [d for d in dims if d]
+    return math.prod(given) // math.prod([d for d in wanted if d and d > 0])

@@ -5,7 +5,6 @@ Shape-like arguments (a new shape, multiples) are *operands*, not parameters, be
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -23,7 +22,7 @@ from engine.core.sparsity import IN_ORDER, MOVES
 from engine.core.structural import broadcast_array_to, conj, reshape_like, sum_to_like
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, aval_of, shape_of
-from engine.ops.axis_args import reduction_axes, static_axis, static_int
+from engine.ops.axis_args import left_over, reduction_axes, static_axis, static_int
 from engine.ops.joining import stack
 from engine.runtime.cache import cached
 
@@ -186,21 +185,13 @@ def _reshape_kernel(x: Any, shape: Any, *, lead: int = 0) -> np.ndarray:
     dims = as_dims(shape)
     if not x.size and dims.count(-1) == 1 and min(dims) == -1 and (0 not in dims or 0 in x.shape[lead:]):
         # where there are no elements, NumPy does not always know what -1 stands for
-        left = _left(x.shape[lead:], [d for d in dims if d != -1])
-        dims = tuple([left if d == -1 else d for d in dims])
+        dims = tuple([left_over(x.shape[lead:], dims) if d == -1 else d for d in dims])
     wanted = x.shape[:lead] + dims if lead else dims
     out = x.reshape(wanted)
     if out.shape != wanted and min(dims) < -1:
         # NumPy takes any negative number for -1
         raise ShapeError(f"reshape: argument `shape` must hold dimensions >= 0, and -1 at most once, got {dims}")
     return out
-
-
-def _left(dims: Sequence[Any], others: Sequence[Any]) -> int:
-    """What -1 stands for beside `others`: the elements per entry where a dimension of 0 stays, as with empty batches."""
-    if 0 in others:
-        dims, others = [d for d in dims if d], [d for d in others if d]
-    return math.prod(dims) // math.prod(others)
 
 
 def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
@@ -218,14 +209,13 @@ def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
     if size is not None and shape.value is not None and wanted.count(-1) + wanted.count(None) <= 1:
         rest = int(np.prod([d for d in dims if d is not None], dtype=np.int64))
         free = [i for i, d in enumerate(dims) if d is None]
-        fits = size % rest == 0 if free and rest else rest == size
-        if not fits:
+        if size % rest if free and rest else rest != size:
             raise ShapeError(
                 f"reshape: argument `tensor` has shape {format_shape(x.shape)} ({size} elements), "
                 f"which does not fit into `shape` {format_shape(tuple(wanted))}"
             )
         if free and (rest or -1 in wanted):
-            dims[free[0]] = _left(x.shape[lead:], [d for d in dims if d is not None])  # type: ignore[index]
+            dims[free[0]] = left_over(x.shape[lead:], wanted)  # type: ignore[index]
     same_order = not lead and len(dims) == 1 and isinstance(x.value, tuple)
     return Aval((*kept, *dims), x.dtype, x.value if same_order else None)
 

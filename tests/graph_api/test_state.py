@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from engine.program.late_updates import LARGE
 
 
 def initialized() -> tf.Session:
@@ -449,3 +450,20 @@ def test_which_variables_have_a_value() -> None:
         session.run(tf.global_variables_initializer())
         assert session.run(names).tolist() == []
         assert not session.run(tf.logical_not(flag))
+
+
+def test_large_variables_get_computed_initial_values() -> None:
+    v = tf.Variable(tf.random_uniform([LARGE]) * 2.0 + 1.0)
+    w = tf.Variable(tf.zeros([LARGE]) + tf.random_normal([1]), validate_shape=False)
+    step = tf.assign(v, v * 2.0)
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(step)
+        session.run(tf.global_variables_initializer())
+        before = session.run(v)
+        assert before.min() >= 1.0
+        assert session.run(w).shape == (LARGE,)
+        np.testing.assert_array_equal(session.run(step), before * 2.0)
+        # as often as wanted, when there are values to write over
+        session.run(tf.global_variables_initializer())
+        assert 1.0 <= session.run(v).min() < 3.0
