@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,6 +41,16 @@ class Model(Trainer, Layer):
         if cls is cls.host.bound(Model) and (args or "inputs" in kwargs):
             return super().__new__(cls.host.bound(Functional))
         return super().__new__(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Of a subclass too: inputs and outputs make a `Functional` of it, with the methods of the subclass."""
+        given = (*args[:2], *[kwargs[key] for key in ("inputs", "outputs") if key in kwargs])
+        if len(given) > 1 and all(isinstance(x, self.host.symbols.kind) for x in nest.flatten(given)):
+            if not isinstance(self, Functional):
+                self.__class__ = _functional_form(type(self), self.host.bound(Functional))
+            Functional.__init__(self, *args, **kwargs)  # type: ignore[arg-type]
+            return
+        super().__init__(*args, **kwargs)
 
     inputs: Any = ()
     outputs: Any = ()
@@ -212,7 +223,8 @@ class Functional(Model):
         for x in (*nest.flatten(inputs), *nest.flatten(outputs)):
             if not isinstance(x, self.host.symbols.kind):
                 raise ValueError(f"Model: inputs and outputs must come from keras.Input, got {x!r}")
-        super().__init__(name=name or unique_name(self.host, "functional"), trainable=trainable)
+        kind = self.host.bound(Functional)
+        super().__init__(name=name or (unique_name(self.host, "functional") if type(self) is kind else None), trainable=trainable)
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         self._structure = inputs, outputs
         self._order = ordered(self.host.symbols, self.outputs, self.inputs)
@@ -235,3 +247,9 @@ class Functional(Model):
     def layers(self) -> list[Layer]:
         """The layers called, each once, in order."""
         return self._stack
+
+
+@functools.cache
+def _functional_form(subclass: type, functional: type) -> type:
+    """A user's subclass of Model as one of `Functional`."""
+    return type(subclass)(subclass.__name__, (subclass, functional), {"__module__": subclass.__module__})
