@@ -74,8 +74,13 @@ class TapeHost(Host):
         return Variable(make(shape, dtype=dtype), name=f"{owner.name}/{name}", **options)
 
     def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> None:
-        """At once, in one step."""
-        step(variables, values)
+        """At once, in one step; for symbols, what layers are called with for the sake of shapes, nothing happens."""
+
+        def found() -> Sequence[Any]:
+            new = values()
+            return variables if self.symbols.are_among(new) else new
+
+        step(variables, found)
 
     def update(self, layer: Any, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> None:
         """At once, in one step."""
@@ -122,7 +127,7 @@ class TapeHost(Host):
         """A symbol of a trace of its own."""
         if tensor is not None:
             raise NotImplementedError("keras.Input: argument `tensor` needs a graph; call the model with the tensor")
-        return new_input(aval)
+        return new_input(aval, name)
 
     def symbol(self, aval: Any, name: str) -> Operand:
         """A symbol of a trace."""

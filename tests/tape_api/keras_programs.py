@@ -187,4 +187,63 @@ def train_steps(tf: Any) -> Any:
     both = k.Model(given, [k.layers.Dense(1, kernel_initializer="ones")(hidden), hidden])
     both.compile("sgd", ["mse", "mae"], loss_weights=[1.0, 0.25])
     out += [both.fit(x, [y, np.repeat(y, 4, 1)], **plain).history["loss"], *both.predict(x[:3], verbose=0)]
-    return [np.asarray(v, np.float64) for v in out]
+    return [np.asarray(v, np.float32) for v in out]
+
+
+def outputs_by_name(tf: Any) -> Any:
+    """Inputs, outputs, losses and metrics by name or in order; subclasses with inputs; labels as vectors."""
+    x, y, weight = _data()
+    k, layers = tf.keras, tf.keras.layers
+    vector = y[:, 0]
+    plain: dict[str, Any] = {"epochs": 2, "batch_size": 6, "shuffle": False, "verbose": 0}
+
+    def model(base: Any, **weights: Any) -> Any:
+        first, second = k.Input((3,), name="zebra"), k.Input((3,), name="ant")
+        hidden = layers.Dense(4, activation="tanh", kernel_initializer=k.initializers.Constant(0.2))
+        both = layers.Subtract()([hidden(first), 0.5 * hidden(second)])
+        one = layers.Dense(1, activation="sigmoid", kernel_initializer="ones", name="one")(both)
+        two = layers.Dense(2, activation="softmax", kernel_initializer=k.initializers.Constant(0.1), name="two")(both)
+        made = base([first, second], [one, two])
+        made.compile(k.optimizers.SGD(0.3), **weights)
+        return made
+
+    class Own(k.Model):  # type: ignore[name-defined, misc]
+        def train_step(self, data: Any) -> Any:
+            logs = super().train_step(data)
+            logs["own"] = logs["loss"] * 2
+            return logs
+
+    class Measured(layers.Layer):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.size = k.metrics.Mean(name="size")
+
+        def call(self, inputs: Any) -> Any:
+            self.size.update_state(tf.abs(inputs))
+            return inputs
+
+    out: list[Any] = []
+    inputs, labels = {"ant": x[::-1], "zebra": x}, {"two": vector, "one": y}
+    binary, sparse = "binary_crossentropy", "sparse_categorical_crossentropy"
+    for base in (k.Model, Own):
+        for options in (
+            {"loss": {"two": sparse, "one": binary}, "loss_weights": {"one": 1.0, "two": 0.2}},
+            {"loss": [binary, sparse], "metrics": [["accuracy", "mae"], ["accuracy"]]},
+            {"loss": [binary, sparse], "metrics": {"two": "accuracy"}, "weighted_metrics": {"two": ["accuracy"]}},
+        ):
+            made = model(base, **options)
+            history = made.fit(inputs, labels, validation_data=([x, x], [y, vector]), **plain).history
+            out += [sorted(history), *[history[key] for key in sorted(history)]]
+            out += [made.evaluate([x, x], [y, vector], sample_weight=[weight, 2 * weight], verbose=0)]
+            out += made.predict([x, x[::-1]], verbose=0)
+    for loss, metrics in (("mse", ["acc", "mae", "mape"]), (lambda a, b: tf.abs(a - b), ["accuracy"])):
+        given = k.Input((3,))
+        one = k.Model(given, layers.Dense(1, kernel_initializer="ones")(Measured()(given)))
+        one.compile("sgd", loss, metrics=metrics)
+        history = one.fit(x, vector, sample_weight=weight, **plain).history
+        out += [sorted(history), *[history[key] for key in sorted(history)]]
+        out += [one.fit(x, vector, class_weight={0: 0.5, 1: 3.0}, **plain).history["loss"]]
+    layer = layers.Dense(2, kernel_initializer="ones")
+    layer.build((None, 3))
+    out += [layer(x), len(layer.weights)]
+    return [v if isinstance(v, list) and isinstance(v[0], str) else np.asarray(v, np.float32) for v in out]

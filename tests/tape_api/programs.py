@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.tape_api.keras_programs import activations_and_layers, losses_and_metrics, train_steps
+from tests.tape_api.keras_programs import activations_and_layers, losses_and_metrics, outputs_by_name, train_steps
 
 # ---- the classics ----------------------------------------------------------------------------------------------------
 
@@ -462,4 +462,5 @@ PROGRAMS = (
     losses_and_metrics,
     activations_and_layers,
     train_steps,
+    outputs_by_name,
 )

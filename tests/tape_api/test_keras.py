@@ -367,7 +367,7 @@ def test_compile_fit_evaluate_predict(capsys: pytest.CaptureFixture[str]) -> Non
     history = model.fit(x, y, epochs=10, batch_size=20, validation_data=(x, y))
     assert set(history.history) == {"loss", "accuracy", "val_loss", "val_accuracy"} and history.epoch == list(range(10))
     assert history.history["loss"][-1] < history.history["loss"][0] / 2
-    assert capsys.readouterr().out.startswith("Epoch 1/10 - loss: ")
+    assert capsys.readouterr().out.startswith("Epoch 1/10 - accuracy: ")
     found = model.evaluate(x, y, verbose=0)
     assert found[1] > 0.95 and model.evaluate(x, y, verbose=0, return_dict=True)["accuracy"] == found[1]
     predictions = model.predict(x)
@@ -456,7 +456,7 @@ def test_what_fit_reports_is_the_mean_over_rows_and_weights_count() -> None:
     assert model.train_on_batch(x, y, sample_weight=weight)[1:] == [3.0, 18.75]
     np.testing.assert_array_equal(model.predict_on_batch(x), x)
     model.compile("sgd", ["mse", "mse"])
-    with pytest.raises(ValueError, match="2 losses for 1 labels"):
+    with pytest.raises(ValueError, match="`loss`: 2 were given for 1 outputs"):
         model.fit(x, [y], **how)
     with pytest.raises(ValueError, match="1 `loss_weights` for 2 losses"):
         model.compile("sgd", ["mse", "mse"], loss_weights=[1.0])

@@ -17,6 +17,11 @@ def packed(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
     return (x, y) if sample_weight is None else (x, y, sample_weight)
 
 
+def one_batch(x: Any, y: Any, sample_weight: Any) -> Any:
+    """A batch as steps get it, of what users write: a list of numbers is one array."""
+    return packed(*map(_rows, (x, y, sample_weight)))
+
+
 def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
     """Inputs, labels and weights of a batch; None for what is not there.
 
@@ -79,7 +84,7 @@ def batches(
     ValueError
         If there are not as many rows of each.
     """
-    if y is None and not hasattr(x, "shape") and not isinstance(x, dict):
+    if not _is_rows(x, y):
         # `yield from` would close a generator of the user's that has more to give
         for batch in x:  # noqa: UP028
             yield batch
@@ -92,6 +97,19 @@ def batches(
     for start in range(0, sizes[0], batch_size):
         rows = order[start : start + batch_size]
         yield packed(*[nest.map_structure(lambda a, r=rows: None if a is None else a[r], part) for part in whole])
+
+
+def count_of_batches(x: Any, y: Any, batch_size: int) -> int | None:
+    """How many `batches` there are, None if that is not known."""
+    if _is_rows(x, y):
+        return -(-len(nest.flatten(_rows(x))[0]) // batch_size)
+    return len(x) if hasattr(x, "__len__") else None
+
+
+def _is_rows(x: Any, y: Any) -> bool:
+    """Whether `x` has the rows of inputs; else it is an iterable of batches. A list of arrays is several inputs."""
+    several = isinstance(x, (list, tuple)) and len(x) > 0 and all(hasattr(part, "shape") for part in x)
+    return y is not None or hasattr(x, "shape") or isinstance(x, dict) or several
 
 
 def _rows(part: Any) -> Any:

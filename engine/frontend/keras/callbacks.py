@@ -23,7 +23,7 @@ class Callback:
     model : Model
         The model that is trained. Setting ``model.stop_training`` ends the training after the epoch.
     params : dict
-        ``{"epochs": ..., "verbose": ...}``.
+        ``{"epochs": ..., "verbose": ..., "steps": ...}``; the last is None where it is not known.
     """
 
     model: Any = None
@@ -69,6 +69,24 @@ class Callback:
     def on_test_end(self, logs: Logs | None = None) -> None:
         """After an evaluation."""
 
+    def on_test_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """Before a batch of an evaluation."""
+
+    def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """After a batch of an evaluation."""
+
+    def on_predict_begin(self, logs: Logs | None = None) -> None:
+        """Before `predict`."""
+
+    def on_predict_end(self, logs: Logs | None = None) -> None:
+        """After `predict`."""
+
+    def on_predict_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """Before a batch of `predict`."""
+
+    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+        """After a batch of `predict`, with its ``outputs``."""
+
 
 class CallbackList:
     """Callbacks that are told of events one after the other."""
@@ -82,9 +100,10 @@ class CallbackList:
             callback.set_params(params)
 
     def tell(self, event: str, *args: Any) -> None:
-        """Call the method of that name (``"on_epoch_end"``) of each."""
+        """Call the method of that name (``"on_epoch_end"``) of each, with empty logs if there are none."""
+        given = args if args and isinstance(args[-1], dict) else (*args, {})
         for callback in self.callbacks:
-            getattr(callback, event)(*args)
+            getattr(callback, event)(*given)
 
 
 class History(Callback):
@@ -255,7 +274,9 @@ class ReduceLROnPlateau(_Monitor):
         self.best = self.worst
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Compare with the best epoch so far."""
+        """Note the rate, and compare with the best epoch so far."""
+        if logs is not None:
+            logs["learning_rate"] = float(self.model.optimizer.learning_rate)
         value = self._value(logs)
         if value is None:
             return

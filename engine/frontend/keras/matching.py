@@ -15,18 +15,25 @@ def predictions(y_pred: Any) -> Operand:
     return y_pred if dtype_of(y_pred).is_floating else tf.cast(y_pred, floatx())
 
 
-def matched(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-    """Labels and predictions in one dtype and rank: a last dimension of size one may be missing on either side."""
-    pred = predictions(y_pred)
-    true = tf.cast(y_true, dtype_of(pred))
+def same_rank(true: Any, pred: Any) -> tuple[Any, Any]:
+    """Labels and predictions in one rank: a last dimension of size one may be missing on either side.
+
+    A vector gets it: what is averaged over the last dimension is a value for each element of the batch then.
+    """
     a, b = shape_of(true), shape_of(pred)
     if a is None or b is None:
         return true, pred
     if len(a) == len(b) + 1 and a[-1] == 1 and a[:-1] == b:
-        true = tf.squeeze(true, axis=-1)
-    elif len(b) == len(a) + 1 and b[-1] == 1 and b[:-1] == a:
-        pred = tf.squeeze(pred, axis=-1)
+        return (true, tf.expand_dims(pred, axis=-1)) if len(b) == 1 else (tf.squeeze(true, axis=-1), pred)
+    if len(b) == len(a) + 1 and b[-1] == 1 and b[:-1] == a:
+        return (tf.expand_dims(true, axis=-1), pred) if len(a) == 1 else (true, tf.squeeze(pred, axis=-1))
     return true, pred
+
+
+def matched(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    """Labels and predictions in one dtype and rank."""
+    pred = predictions(y_pred)
+    return same_rank(tf.cast(y_true, dtype_of(pred)), pred)
 
 
 def reduced(values: Any, sample_weight: Any, reduction: str | None) -> Operand:

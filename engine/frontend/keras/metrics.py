@@ -296,5 +296,5 @@ KNOWN.update(
 
 def get(host: Any, identifier: Any) -> Metric:
     """The metric that `identifier` stands for: a name, a class, an instance, or a function of (labels, predictions)."""
-    found = by_name(host, KNOWN, identifier, "metric")
+    found = by_name(host, {**losses.FUNCTIONS, **KNOWN}, identifier, "metric")
     return found if isinstance(found, Metric) else host.bound(MeanMetricWrapper)(found)

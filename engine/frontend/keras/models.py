@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.core import nest
@@ -47,7 +47,7 @@ class Model(Trainer, Layer):
         given = (*args[:2], *[kwargs[key] for key in ("inputs", "outputs") if key in kwargs])
         if len(given) > 1 and all(isinstance(x, self.host.symbols.kind) for x in nest.flatten(given)):
             if not isinstance(self, Functional):
-                self.__class__ = _functional_form(type(self), self.host.bound(Functional))
+                self.__class__ = _functional_form(type(self), self.host.bound(Functional))  # type: ignore[arg-type]
             Functional.__init__(self, *args, **kwargs)  # type: ignore[arg-type]
             return
         super().__init__(*args, **kwargs)
@@ -197,6 +197,11 @@ class Sequential(Model):
         return inputs
 
     @property
+    def output_names(self) -> list[str]:
+        """The name of the last layer."""
+        return [layer.name for layer in self._stack[-1:]]
+
+    @property
     def layers(self) -> list[Layer]:
         """The layers, without an `InputLayer`."""
         return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
@@ -224,7 +229,9 @@ class Functional(Model):
             if not isinstance(x, self.host.symbols.kind):
                 raise ValueError(f"Model: inputs and outputs must come from keras.Input, got {x!r}")
         kind = self.host.bound(Functional)
-        super().__init__(name=name or (unique_name(self.host, "functional") if type(self) is kind else None), trainable=trainable)
+        super().__init__(
+            name=name or (unique_name(self.host, "functional") if type(self) is kind else None), trainable=trainable
+        )
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         self._structure = inputs, outputs
         self._order = ordered(self.host.symbols, self.outputs, self.inputs)
@@ -233,7 +240,7 @@ class Functional(Model):
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """The outputs for the given inputs."""
-        given = nest.flatten(inputs)
+        given = self._given(inputs)
         if len(given) != len(self.inputs):
             raise ValueError(f"model {self.name!r} takes {len(self.inputs)} inputs, got {len(given)}")
         for x, symbol in zip(given, self.inputs, strict=True):
@@ -242,6 +249,31 @@ class Functional(Model):
         values = dict(zip(map(id, self.inputs), given, strict=True))
         evaluate(self.host.symbols, self._order, values)
         return nest.pack_sequence_as(self._structure[1], [values[id(x)] for x in self.outputs])
+
+    def _given(self, inputs: Any) -> list[Any]:
+        """The inputs in their order: dicts are taken apart by the keys, or the names, of `keras.Input`."""
+        wanted = self._structure[0]
+        if not isinstance(inputs, Mapping):
+            return nest.flatten(inputs)
+        names = sorted(wanted) if isinstance(wanted, Mapping) else self.input_names
+        missing = [name for name in names if name not in inputs]
+        if missing:
+            raise ValueError(f"model {self.name!r}: there are no inputs {missing}, got {sorted(inputs)}")
+        return nest.flatten([inputs[name] for name in names])
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs."""
+        return [str(x.name).partition(":")[0] for x in self.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the layers that the outputs came from."""
+        calls = [self.host.symbols.call_of(x) for x in self.outputs]
+        return [
+            x.name if call is None else getattr(call.layer, "name", "")
+            for x, call in zip(self.outputs, calls, strict=True)
+        ]
 
     @property
     def layers(self) -> list[Layer]:

@@ -47,16 +47,17 @@ class Call:
 class KerasTensor(Symbol):
     """A symbol that knows which call of a layer it came from, if any."""
 
-    __slots__ = ("call",)
+    __slots__ = ("call", "given_name")
 
     def __init__(self, trace: Trace, node: Node, index: int, aval: Aval) -> None:
         super().__init__(trace, node, index, aval)
         self.call: Call | None = None
+        self.given_name: str | None = None
 
     @property
     def name(self) -> str:
-        """A name for messages."""
-        return "keras_tensor"
+        """The name of the input, or one for messages."""
+        return self.given_name or "keras_tensor"
 
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype.name}>"
@@ -78,9 +79,11 @@ class _Calls(Trace):
 _calls = _Calls()
 
 
-def new_input(aval: Aval) -> Any:
+def new_input(aval: Aval, name: str | None = None) -> Any:
     """A symbol for an input of a model."""
-    return _calls.placeholder(aval)
+    symbol: Any = _calls.placeholder(aval)
+    symbol.given_name = name
+    return symbol
 
 
 class Symbols(ABC):

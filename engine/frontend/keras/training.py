@@ -13,13 +13,18 @@ import numpy as np
 from engine.core import nest
 from engine.core.operands import Operand
 from engine.frontend.keras import functions as tf
-from engine.frontend.keras import losses
 from engine.frontend.keras import metrics as metrics_of_keras
-from engine.frontend.keras.batches import batches, packed, split, unpack_x_y_sample_weight, weighted
+from engine.frontend.keras.batches import (
+    batches,
+    count_of_batches,
+    one_batch,
+    split,
+    unpack_x_y_sample_weight,
+    weighted,
+)
 from engine.frontend.keras.callbacks import Callback, CallbackList, History
+from engine.frontend.keras.compiled import CompiledLosses, CompiledMetrics, named_outputs
 from engine.frontend.keras.host import Bound
-from engine.frontend.keras.matching import reduced
-from engine.frontend.keras.metrics import Metric
 from engine.gradient_tape import GradientTape
 
 
@@ -29,7 +34,7 @@ class Trainer(Bound):
     optimizer: Any = None
     loss: Any = None
     _losses_of_outputs: Any = None
-    _compiled_metrics: tuple[Sequence[Any], Sequence[Any]] = ((), ())
+    _compiled_metrics: Any = None
     _loss_tracker: Any = None
     history: Any = None
     stop_training: bool = False
@@ -38,9 +43,9 @@ class Trainer(Bound):
         self,
         optimizer: Any = "rmsprop",
         loss: Any = None,
-        metrics: Sequence[Any] | None = None,
-        loss_weights: Sequence[float] | float | None = None,
-        weighted_metrics: Sequence[Any] | None = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
+        weighted_metrics: Any = None,
         **ignored: Any,
     ) -> None:
         """Say how to train.
@@ -48,13 +53,15 @@ class Trainer(Bound):
         Parameters
         ----------
         optimizer : str or optimizer
-        loss : str or callable, or a list of these
-            ``loss(y_true, y_pred)``; the mean of what it returns is minimised. A list has one for each output.
-        metrics : list of (str or metric), optional
-            ``"accuracy"`` stands for the accuracy that fits the loss. They do not look at weights of samples.
-        loss_weights : float or list of float, optional
+        loss : str or callable, or a list or dict of these
+            ``loss(y_true, y_pred)``; the mean of what it returns is minimised. A list has one for each output, a dict
+            one for each name of an output.
+        metrics : list of (str or metric), or a list or dict of these, optional
+            ``"accuracy"`` stands for the accuracy that fits the shapes. They do not look at weights of samples. If
+            there are several outputs, a list has the metrics of each, a dict those of some.
+        loss_weights : float, or list or dict of float, optional
             By what the losses of the outputs are multiplied before they are added.
-        weighted_metrics : list of (str or metric), optional
+        weighted_metrics : list of (str or metric), or a list or dict of these, optional
             Metrics that take the weights of samples into account.
         **ignored
             What changes how fast Keras runs, not what it computes: ``run_eagerly``, ``jit_compile``,
@@ -69,35 +76,20 @@ class Trainer(Bound):
         if unknown:
             raise TypeError(f"compile: unknown arguments {unknown}")
         self.optimizer = self.host.optimizers.get(optimizer)
-        several = isinstance(loss, (list, tuple))
-        found = [losses.get(self.host, one) for one in (loss if several else [loss])]
-        self.loss = found if several else found[0]
-        factors = [1.0] * len(found) if loss_weights is None else np.atleast_1d(loss_weights).tolist()
-        if len(factors) != len(found):
-            raise ValueError(f"compile: {len(factors)} `loss_weights` for {len(found)} losses")
-        self._losses_of_outputs = list(zip(found, factors, strict=True))
-        kinds = (metrics or (), weighted_metrics or ())
-        self._compiled_metrics = tuple([[self._metric(m) for m in kind] for kind in kinds])  # type: ignore[assignment]
+        self._losses_of_outputs = CompiledLosses(self.host, loss, loss_weights)
+        self.loss = self._losses_of_outputs.loss
+        given = metrics or weighted_metrics
+        self._compiled_metrics = CompiledMetrics(self.host, self, metrics, weighted_metrics) if given else None
         self._loss_tracker = self.host.bound(metrics_of_keras.Mean)(name="loss")
-
-    def _metric(self, metric: Any) -> Metric:
-        if metric in ("accuracy", "acc"):
-            name = str(getattr(self.loss, "name", None) or getattr(self.loss, "__name__", ""))
-            kind = {
-                "sparse_categorical_crossentropy": metrics_of_keras.SparseCategoricalAccuracy,
-                "categorical_crossentropy": metrics_of_keras.CategoricalAccuracy,
-                "binary_crossentropy": metrics_of_keras.BinaryAccuracy,
-            }.get(name, metrics_of_keras.Accuracy)
-            return self.host.bound(kind)(name=metric)
-        return metrics_of_keras.get(self.host, metric)
 
     @property
     def metrics(self) -> list[Any]:
-        """The mean of the loss, the model's own metrics (attributes), and those that `compile` was given."""
-        tracker = [] if self._loss_tracker is None else [self._loss_tracker]
-        own = [m for value in vars(self).values() for m in _metrics_in(value)]
-        compiled = [m for kind in self._compiled_metrics for m in kind]
-        return list({id(m): m for m in (*tracker, *own, *compiled)}.values())
+        """The mean of the loss, the metrics of `compile` as one, means of several losses, those of model and layers."""
+        losses = None if self._losses_of_outputs is None else self._losses_of_outputs.metrics
+        compiled = [m for m in (self._loss_tracker, self._compiled_metrics) if m is not None]
+        layers = [layer for layer in self._parts()[1][1:] if not isinstance(layer, Trainer)]  # type: ignore[attr-defined]
+        own = [m for layer in (self, *layers) for value in vars(layer).values() for m in _metrics_in(value)]
+        return list({id(m): m for m in (*compiled, *(losses or ()), *own)}.values())
 
     @property
     def metrics_names(self) -> list[str]:
@@ -111,7 +103,11 @@ class Trainer(Bound):
 
     def get_metrics_result(self) -> dict[str, Any]:
         """What the metrics say so far, by their names."""
-        return {m.name: m.result() for m in self.metrics}
+        logs: dict[str, Any] = {}
+        for metric in self.metrics:
+            result = metric.result()
+            logs.update(result if isinstance(result, dict) else {metric.name: result})
+        return logs
 
     def _require_compiled(self) -> None:
         if not self.host.eager:
@@ -136,29 +132,27 @@ class Trainer(Bound):
         """
         terms = list(self.losses)  # type: ignore[attr-defined]
         if y is not None and self.loss is not None:
-            several = isinstance(self.loss, list)
-            labels, outputs = (list(y), list(y_pred)) if several else ([y], [y_pred])
-            if not len(labels) == len(outputs) == len(self._losses_of_outputs):
-                raise ValueError(
-                    f"compute_loss: {len(self._losses_of_outputs)} losses for {len(labels)} labels and "
-                    f"{len(outputs)} outputs"
-                )
-            for (loss, factor), label, output in zip(self._losses_of_outputs, labels, outputs, strict=True):
-                term = _loss_of(self.host, loss, label, output, sample_weight)
-                terms.insert(0, term if factor == 1.0 else term * factor)
+            outputs = named_outputs(self.output_names, y_pred)
+            terms = self._losses_of_outputs.terms(outputs, y, sample_weight) + terms
         if not terms:
             raise ValueError("No loss to compute. Give `compile` a loss, or call `add_loss` in a layer.")
         return tf.add_n(terms) if len(terms) > 1 else terms[0]
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
         """Take a batch into account in the metrics of `compile`; `get_metrics_result`."""
-        self.compiled_metrics.update_state(y, y_pred, sample_weight)
+        if self._compiled_metrics is not None:
+            self._compiled_metrics.update_state(y, y_pred, sample_weight)
         return self.get_metrics_result()
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs, by which losses, metrics and labels may be given."""
+        return []
 
     @property
     def compiled_metrics(self) -> CompiledMetrics:
         """The metrics of `compile` as one, for train steps as they were written before Keras 3."""
-        return CompiledMetrics(*self._compiled_metrics)
+        return self._compiled_metrics or CompiledMetrics(self.host, self, None, None)
 
     def compiled_loss(
         self, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None
@@ -267,9 +261,11 @@ class Trainer(Bound):
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
         history = History()
         given = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
-        told = CallbackList([*given, history], self, {"epochs": epochs, "verbose": verbose})
+        count = steps_per_epoch or count_of_batches(x, y, batch_size or 32)
+        told = CallbackList([*given, history], self, {"verbose": verbose, "epochs": epochs, "steps": count})
         self.stop_training = False
         told.tell("on_train_begin")
+        logs: dict[str, Any] = {}
         data: Iterator[Any] = iter(())
         for epoch in range(initial_epoch, epochs):
             told.tell("on_epoch_begin", epoch)
@@ -288,20 +284,21 @@ class Trainer(Bound):
             if validation_data is not None and (epoch + 1) % validation_freq == 0:
                 size = validation_batch_size or batch_size or 32
                 found = self._validated(validation_data, size, validation_steps, told)
-                logs.update({f"val_{name}": value for name, value in found.items()})
+                logs = dict(sorted([*logs.items(), *[(f"val_{name}", value) for name, value in found.items()]]))
             told.tell("on_epoch_end", epoch, logs)
             if verbose:
                 _say(f"Epoch {epoch + 1}/{epochs}", logs)
             if self.stop_training:
                 break
-        told.tell("on_train_end")
+        told.tell("on_train_end", logs)
         self.history = history
         return history
 
     def _validated(self, data: Any, batch_size: int, steps: int | None, told: CallbackList) -> dict[str, Any]:
         told.tell("on_test_begin")
         x, y, weight = unpack_x_y_sample_weight(data if isinstance(data, tuple) else (data,))
-        found = self._run(self.test_step, itertools.islice(batches(x, y, batch_size, None, weight), steps))
+        rows = itertools.islice(batches(x, y, batch_size, None, weight), steps)
+        found = self._run(self.test_step, rows, told, "test")
         told.tell("on_test_end", found)
         return found
 
@@ -321,18 +318,32 @@ class Trainer(Bound):
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_test_begin")
         data = batches(x, y, batch_size or 32, None, sample_weight)
-        logs = self._run(self.test_step, itertools.islice(data, steps))
+        logs = self._run(self.test_step, itertools.islice(data, steps), told, "test")
         told.tell("on_test_end", logs)
         if verbose:
             _say("Evaluation", logs)
-        return _in_order(logs, return_dict)
+        return self._in_order(logs, return_dict)
 
-    def predict(self, x: Any, batch_size: int | None = None, verbose: Any = "auto", steps: int | None = None) -> Any:
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        steps: int | None = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+    ) -> Any:
         """The outputs for all rows of `x`, as an array, or a structure of arrays if there are several."""
         if not self.host.eager:
             self._require_compiled()
         data = itertools.islice(batches(x, None, batch_size or 32), steps)
-        outputs = [nest.map_structure(_array, self.predict_step(batch)) for batch in data]
+        told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
+        told.tell("on_predict_begin")
+        outputs = []
+        for i, batch in enumerate(data):
+            told.tell("on_predict_batch_begin", i)
+            outputs.append(nest.map_structure(_array, self.predict_step(batch)))
+            told.tell("on_predict_batch_end", i, {"outputs": outputs[-1]})
+        told.tell("on_predict_end")
         return nest.map_structure(lambda *parts: np.concatenate(parts), *outputs)
 
     def train_on_batch(
@@ -354,32 +365,45 @@ class Trainer(Bound):
         4.0
         """
         self._require_compiled()
-        return _in_order(self._run(self.train_step, weighted([packed(x, y, sample_weight)], class_weight)), return_dict)
+        return self._in_order(
+            self._run(self.train_step, weighted([one_batch(x, y, sample_weight)], class_weight)), return_dict
+        )
 
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> float | list[float] | dict[str, Any]:
         """The loss and the metrics on a batch."""
         self._require_compiled()
-        return _in_order(self._run(self.test_step, [packed(x, y, sample_weight)]), return_dict)
+        return self._in_order(self._run(self.test_step, [one_batch(x, y, sample_weight)]), return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for a batch, as arrays."""
         return nest.map_structure(_array, self.predict_step(x))
 
-    def _run(self, step: Any, data: Iterable[Any], told: CallbackList | None = None) -> dict[str, Any]:
+    def _run(
+        self, step: Any, data: Iterable[Any], told: CallbackList | None = None, kind: str = "train"
+    ) -> dict[str, Any]:
         """The steps of one epoch; what the last one logged."""
         self.reset_metrics()
         logs: dict[str, Any] = {}
         for i, batch in enumerate(data):
             if told is not None:
-                told.tell("on_train_batch_begin", i)
+                told.tell(f"on_{kind}_batch_begin", i)
             logs = step(batch)
             if told is not None:
-                told.tell("on_train_batch_end", i, _numbers(logs))
-                if self.stop_training:
+                told.tell(f"on_{kind}_batch_end", i, _numbers(logs))
+                if kind == "train" and self.stop_training:
                     break
         return _numbers(logs)
+
+    def _in_order(self, logs: dict[str, Any], return_dict: bool) -> float | list[float] | dict[str, Any]:
+        """What `metrics_names` names, with the parts of `CompiledMetrics`, and then the rest in the order of names."""
+        names = [
+            m.name for whole in self.metrics for m in (whole.metrics if isinstance(whole, CompiledMetrics) else [whole])
+        ]
+        ordered = [*[name for name in names if name in logs], *[name for name in sorted(logs) if name not in names]]
+        values: list[float] = [logs[name] for name in ordered]
+        return logs if return_dict else values if len(values) > 1 else values[0]
 
 
 def _metrics_in(value: Any) -> list[Any]:
@@ -387,39 +411,20 @@ def _metrics_in(value: Any) -> list[Any]:
     return [m for m in held if isinstance(m, metrics_of_keras.Metric)]
 
 
-class CompiledMetrics:
-    """The metrics of `compile`, those without and those with weights of samples."""
-
-    def __init__(self, plain: Sequence[Any], weighted: Sequence[Any]) -> None:
-        self._plain, self._weighted = plain, weighted
-
-    def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take a batch into account."""
-        for metric in self._plain:
-            metric.update_state(y, y_pred)
-        for metric in self._weighted:
-            metric.update_state(y, y_pred, sample_weight=sample_weight)
-
-
-def _loss_of(host: Any, loss: Any, y: Any, y_pred: Any, sample_weight: Any) -> Operand:
-    if isinstance(loss, losses.Loss):
-        return loss(y, y_pred, sample_weight=sample_weight)
-    weights = None if sample_weight is None else host.tensor(sample_weight)
-    return reduced(host.tensor(loss(host.tensor(y), y_pred)), weights, "mean")
-
-
 def _array(x: Any) -> np.ndarray:
     return np.asarray(x)
 
 
-def _numbers(logs: dict[str, Any]) -> dict[str, Any]:
-    arrays = {name: np.asarray(value) for name, value in logs.items()}
-    return {name: float(value) if value.ndim == 0 else value for name, value in arrays.items()}
-
-
-def _in_order(logs: dict[str, Any], return_dict: bool) -> float | list[float] | dict[str, Any]:
-    values: list[float] = list(logs.values())
-    return logs if return_dict else values if len(values) > 1 else values[0]
+def _numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain numbers, in the order of their names as in Keras; those of `CompiledMetrics` by their own names."""
+    numbers: dict[str, Any] = {}
+    for name, value in sorted(logs.items()):
+        if isinstance(value, Mapping):
+            numbers.update(_numbers(value))
+            continue
+        array = np.asarray(value)
+        numbers[name] = float(array) if array.ndim == 0 else array
+    return numbers
 
 
 def _say(what: str, logs: dict[str, Any]) -> None:

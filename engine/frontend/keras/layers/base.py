@@ -117,6 +117,20 @@ class Layer(Bound, Module):
 
     # ---- what subclasses define --------------------------------------------------------------------------------------
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        """A layer that a program builds itself is built: a call does not make its weights again."""
+        super().__init_subclass__(**more)
+        own = vars(cls).get("build")
+        if own is None:
+            return
+
+        @functools.wraps(own)
+        def build(self: Any, *args: Any, **kwargs: Any) -> None:
+            own(self, *args, **kwargs)
+            self.built = True
+
+        cls.build = build  # type: ignore[method-assign]
+
     def build(self, input_shape: Any) -> None:
         """Make the weights, for inputs of the given shape (with the batch dimension)."""
 

@@ -1,0 +1,59 @@
+"""What `fit` and its like tell callbacks, and what they say of names that there are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tape_api import keras
+from tape_api.keras import layers
+
+
+def test_callbacks_are_told_of_batches_of_evaluations_and_predictions() -> None:
+    events: list[Any] = []
+
+    class Log(keras.callbacks.Callback):
+        def on_train_begin(self, logs: Any = None) -> None:
+            events.append((self.params, logs))
+
+        def on_train_end(self, logs: Any = None) -> None:
+            events.append(sorted(logs))
+
+        def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+            events.append(("test", batch, sorted(logs)))
+
+        def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+            events.append(("predict", batch, logs["outputs"].shape))
+
+    x, y = np.ones((3, 2), np.float32), np.ones(3, np.float32)
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=["mae"])
+    model.fit(x, y, batch_size=2, validation_data=(x, y), verbose=0, callbacks=[Log()])
+    model.predict(x, batch_size=2, callbacks=Log())
+    assert events == [
+        ({"verbose": 0, "epochs": 1, "steps": 2}, {}),
+        ("test", 0, ["loss", "mae"]),
+        ("test", 1, ["loss", "mae"]),
+        ["loss", "mae", "val_loss", "val_mae"],
+        ("predict", 0, (2, 1)),
+        ("predict", 1, (1, 1)),
+    ]
+
+
+def test_what_is_given_for_outputs_that_there_are_not() -> None:
+    given = keras.Input((2,), name="given")
+    model = keras.Model(given, [layers.Dense(1, name="a")(given), layers.Dense(1, name="b")(given)])
+    assert (model.input_names, model.output_names) == (["given"], ["a", "b"])
+    x = np.ones((3, 2), np.float32)
+    model.compile("sgd", {"a": "mse", "c": "mse"})
+    with pytest.raises(ValueError, match=r"`loss`: there are no outputs \['c'\]; the model has \['a', 'b'\]"):
+        model.fit(x, [x[:, :1], x[:, :1]], verbose=0)
+    model.compile("sgd", ["mse", "mse"])
+    with pytest.raises(ValueError, match="no labels for the output 'b', which has a loss"):
+        model.fit(x, {"a": x[:, :1]}, verbose=0)
+    with pytest.raises(ValueError, match=r"there are no inputs \['given'\], got \['taken'\]"):
+        model({"taken": x})
+    with pytest.raises(ValueError, match="metric identifier: 'exactness'"):
+        model.compile("sgd", "mse", metrics=["exactness"])
