@@ -105,6 +105,7 @@ class Executables:
         feeds: Sequence[Any],
         values: Sequence[Any],
         compiled: Callable[[Sequence[Aval]], Executable],
+        examined: Callable[[Sequence[Aval]], None],
         stale: Executable | None,
     ) -> Executable:
         """The executable for shapes that have none of their own.
@@ -119,6 +120,8 @@ class Executables:
             Tensors and what they are fed.
         compiled : callable
             ``compiled(avals of the feeds)``: an executable.
+        examined : callable
+            ``examined(avals of the feeds)`` raises if these do not fit together.
         stale : Executable, optional
             One that has just been found to be compiled for variables of other shapes.
         """
@@ -128,21 +131,31 @@ class Executables:
             family = self.families.get(name)
             if family is None:
                 self.families.put(name, _Family([a.shape for a in avals]))
-            elif stale is None and (shared := _shared(family, avals, compiled)) is not None:
+            elif stale is None and (shared := _shared(family, avals, compiled, examined)) is not None:
                 return shared
             elif stale is not None:
                 family.executable = None
+                family.runs.clear()
         return self.own.put(key, compiled(avals))
 
 
 def _shared(
-    family: _Family, avals: Sequence[Aval], compiled: Callable[[Sequence[Aval]], Executable]
+    family: _Family,
+    avals: Sequence[Aval],
+    compiled: Callable[[Sequence[Aval]], Executable],
+    examined: Callable[[Sequence[Aval]], None],
 ) -> Executable | None:
     """The executable of a family, if it is to run for these shapes."""
     shapes = tuple([a.shape for a in avals])
     runs = family.runs.get(shapes, 0)
     if runs >= _SHARED_RUNS:
         return None
+    if not runs:
+        try:
+            # a program with open dimensions takes for granted that they fit where it needs a result's shape only
+            examined(avals)
+        except Exception:  # noqa: BLE001 - compiling for the shapes themselves tells what is wrong, if anything is
+            return None
     if len(family.runs) >= _MOST_COUNTED:
         family.runs.clear()
     family.runs[shapes] = runs + 1

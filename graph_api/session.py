@@ -30,6 +30,7 @@ from engine.core.trace import placeholder
 from engine.core.value import Value, as_array
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.program import lower
+from engine.program.examine import examine
 from engine.program.lowering import needed_nodes
 from engine.program.passes.pipeline import DEFAULT_PASSES
 from engine.runtime.ownership import UNSHARED, Shared
@@ -112,7 +113,13 @@ class Session:
         while True:
             if executable is None:
                 executable = self._executables.due(
-                    key, fetched, feeds, values, lambda avals: self._compile(elements, feeds, avals), stale
+                    key,
+                    fetched,
+                    feeds,
+                    values,
+                    lambda avals: self._compile(elements, feeds, avals),
+                    lambda avals: self._examine(elements, feeds, avals),
+                    stale,
                 )
             if executable.locks:
                 results = exclusively(executable.locks, self._execute, executable, elements, values)
@@ -194,6 +201,11 @@ class Session:
 
     def _needed(self, wanted: Sequence[Any], fed: set[int]) -> list[Node]:
         return needed_nodes(self.graph.nodes, wanted, fed, lambda node: node.control_inputs)
+
+    def _examine(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> None:
+        """Raise if the shapes of the feeds do not fit."""
+        nodes = self._needed([_readable(e) for e in elements], {id(t) for t in feeds})
+        examine(nodes, list(zip(feeds, avals, strict=True)), self._state_aval)
 
     def _readable_ids(self, reads: Sequence[Any]) -> list[int]:
         """The identities of the handles of variables to be read, which must have values."""

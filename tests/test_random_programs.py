@@ -115,7 +115,9 @@ RECIPES: dict[str, Recipe] = {
     **elementwise("pow", positive, small),
     **elementwise("atan2 math.igamma math.igammac", positive, positive),
     **elementwise("math.floormod truncatemod", positive, above),
-    **engine_only("ndtr dawsn fresnel_sin fresnel_cos bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1", small),
+    **engine_only(
+        "ndtr dawsn fresnel_sin fresnel_cos bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1", small
+    ),
     **engine_only("expint spence bessel_k0 bessel_k0e bessel_k1 bessel_k1e bessel_y0 bessel_y1", positive),
     "math.polygamma": lambda tf, x, _: tf.math.polygamma(np.float64(1), positive(tf, x)) / 4.0,
     "math.zeta": lambda tf, x, _: tf.math.zeta(np.float64(2.5), positive(tf, x)) / 4.0,

@@ -108,3 +108,43 @@ def test_assignments_and_random_numbers_follow_one_another() -> None:
             return [*[part for each in found for part in each], session.run(total)]
 
     assert_same_bits(drawn(True), drawn(False))
+
+
+def test_shapes_are_checked_where_only_a_results_shape_counts() -> None:
+    x, v = tf.placeholder(tf.float64, [None]), tf.constant(np.ones((2, 3)))
+    total = x + v
+    few = tf.gather(x, [0, 5])
+    for fetch, right, wrong in [
+        (tf.gradients(tf.reduce_sum(total), x)[0], (3, 1), (6, 7)),
+        (tf.shape(total), (3, 1), (6, 7)),
+        (tf.ones_like(total), (1, 3), (6, 2)),
+        (tf.size(tf.broadcast_to(x, [2, 2 * tf.size(x)])), (1,), (2, 3)),
+        (tf.zeros_like(few), (6, 7, 8), (3, 1)),
+        (tf.cond(tf.size(x) > 0, lambda: tf.zeros_like(total), lambda: tf.ones([2, 3], tf.float64)), (3, 1), (7, 8)),
+    ]:
+        with tf.Session() as session:
+            for _ in range(3):
+                for n in right:
+                    session.run(fetch, {x: np.ones(n)})
+                for n in wrong:
+                    with pytest.raises(tf.errors.InvalidArgumentError, match=r"made at .*test_families") as error:
+                        session.run(fetch, {x: np.ones(n)})
+                    with tf.Session() as other, pytest.raises(type(error.value)) as expected:
+                        other.run(fetch, {x: np.ones(n)})
+                    assert str(error.value) == str(expected.value)
+
+
+def test_shapes_are_checked_again_with_variables_of_other_shapes() -> None:
+    x, v = tf.placeholder(tf.float64, [None]), tf.Variable(np.ones((2, 3)), validate_shape=False)
+    fetch, new = tf.shape(x + v), tf.placeholder(tf.float64)
+    change = tf.assign(v, new, validate_shape=False)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        for n in (1, 3, 1, 3):
+            assert session.run(fetch, {x: np.ones(n)}).tolist() == [2, 3]
+        session.run(change, {new: np.ones((2, 4))})
+        for _ in range(3):
+            assert session.run(fetch, {x: np.ones(4)}).tolist() == [2, 4]
+            assert session.run(fetch, {x: np.ones(1)}).tolist() == [2, 4]
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(fetch, {x: np.ones(3)})
