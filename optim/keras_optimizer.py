@@ -117,6 +117,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self._accumulated = accumulate(gradient_accumulation_steps) if gradient_accumulation_steps else None
         self._averages = Slots()
+        self._built_for: list[Variable] | None = None
         rate = learning_rate if lr is None else lr
         self._learning_rate = _checked_rate(InverseTimeDecay(rate, 1, decay) if decay else rate)
 
@@ -202,6 +203,41 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         require_gradient(pairs, loss)
         return self.apply_gradients(pairs, name=name)
 
+    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Done:
+        """Make a step, as Keras 3 writes it: `apply_gradients` of gradients and variables side by side.
+
+        Parameters
+        ----------
+        grads : list of gradient or None
+        trainable_variables : list of variable, optional
+            By default those that `build` was given last.
+
+        Returns
+        -------
+        operation or variable
+            In a graph the operation that makes a step; else `iterations`.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many gradients as variables, or no variables are given and `build` was not called.
+
+        Examples
+        --------
+        >>> import tape_api as tf
+        >>> w = tf.Variable(1.0)
+        >>> optimizer = tf.keras.optimizers.SGD(0.5)
+        >>> _ = optimizer.apply([tf.constant(1.0)], [w])
+        >>> w.numpy()
+        np.float32(0.5)
+        """
+        variables = self._built_for if trainable_variables is None else list(trainable_variables)
+        if variables is None:
+            raise ValueError("apply: argument `trainable_variables` must be given, or `build` called with them before")
+        if len(grads) != len(variables):
+            raise ValueError(f"apply: got {len(grads)} gradients for {len(variables)} variables")
+        return self.apply_gradients(list(zip(grads, variables, strict=True)))
+
     def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         missing = [v for g, v in pairs if g is None]
         if 0 < len(missing) < len(pairs):
@@ -261,6 +297,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     def build(self, var_list: Sequence[Variable]) -> None:
         """Make the state for the given variables now rather than at the first step."""
         super().build(var_list)
+        self._built_for = list(var_list)
         if var_list:
             self._shared(var_list[0])
         for variable in var_list:

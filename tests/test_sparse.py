@@ -256,6 +256,12 @@ def test_placeholders_as_in_tensorflow(shape: Any, theirs: Any) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+@pytest.mark.peer
+def test_printed_as_in_tensorflow(theirs: Any) -> None:
+    here, there = [str(matrix(tf, tf.constant(VALUES))) for tf in (tape_api, theirs)]
+    assert here == there and here.startswith("SparseTensor(indices=tf.Tensor(")
+
+
 def test_what_a_placeholder_is_not_fed_with() -> None:
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         x = graph_api.sparse_placeholder(graph_api.float32)

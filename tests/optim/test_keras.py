@@ -79,6 +79,21 @@ def test_build_makes_the_state_beforehand() -> None:
     np.testing.assert_array_equal(optimizer.get_slot(b, "momentum").numpy(), [0.0, 0.0])  # type: ignore[union-attr]
 
 
+def test_gradients_and_variables_side_by_side() -> None:
+    variables = [v2.Variable(2.0), v2.Variable([1.0, 2.0])]
+    gradients = [v2.constant(1.0), v2.constant([2.0, 4.0])]
+    optimizer = keras.SGD(0.5)
+    with pytest.raises(ValueError, match="or `build` called with them before"):
+        optimizer.apply(gradients)
+    optimizer.apply(gradients, variables)
+    optimizer.build(variables)
+    assert optimizer.apply(gradients).numpy() == 2
+    np.testing.assert_array_equal(variables[0], 1.0)
+    np.testing.assert_array_equal(variables[1], [-1.0, -2.0])
+    with pytest.raises(ValueError, match="got 1 gradients for 2 variables"):
+        optimizer.apply(gradients[:1], variables)
+
+
 def test_a_graph_takes_keras_optimizers() -> None:
     with v1.Graph().as_default(), v1.Session() as session:
         w = v1.Variable(1.0)

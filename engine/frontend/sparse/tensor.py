@@ -184,7 +184,7 @@ class SparseTensor(Composite):
         return self.with_values(function(self.values, *args, **kwargs))
 
     def __repr__(self) -> str:
-        return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={self.dense_shape!r})"
+        return f"SparseTensor(indices={self.indices!s}, values={self.values!s}, dense_shape={self.dense_shape!s})"
 
     # ---- arithmetic with dense tensors -------------------------------------------------------------------------------
 
