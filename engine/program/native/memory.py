@@ -204,8 +204,9 @@ def elementwise(loop: tuple[Any, ...], operands: Sequence[Ref], outputs: int = 1
     """The row of an elementwise loop; the last operand is its result."""
     count, steps, outer, strides = _nest(tuple([(x.shape, x.strides) for x in operands]))
     if count == 1:
-        # to NumPy's loops a result that stays in place is a reduction
-        steps = tuple([x.dtype.itemsize for x in operands])
+        # to NumPy's loops a result that stays in place is a reduction; of vectors of one element they get the strides,
+        # by which they choose how to compute
+        steps = tuple([x.strides[0] if len(x.shape) == 1 and x.strides[0] else x.dtype.itemsize for x in operands])
     return Row(loop, tuple([(x.root, x.offset) for x in operands]), (count,), steps, outer, strides, outputs)
 
 
