@@ -16,7 +16,7 @@ from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand, Operation
 from engine.core.tape import unrecorded
 from engine.core.trace import Symbol, Trace
-from engine.core.value import Value, shape_of
+from engine.core.value import Value, known_shape, shape_of
 from engine.core.variable import Variable
 from engine.ops.creation import ones_like
 from engine.program.update_loop import LateChange, Scratch
@@ -144,4 +144,4 @@ def filled(variable: Variable, fill: float) -> Operand:
     shape = shape_of(variable)
     if shape is None or None in shape:
         return ones_like(variable.initialized_value()) * fill  # type: ignore[attr-defined]
-    return np.full(shape, fill, variable.dtype.numpy)
+    return np.full(known_shape(variable, "slot"), fill, variable.dtype.numpy)
