@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import threading
 from typing import Any
@@ -13,6 +14,7 @@ import engine
 import graph_api
 import tape_api
 from engine.runtime.cache import Cache, cache_info, cached, clear_caches
+from tests.interrupts import interrupted
 
 
 def test_what_was_not_used_gives_way() -> None:
@@ -166,3 +168,17 @@ def test_nothing_changes_when_caches_are_emptied(mode: str) -> None:
         again = run()
     for a, b in zip(first, again, strict=True):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+@pytest.mark.parametrize("opcodes", [False, True])
+def test_an_interrupt_leaves_the_lock_to_other_threads(opcodes: bool) -> None:
+    kept: Cache[int, int] = Cache("numbers", 2)
+    for at in itertools.count(1):
+        if interrupted(lambda at=at: kept.put(at, at), at, opcodes) is None:  # type: ignore[misc]
+            break
+        other = threading.Thread(target=kept.put, args=(0, 0), daemon=True)
+        other.start()
+        other.join(10)
+        assert not other.is_alive(), f"interrupted at event {at}"
+    assert at > 5
+    assert kept.put(-1, 1) == 1

@@ -3,7 +3,7 @@
 A `Cache` is bounded by a number of items, and by bytes if it is told how to weigh them. What has not been used for
 longest gives way. Using an item is one look into a `dict` and a mark of when that was, without a lock. Changes are made
 under one lock, which is never held while something is computed: threads that miss at once compute the same thing twice,
-and nothing else happens.
+and nothing else happens. An interrupt at any point gives the lock back (`engine.runtime.state.exclusively`).
 
 `clear_caches` empties all caches of the process, `cache_info` says what they hold.
 """
@@ -18,11 +18,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from engine.runtime.state import exclusively
+
 K = TypeVar("K")
 V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., Any])
 
 _lock = threading.RLock()
+_LOCKS = (_lock,)
 _caches: weakref.WeakSet[Cache[Any, Any]] = weakref.WeakSet()
 _functions: list[Any] = []
 if hasattr(os, "register_at_fork"):
@@ -82,8 +85,7 @@ class Cache(Generic[K, V]):
         self.name, self.capacity, self.max_bytes, self._weigh = name, capacity, max_bytes, weigh
         self._entries: dict[K, _Entry[V]] = {}
         self.hits = self.made = self.dropped = 0
-        with _lock:
-            _caches.add(self)
+        exclusively(_LOCKS, _caches.add, self)
 
     def get(self, key: K) -> V | None:
         """The item of a key, or None."""
@@ -96,17 +98,21 @@ class Cache(Generic[K, V]):
 
     def put(self, key: K, value: V) -> V:
         """Keep an item, in place of one of the same key; return it."""
-        with _lock:
-            self.made += 1
-            self._entries[key] = _Entry(value, self.hits + self.made)
-            self._make_room()
+        return exclusively(_LOCKS, self._put, key, value)
+
+    def _put(self, key: K, value: V) -> V:
+        self.made += 1
+        self._entries[key] = _Entry(value, self.hits + self.made)
+        self._make_room()
         return value
 
     def setdefault(self, key: K, value: V) -> V:
         """Keep an item unless there is one of that key by now; return the one that is kept."""
-        with _lock:
-            entry = self._entries.get(key)
-            return self.put(key, value) if entry is None else entry.value
+        return exclusively(_LOCKS, self._setdefault, key, value)
+
+    def _setdefault(self, key: K, value: V) -> V:
+        entry = self._entries.get(key)
+        return self._put(key, value) if entry is None else entry.value
 
     def _make_room(self) -> None:
         entries = self._entries
@@ -121,8 +127,7 @@ class Cache(Generic[K, V]):
 
     def clear(self) -> None:
         """Forget all items."""
-        with _lock:
-            self._entries = {}
+        exclusively(_LOCKS, setattr, self, "_entries", {})
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
@@ -162,11 +167,14 @@ def clear_caches() -> None:
     Results do not change. Graphs, variables, plans in the user's hands and memory of arrays in use stay as they are;
     `engine.runtime.buffer_pool` keeps memory of its own.
     """
-    with _lock:
-        for cache in list(_caches):
-            cache.clear()
-        for function in _functions:
-            function.cache_clear()
+    exclusively(_LOCKS, _clear)
+
+
+def _clear() -> None:
+    for cache in list(_caches):
+        cache.clear()
+    for function in _functions:
+        function.cache_clear()
 
 
 def cache_info() -> dict[str, CacheInfo]:
@@ -185,15 +193,18 @@ def cache_info() -> dict[str, CacheInfo]:
     >>> sum(info.items for info in engine.cache_info().values())
     0
     """
+    return exclusively(_LOCKS, _info)
+
+
+def _info() -> dict[str, CacheInfo]:
     found: dict[str, CacheInfo] = {}
-    with _lock:
-        for cache in list(_caches):
-            old = found.get(cache.name, CacheInfo(0, 0, cache.capacity, 0, 0, 0))
-            did = cache.hits + old.hits, cache.made + old.made, cache.dropped + old.dropped
-            found[cache.name] = CacheInfo(old.caches + 1, old.items + len(cache), cache.capacity, *did)
-        for function in _functions:
-            name = f"{function.__module__}.{function.__qualname__}"
-            info = function.cache_info()
-            dropped = info.misses - info.currsize
-            found[name] = CacheInfo(1, info.currsize, info.maxsize, info.hits, info.misses, dropped)
+    for cache in list(_caches):
+        old = found.get(cache.name, CacheInfo(0, 0, cache.capacity, 0, 0, 0))
+        did = cache.hits + old.hits, cache.made + old.made, cache.dropped + old.dropped
+        found[cache.name] = CacheInfo(old.caches + 1, old.items + len(cache), cache.capacity, *did)
+    for function in _functions:
+        name = f"{function.__module__}.{function.__qualname__}"
+        info = function.cache_info()
+        dropped = info.misses - info.currsize
+        found[name] = CacheInfo(1, info.currsize, info.maxsize, info.hits, info.misses, dropped)
     return dict(sorted(found.items()))
