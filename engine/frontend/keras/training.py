@@ -157,7 +157,10 @@ class Trainer(Bound):
     def compiled_loss(
         self, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None
     ) -> Operand:
-        """`compute_loss`, for train steps as they were written before Keras 3."""
+        """`compute_loss`, for train steps as they were written before Keras 3.
+
+        The layers' penalties are part of it, whether or not they are given as `regularization_losses`; so it is there.
+        """
         return self.compute_loss(None, y, y_pred, sample_weight)
 
     def train_step(self, data: Any) -> dict[str, Any]:

@@ -108,12 +108,8 @@ _FEW = 8
 def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:
     """Rows that reduce `x` into a result, beginning with `start`."""
     few = _FEW // 2 if x.dtype.kind == "c" else _FEW
-    if (
-        loop[0] is np.add
-        and len(nest) > 1
-        and 1 < nest[-1][0] < few
-        and [o for *_, o in nest if not o] == [0] == [nest[-1][2]]
-    ):
+    only_the_innermost = [k for k, (*_, o) in enumerate(nest) if not o] == [len(nest) - 1]
+    if loop[0] is np.add and only_the_innermost and len(nest) > 1 and 1 < nest[-1][0] < few:
         # A call of the loop for each few elements takes longer than to add them: all first ones to all second ones, ...
         (count, step, _), outer = nest[-1], nest[:-1]
         dims, steps, out = zip(*outer, strict=True)
