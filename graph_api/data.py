@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, as_int
+from engine.core.arguments import as_int
+from engine.core.aval import Aval
 from engine.core.dtypes import DType
 from engine.core.kinds import nondifferentiable
 from engine.core.nest import Structure

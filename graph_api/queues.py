@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, as_int, normalize_shape
+from engine.core.arguments import as_int
+from engine.core.aval import Aval, normalize_shape
 from engine.core.dtypes import as_dtype, bool_, int32
 from engine.core.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from engine.core.kinds import nondifferentiable

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.core.aval import Aval, as_int
+from engine.core.arguments import as_int
+from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, OutOfRangeError
 from engine.core.tape import paused

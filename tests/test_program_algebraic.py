@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.core.axes import repeat_leading, seed_rows
+from engine.core.expand_axes import repeat_leading, seed_rows
 from engine.core.structural import scale
 from engine.ops import arithmetic, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like

@@ -8,15 +8,15 @@ vectors such as the result of ``tf.shape`` also carry their partially known *con
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 import numpy as np
 
+from engine.core.arguments import as_int
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.core.errors import ShapeError
 from engine.runtime.cache import cached
 
 Shape = tuple[int | None, ...] | None
@@ -150,59 +150,3 @@ def compatible(a: Shape, b: Shape) -> bool:
     if a is None or b is None:
         return True
     return len(a) == len(b) and all(p is None or q is None or p == q for p, q in zip(a, b, strict=True))
-
-
-def as_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
-    """`value`, an argument that must be one integer, as an int: Python's, NumPy's, or a tensor's that is known.
-
-    Raises
-    ------
-    DTypeError
-        If it is no integer (1.0 is none; True is 1, as in TensorFlow).
-    InvalidArgumentError
-        If it is below `least`.
-    """
-    if type(value) is not int:
-        try:
-            value = operator.index(value)
-        except TypeError:
-            raise DTypeError(f"{name}: argument `{argument}` must be an integer, got {value!r}") from None
-    if least is not None and value < least:
-        raise InvalidArgumentError(f"{name}: argument `{argument}` must be at least {least}, got {value}")
-    return value
-
-
-def as_ints(name: str, argument: str, values: Any, least: int | None = None) -> tuple[int, ...]:
-    """Several integers, or one: `as_int` of each, as a tuple."""
-    if isinstance(values, np.ndarray):
-        values = values.tolist()
-    given = values if isinstance(values, (tuple, list, range)) else (values,)
-    if least is None and {int}.issuperset(map(type, given)):
-        return tuple(given)
-    return tuple([as_int(name, argument, v, least) for v in given])
-
-
-def normalize_axis(name: str, axis: Any, rank: int, argument: str = "axis") -> int:
-    """`axis` as a non-negative int below `rank`.
-
-    Raises
-    ------
-    DTypeError
-        If it is no integer.
-    ShapeError
-        If it is out of range.
-    """
-    index = axis if type(axis) is int else as_int(name, argument, axis)
-    if not -rank <= index < rank:
-        raise ShapeError(f"{name}: argument `{argument}` must be in [{-rank}, {rank}) for rank {rank}, got {index}")
-    return index % rank if rank else 0
-
-
-def normalize_axes(name: str, axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """`axis` (an int, several, or None for all) as a tuple of distinct non-negative ints."""
-    if axis is None:
-        return tuple(range(rank))
-    axes = tuple([normalize_axis(name, a, rank) for a in as_ints(name, "axis", axis)])
-    if len(set(axes)) != len(axes):
-        raise ShapeError(f"{name}: argument `axis` names a dimension twice: {axis}")
-    return axes

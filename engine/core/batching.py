@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.axes import expand_dims, repeat_leading
 from engine.core.errors import ShapeError
+from engine.core.expand_axes import expand_dims, repeat_leading
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import Value, as_array, aval_of, not_an_array, shape_of

@@ -1,7 +1,7 @@
 """`explain`: why a gradient is None, zero, not finite, or only a part of what it should be.
 
-`evidence` collects what is known of how values came about, `search` walks from the source forwards and from the target
-backwards, `diagnose` and `numbers` name a reason of the list in `reasons`, `explanation` shows it.
+`evidence` collects how values came about. `search` walks forwards from the source and backwards from the target.
+`diagnose` (no gradient) and `numbers` (zeros, NaN) pick one of the reasons listed in `reasons`. `explanation` prints it.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.axes import seed_rows
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
 from engine.core.errors import ShapeError
+from engine.core.expand_axes import seed_rows
 from engine.core.op import Node
 from engine.core.operands import Operand
 from engine.core.tape import Tape, paused

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Shape, as_int, as_ints, normalize_axes, normalize_axis
+from engine.core.arguments import as_int, as_ints, normalize_axes, normalize_axis
+from engine.core.aval import Shape
 from engine.core.errors import NotKnownYet
 from engine.core.trace import constant_value
 from engine.core.value import Value, shape_of

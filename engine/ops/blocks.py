@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import as_ints
+from engine.core.arguments import as_ints
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.operands import Operand, operands
 from engine.core.trace import constant_value

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Shape
-from engine.core.axes import expand_dims
 from engine.core.errors import NotKnownYet, ShapeError
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import general
 from engine.core.op import Op
 from engine.core.operands import Operand, operands

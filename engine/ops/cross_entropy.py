@@ -7,19 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import (
-    Aval,
-    Shape,
-    broadcast_shapes,
-    compatible,
-    format_shape,
-    merge_shapes,
-    normalize_axis,
-)
-from engine.core.axes import expand_dims
+from engine.core.arguments import normalize_axis
+from engine.core.aval import Aval, Shape, broadcast_shapes, compatible, format_shape, merge_shapes
 from engine.core.batching import Batches, all_batched, elementwise_rule, shift_axes
 from engine.core.dtypes import FLOATING, INTEGER
 from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, elementwise, general, same_dtype
 from engine.core.op import Op
 from engine.core.operands import Operand, operands

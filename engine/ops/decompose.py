@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.axes import expand_dims
 from engine.core.batching import leading
 from engine.core.errors import UnimplementedError
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import FROM_VJP, general, linear
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands

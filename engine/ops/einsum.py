@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.core.aval import Aval, as_int, as_ints, broadcast_shapes, normalize_axis
+from engine.core.arguments import as_int, as_ints, normalize_axis
+from engine.core.aval import Aval, broadcast_shapes
 from engine.core.dtypes import NUMERIC
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, multilinear, same_dtype

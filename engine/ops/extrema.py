@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, normalize_axis
+from engine.core.arguments import normalize_axis
+from engine.core.aval import Aval
 from engine.core.batching import axis_param
 from engine.core.dtypes import BOOL, REAL, DType, as_dtype
 from engine.core.errors import ShapeError

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, as_ints
+from engine.core.arguments import as_ints
+from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, logical_rank
 from engine.core.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from engine.core.errors import ShapeError

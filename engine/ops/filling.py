@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, normalize_axis
-from engine.core.axes import expand_dims
+from engine.core.arguments import normalize_axis
+from engine.core.aval import Aval
 from engine.core.dtypes import INTEGER, DType, as_dtype, float32, float64, int32, int64
 from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.operands import Operand, operands
 from engine.core.structural import broadcast_like

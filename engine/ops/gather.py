@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, format_shape, normalize_axis
+from engine.core.arguments import normalize_axis
+from engine.core.aval import Aval, format_shape
 from engine.core.batching import Batches, NotBatched, materialize, shift_axes
 from engine.core.dtypes import INTEGER
 from engine.core.errors import IndexOutOfRangeError, NotKnownYet, ShapeError

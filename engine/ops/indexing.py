@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, Known, Shape, compatible, format_shape
-from engine.core.axes import expand_dims
 from engine.core.batching import Batches, NotBatched, UnknownRankError
 from engine.core.dtypes import INTEGER
 from engine.core.errors import IndexOutOfRangeError, ShapeError
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand

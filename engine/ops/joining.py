@@ -8,18 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import (
-    Aval,
-    Known,
-    Shape,
-    as_int,
-    as_ints,
-    compatible,
-    format_shape,
-    merge_shapes,
-    normalize_axis,
-    sum_dims,
-)
+from engine.core.arguments import as_int, as_ints, normalize_axis
+from engine.core.aval import Aval, Known, Shape, compatible, format_shape, merge_shapes, sum_dims
 from engine.core.batching import Batches, NotBatched, axis_param, materialize, shift_axes
 from engine.core.dtypes import INTEGER
 from engine.core.errors import InvalidArgumentError, ShapeError

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, compatible, format_shape
-from engine.core.axes import expand_dims
 from engine.core.batching import materialize
 from engine.core.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32, int32
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand, operands

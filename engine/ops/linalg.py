@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.axes import expand_dims, squeeze
 from engine.core.batching import leading
 from engine.core.dtypes import NUMERIC, as_dtype, int8, int32, uint8
 from engine.core.errors import DTypeError, ShapeError
+from engine.core.expand_axes import expand_dims, squeeze
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands

@@ -8,9 +8,9 @@ from engine.core.aval import (
     format_shape,
     is_known,
 )
-from engine.core.axes import squeeze
 from engine.core.dtypes import float32
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.expand_axes import squeeze
 from engine.core.operands import Operand, operands
 from engine.core.structural import broadcast_like
 from engine.core.value import as_array, dtype_of, shape_of

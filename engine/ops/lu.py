@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.axes import expand_dims
 from engine.core.batching import leading
 from engine.core.dtypes import as_dtype, int32, int64
 from engine.core.errors import DTypeError, InvalidArgumentError
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import general
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands

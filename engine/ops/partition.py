@@ -6,7 +6,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from engine.core.aval import Aval, compatible, format_shape, normalize_axis
+from engine.core.arguments import normalize_axis
+from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import materialize
 from engine.core.dtypes import INTEGER, as_dtype, bool_, int32, int64
 from engine.core.errors import IndexOutOfRangeError, InvalidArgumentError, NotKnownYet, ShapeError

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, as_ints, format_shape, normalize_axis, sum_dims
-from engine.core.axes import expand_dims
+from engine.core.arguments import as_ints, normalize_axis
+from engine.core.aval import Aval, format_shape, sum_dims
 from engine.core.batching import NotBatched, axis_param, lead_param, shift_axes
 from engine.core.dtypes import INTEGER, int64
 from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, merge_shapes, normalize_axis
+from engine.core.arguments import normalize_axis
+from engine.core.aval import Aval, merge_shapes
 from engine.core.batching import axis_param
 from engine.core.dtypes import FLOATING, INEXACT, NUMERIC, DType
 from engine.core.errors import InvalidArgumentError

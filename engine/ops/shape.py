@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from engine.core import axes
-from engine.core.aval import Aval, Shape, as_int, as_ints, broadcast_shapes, format_shape
+from engine.core import expand_axes
+from engine.core.arguments import as_int, as_ints
+from engine.core.aval import Aval, Shape, broadcast_shapes, format_shape
 from engine.core.batching import Batches, NotBatched, elementwise_rule, lead_param, leading
 from engine.core.dtypes import INTEGER, DType, as_dtype, int32
 from engine.core.errors import DTypeError, NotKnownYet, ShapeError
@@ -267,7 +268,7 @@ def expand_dims(input: Any, axis: Any) -> Operand:
     >>> expand_dims(np.zeros((2, 3)), -1).shape
     (2, 3, 1)
     """
-    return axes.expand_dims(input, (static_int("expand_dims", "axis", axis),))
+    return expand_axes.expand_dims(input, (static_int("expand_dims", "axis", axis),))
 
 
 @operands("input")
@@ -286,7 +287,7 @@ def squeeze(input: Any, axis: Any = None) -> Operand:
             raise NotKnownYet(f"squeeze: it is not known which axes of {aval_of(input)} have size one; give `axis`")
         axis = [i for i, d in enumerate(shape) if d == 1]
     # counted from the end, so that the parameter holds for a batch too
-    return axes.squeeze(input, reduction_axes("squeeze", input, axis) or ())
+    return expand_axes.squeeze(input, reduction_axes("squeeze", input, axis) or ())
 
 
 # ---- transpose -------------------------------------------------------------------------------------------------------

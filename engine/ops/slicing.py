@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, Shape, as_int, as_ints, compatible, format_shape, normalize_axis
+from engine.core.arguments import as_int, as_ints, normalize_axis
+from engine.core.aval import Aval, Shape, compatible, format_shape
 from engine.core.dtypes import BOOL
 from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes, format_shape
-from engine.core.axes import expand_dims
 from engine.core.batching import leading
 from engine.core.dtypes import complex64, complex128, float16, float32, float64
 from engine.core.errors import ShapeError
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, general, linear, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands

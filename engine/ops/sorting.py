@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from engine.core.aval import Aval, broadcast_shapes, normalize_axis
+from engine.core.arguments import normalize_axis
+from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, axis_param, leading
 from engine.core.dtypes import REAL, DType, as_dtype, int16, int32, int64
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError

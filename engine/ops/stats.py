@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.axes import expand_dims, squeeze
 from engine.core.batching import axis_param
 from engine.core.dtypes import INEXACT
 from engine.core.errors import InvalidArgumentError, NotKnownYet, UnimplementedError
+from engine.core.expand_axes import expand_dims, squeeze
 from engine.core.kinds import check_dtype, linear
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import along

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, broadcast_shapes, normalize_axis
+from engine.core.arguments import normalize_axis
+from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, elementwise_rule
 from engine.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64, string
 from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, UnimplementedError

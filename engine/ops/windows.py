@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.core.aval import Aval, as_ints
+from engine.core.arguments import as_ints
+from engine.core.aval import Aval
 from engine.core.dtypes import INTEGER
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, linear

@@ -1,4 +1,4 @@
-"""What runs need of the machine: the buffer pool, who owns which memory, caches.
+"""Memory and caches for running programs: reusable buffers, which arrays share memory, results kept for later calls.
 
-In: sizes, arrays and keys. Out: buffers to write to, alias sets, what is kept to be used again.
+In: sizes, arrays and keys. Out: buffers to write to, alias sets, kept results.
 """

@@ -1,5 +1,5 @@
 """Sub-traces: closed functions inside a graph, such as branches and loop bodies.
 
 In: nodes that a Python function has added to a graph. Out: a `SubTrace` that can be run, differentiated and batched on
-its own; `capture.py` turns what the function takes from the graph around it into operands.
+its own. Values that the body uses from the outer graph become explicit operands (`capture.py`).
 """

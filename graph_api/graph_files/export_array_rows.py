@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core import axes
+from engine.core import expand_axes
 from engine.core.dtypes import int32, int64
 from engine.core.trace import constant_value
 from engine.ops import (
@@ -127,7 +127,7 @@ def _rank(s: Source) -> bool:
     return without_lead(s)
 
 
-@way(axes.expand_dims_op)
+@way(expand_axes.expand_dims_op)
 def _expand_dims(s: Source) -> bool:
     new = s.node.params["axes"]
     if len(new) > 1:
@@ -153,7 +153,7 @@ def _einsum(s: Source) -> bool:
     return True
 
 
-@way(axes.squeeze_op)
+@way(expand_axes.squeeze_op)
 def _squeeze(s: Source) -> bool:
     s.main("Squeeze", T=s.dtype(), squeeze_dims=list(s.node.params["axes"]))
     return True

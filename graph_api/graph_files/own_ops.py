@@ -13,7 +13,7 @@ from engine.core.op import Op
 from engine.ops.windows import Windows
 
 _PREFIX = "Dualgrad>"
-_MODULES = ("engine.core.structural", "engine.core.axes")
+_MODULES = ("engine.core.structural", "engine.core.expand_axes")
 _OPS: dict[str, Op] = {}
 
 

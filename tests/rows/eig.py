@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.axes import expand_dims
+from engine.core.expand_axes import expand_dims
 from engine.ops import eig
 from engine.ops.complexes import abs as magnitude
 from engine.ops.reduce import reduce_sum

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core import axes
+from engine.core import expand_axes
 from engine.core.dtypes import int32, int64
 from engine.ops import shape
 from tests.row import Row, fixed, real
@@ -52,7 +52,7 @@ ROWS = (
         label="empty batch",
     ),
     Row(
-        axes.squeeze_op,
+        expand_axes.squeeze_op,
         (real(1, 3, 1),),
         call=lambda x: shape.squeeze(x),
         oracle=np.squeeze,
@@ -61,7 +61,7 @@ ROWS = (
         label="all",
     ),
     Row(
-        axes.squeeze_op,
+        expand_axes.squeeze_op,
         (real(1, 3, 1),),
         call=lambda x: shape.squeeze(x, [0, -1]),
         oracle=np.squeeze,
@@ -69,7 +69,7 @@ ROWS = (
         label="squeeze",
     ),
     Row(
-        axes.expand_dims_op,
+        expand_axes.expand_dims_op,
         (real(2, 3),),
         call=lambda x: shape.expand_dims(x, 1),
         oracle=lambda x: x[:, None],

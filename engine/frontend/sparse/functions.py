@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from engine.core.aval import normalize_axis
+from engine.core.arguments import normalize_axis
 from engine.core.dtypes import as_dtype, string
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.operands import Operand

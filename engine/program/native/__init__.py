@@ -1,7 +1,7 @@
 """The native executor: programs as tables of NumPy's own inner loops, run by a small interpreter in C.
 
-A program calls NumPy a few hundred times, and each call costs more than the arithmetic on a dozen numbers does. All
-that such a call finds out is known once shapes are: the loop to run, addresses, counts and strides. So a run is
+A program calls NumPy a few hundred times, and each call costs more than the arithmetic on a dozen numbers does. What
+NumPy looks up in a call depends on shapes alone: the loop to run, addresses, counts and strides. So a run is
 observed once (`engine.program.native.recorder`), and what NumPy did is written down as rows; from then on an extension
 in C runs the rows. The loops are NumPy's, so the bits are those of the eager kernels. A kernel that cannot be written
 as rows is called between them.

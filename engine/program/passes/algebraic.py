@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.axes import seed_rows
+from engine.core.expand_axes import seed_rows
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER

@@ -19,9 +19,9 @@ from engine.program.passes.buffer_assignment import assign_buffers
 from engine.program.passes.horizontal_fusion import fuse_horizontally
 from engine.program.passes.inplace_concat import concat_in_place
 from engine.program.passes.loop_fusion import fuse_loops
-from engine.program.passes.loop_merging import merge_loops
 from engine.program.passes.nan_checks import speculate
 from engine.program.passes.slice_concat import concat_slices
+from engine.program.passes.while_merging import merge_loops
 from engine.program.program import Program
 
 
@@ -81,7 +81,7 @@ def _dead_code_elimination(program: Program) -> int:
     return dropped
 
 
-def _loop_merging(program: Program) -> int:
+def _while_merging(program: Program) -> int:
     program.instructions, program.outputs, count = merge_loops(program.instructions, program.avals, program.outputs)
     return count
 
@@ -143,7 +143,7 @@ PIPELINE = (
         "Leaves elementwise updates of variables to the moment when they are written: tile by tile, or many in one.",
     ),
     Pass("dead_code_elimination", "program", "Drops what no output needs.", _dead_code_elimination),
-    Pass("loop_merging", "program", "Runs a loop once for its results and for its gradient.", _loop_merging),
+    Pass("while_merging", "program", "Runs a loop once for its results and for its gradient.", _while_merging),
     Pass(
         "horizontal_fusion", "program", "Runs one op on many small arrays as one call on a stack.", _horizontal_fusion
     ),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.aggregation import is_pairwise
-from engine.core.axes import expand_dims_op
+from engine.core.expand_axes import expand_dims_op
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.structural import broadcast_like_op
 from engine.core.trace import Symbol, constant

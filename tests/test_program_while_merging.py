@@ -23,7 +23,7 @@ from tests.rows.control import counted, recurrence
 from tests.support import assert_same_bits
 from tests.test_program import lowered
 
-OFF = [name for name in ALL_PASSES if name != "loop_merging"]
+OFF = [name for name in ALL_PASSES if name != "while_merging"]
 LOOPS: dict[str, tuple[Callable[..., Any], list[Any]]] = {}
 
 
@@ -59,7 +59,7 @@ def test_a_loop_and_the_one_for_its_gradient_are_one(name: str, order: int, fewe
     f, inputs = LOOPS[name]
     apart = lowered(lambda *xs: with_gradients(f, xs, order), inputs, OFF)
     merged = lowered(lambda *xs: with_gradients(f, xs, order), inputs)
-    assert loops(apart) - loops(merged) == merged.report["loop_merging"] >= fewer
+    assert loops(apart) - loops(merged) == merged.report["while_merging"] >= fewer
     for _ in range(3):
         assert_same_bits(merged(*inputs), apart(*inputs))
     assert_same_bits(pickle.loads(pickle.dumps(merged))(*inputs), apart(*inputs))
@@ -82,7 +82,7 @@ def test_a_result_that_both_loops_give_is_given_twice() -> None:
 def test_loops_over_other_operands_stay_apart() -> None:
     f, inputs = LOOPS["scan"]
     program = lowered(lambda h, x, w: [*f(h, x, w), *f(h + 1.0, x, w)], inputs)
-    assert "loop_merging" not in program.report and loops(program) == 2
+    assert "while_merging" not in program.report and loops(program) == 2
 
 
 def test_a_loop_with_effects_runs_as_often_as_it_is_asked_for() -> None:
@@ -110,7 +110,7 @@ def test_a_session_runs_a_recurrence_forward_once() -> None:
         y = tf.scan(lambda h, row: tf.tanh(h * row + 0.3), x, tf.ones((3,), tf.float64))
         results = session.run([y, tf.gradients(y, x)[0]], {x: value})
         (executable,) = session._executables.own.values()
-    assert executable.program.report["loop_merging"] == 1 and loops(executable.program) == 2
+    assert executable.program.report["while_merging"] == 1 and loops(executable.program) == 2
     h, rows = np.ones(3), []
     for row in value:
         h = np.tanh(h * row + 0.3)
