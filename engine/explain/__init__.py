@@ -1,7 +1,8 @@
 """`explain`: why a gradient is None, zero, not finite, or only a part of what it should be.
 
 `evidence` collects how values came about. `search` walks forwards from the source and backwards from the target.
-`diagnose` (no gradient) and `numbers` (zeros, NaN) pick one of the reasons listed in `reasons`. `explanation` prints it.
+`diagnose` (no gradient) and `numbers` (zeros, NaN) pick one of the reasons listed in `reasons`. `explanation` prints
+it.
 """
 
 from __future__ import annotations

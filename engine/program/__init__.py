@@ -1,7 +1,7 @@
 """The compiler: nodes of a trace become a `Program` of static shapes.
 
-In: nodes, and the shapes and dtypes of their inputs. Out: a `Program`, which can be run, pickled, and printed with
-an explanation. `lowering.py` goes through the nodes, and removes duplicates and folds constants as it goes; `passes/`
+In: nodes, and the shapes and dtypes of their inputs. Out: a `Program`, which can be run, pickled, and printed with an
+explanation. `lowering.py` goes through the nodes, and removes duplicates and folds constants as it goes; `passes/`
 improves what comes out; `program.py` generates Python and runs it, or `native/` runs it in C.
 """
 
