@@ -40,8 +40,6 @@ WARM = 3
 """Runs after which a program runs as it will."""
 COPIES = 2
 """Further copies of the program with all passes, so that what others are compared with is no accident."""
-SIZES = 2
-"""Sizes of each problem: small ones for calls, larger ones for what passes do about memory."""
 MARGIN = 1.03
 """How many times as long a run must take for a table to name it: less is noise."""
 
@@ -172,12 +170,19 @@ def _mean(ratios: Iterable[float]) -> str:
     return f"{math.exp(statistics.fmean(logs)):.2f}" if logs else DASH
 
 
-def section(found: Sequence[Slowdown]) -> str:
+def measured_sizes(problem: Problem, large: bool) -> Sequence[Size]:
+    """The two smallest for calls, or the largest of three for what passes do about memory."""
+    sizes = problem.sizes(full=True)
+    return sizes[:3][-1:] if large else sizes[:2]
+
+
+def section(found: Sequence[Slowdown], large: bool = False) -> str:
     """The table with what it says, in Markdown."""
+    sizes = "the largest of the three smallest of each" if large else "the two smallest of each"
     count = len({(s.problem, s.size) for s in found})
     said = (
         f"How many times as long a run takes without a pass, or without the native executor: geometric means over "
-        f"{count} problems and sizes (the {SIZES} smallest). 1.00 is no difference; less than {MARGIN - 1:.0%} is "
+        f"{count} problems and sizes ({sizes}). 1.00 is no difference; less than {MARGIN - 1:.0%} is "
         f"noise. Native: the executor in C runs the program, Python: it does not. Written by `python -m bench ablate`."
     )
     return "\n\n".join([TITLE, said, as_markdown(table(found), words=1)])
@@ -190,6 +195,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What ``ablate`` accepts."""
     parser.add_argument("-k", dest="expression", default="", help="only problems whose name holds this")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each problem, size and executor (default: 0.5)")
+    parser.add_argument("--large", action="store_true", help="one larger size of each problem, not two small ones")
     parser.add_argument("--write", type=Path, nargs="?", const=DOCUMENT, help="put the table here (%(const)s)")
 
 
@@ -202,9 +208,9 @@ def run(options: argparse.Namespace) -> int:
     found: list[Slowdown] = []
     for i, problem in enumerate(chosen):
         print(f"{i + 1}/{len(chosen)}  {problem.name}", file=sys.stderr)
-        for size in problem.sizes(full=True)[:SIZES]:
+        for size in measured_sizes(problem, options.large):
             found += slowdowns(problem, size, options.seconds)
-    text = section(found)
+    text = section(found, options.large)
     print(text)
     if options.write is not None:
         whole = options.write.read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ the API (with ``__all__``). So `import graph_api` costs what gradients cost, wha
 
 from __future__ import annotations
 
-from engine.frontend import image_draws, later
+from engine.frontend import later
 from engine.frontend import platform as files
 from engine.frontend.sampled_losses import SAMPLERS
 
@@ -60,9 +60,8 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.io.records:RecordWriter", "io.TFRecordWriter python_io.TFRecordWriter"),
     # ---- data, queues, coordinators, sessions with hooks
     ("graph_api.data", "data"),
-    ("graph_api.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
-    ("graph_api.parsing:", "io.FixedLenSequenceFeature parse_single_example parse_example decode_raw"),
-    ("graph_api.parsing:", "FixedLenFeature FixedLenSequenceFeature VarLenFeature io.VarLenFeature"),
+    ("engine.frontend.data.parsing:", "parse_single_example parse_example decode_raw"),
+    ("engine.frontend.data.parsing:", "FixedLenFeature FixedLenSequenceFeature VarLenFeature"),
     ("graph_api.coordination:", "train.Coordinator train.LooperThread train.QueueRunner train.add_queue_runner"),
     ("graph_api.coordination:", "train.start_queue_runners"),
     ("graph_api.queues:", "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase queue.FIFOQueue"),
@@ -115,8 +114,7 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- images, metrics, losses, sparse tensors, strings, logging, files
     *later.BOTH,
     *later.VERSION1,
-    ("graph_api.image_draws:", image_draws.NAMES),
-    ("graph_api.image_draws:random_crop", "image.random_crop random_crop"),
+    ("engine.frontend.image_draws:random_crop", "random_crop"),
     # ---- data of tutorials
     ("graph_api.mnist", "examples.tutorials.mnist.input_data contrib.learn.datasets.mnist"),
     # ---- flags, programs' mains, files, devices

@@ -6,28 +6,11 @@ from typing import Any
 
 import graph_api
 from engine.core.aval import normalize_shape
-from engine.core.dtypes import float32, int64
+from engine.core.dtypes import int64
 from engine.core.operands import Operand
+from engine.frontend.bound import bound
 from engine.frontend.sparse import functions, lookup
-from engine.frontend.sparse.functions import (
-    concat,
-    expand_dims,
-    fill_empty_rows,
-    map_values,
-    maximum,
-    minimum,
-    reorder,
-    reset_shape,
-    reshape,
-    retain,
-    slice,
-    softmax,
-    sparse_dense_matmul,
-    split,
-    to_dense,
-    to_indicator,
-    transpose,
-)
+from engine.frontend.sparse.functions import *  # noqa: F403 - all that it has
 from engine.frontend.sparse.tensor import SparseTensor as AnySparseTensor
 from engine.frontend.sparse.tensor import SparseTensorValue
 
@@ -38,16 +21,9 @@ class SparseTensor(AnySparseTensor):
     tf = graph_api
 
 
-def from_dense(tensor: Any, name: str | None = None) -> AnySparseTensor:
-    """The elements of a tensor that are not zero."""
-    return functions.from_dense(SparseTensor, tensor)
-
-
-def eye(
-    num_rows: int, num_columns: int | None = None, dtype: Any = float32, name: str | None = None
-) -> AnySparseTensor:
-    """The identity matrix."""
-    return functions.eye(SparseTensor, num_rows, num_columns, dtype)
+from_dense = bound(functions.from_dense, graph_api)
+eye = bound(functions.eye, graph_api)
+sparse_to_dense = bound(functions.sparse_to_dense, graph_api)
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> AnySparseTensor:
@@ -84,20 +60,6 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> AnySp
     return made
 
 
-def sparse_to_dense(
-    sparse_indices: Any,
-    output_shape: Any,
-    sparse_values: Any,
-    default_value: Any = 0,
-    validate_indices: bool = True,
-    name: str | None = None,
-) -> Operand:
-    """A tensor of `default_value`, but for given elements (`engine.frontend.sparse.functions.sparse_to_dense`)."""
-    return functions.sparse_to_dense(
-        SparseTensor, sparse_indices, output_shape, sparse_values, default_value, validate_indices
-    )
-
-
 def _sparse(name: str, x: Any) -> AnySparseTensor:
     return functions.sparse(name, x, SparseTensor)
 
@@ -106,7 +68,7 @@ def _either(first: Any, second: Any, default: Any = None) -> Any:
     return default if first is None and second is None else second if first is None else first
 
 
-def reduce_sum(
+def reduce_sum(  # type: ignore[no-redef]
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Operand | AnySparseTensor:
     """Sums along axes (by default all), as a dense tensor."""
@@ -121,7 +83,7 @@ def reduce_sum_sparse(
     return functions.reduce_sum(sp, _either(axis, reduction_axes), keepdims or keep_dims, output_is_sparse=True)
 
 
-def reduce_max(
+def reduce_max(  # type: ignore[no-redef]
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Operand | AnySparseTensor:
     """The largest elements along axes, of those that it has."""
@@ -136,7 +98,9 @@ def reduce_max_sparse(
     return functions.reduce_max(sp, _either(axis, reduction_axes), keepdims or keep_dims, output_is_sparse=True)
 
 
-def add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Operand | AnySparseTensor:
+def add(  # type: ignore[no-redef]
+    a: Any, b: Any, threshold: Any = None, thresh: Any = None
+) -> Operand | AnySparseTensor:
     """The sum of two tensors at least one of which is sparse (`engine.frontend.sparse.functions.add`)."""
     return functions.add(a, b, _either(threshold, thresh, 0))
 
@@ -234,32 +198,13 @@ def convert_to_tensor_or_sparse_tensor(
 
 __all__ = [
     "SparseTensor",
-    "add",
-    "concat",
-    "expand_dims",
     "eye",
-    "fill_empty_rows",
     "from_dense",
-    "map_values",
-    "maximum",
-    "minimum",
     "placeholder",
-    "reduce_max",
     "reduce_max_sparse",
-    "reduce_sum",
     "reduce_sum_sparse",
-    "reorder",
-    "reset_shape",
-    "reshape",
-    "retain",
     "segment_mean",
     "segment_sqrt_n",
     "segment_sum",
-    "slice",
-    "softmax",
-    "sparse_dense_matmul",
-    "split",
-    "to_dense",
-    "to_indicator",
-    "transpose",
 ]
+__all__ += functions.__all__

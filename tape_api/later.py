@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.frontend import image_draws, later
+from engine.frontend import later
 from engine.frontend import platform as files
 from engine.frontend.sampled_losses import SAMPLERS
 
@@ -31,8 +31,6 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.io.records:RecordWriter", "io.TFRecordWriter"),
     # ---- data
     ("tape_api.data", "data"),
-    ("tape_api.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
-    ("tape_api.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),
     # ---- sparse tensors
     ("tape_api.sparse", "sparse"),
     ("tape_api.sparse:SparseTensor", "SparseTensor"),
@@ -42,7 +40,6 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- images, sparse tensors, strings, logging, files
     *later.BOTH,
     *later.VERSION2,
-    ("tape_api.image_draws:", f"{image_draws.NAMES} image.random_crop"),
     *files.BOTH,
     ("tape_api.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
     ("tape_api.sampled_losses:", " ".join(f"random.{n}" for n in SAMPLERS.split())),

@@ -5,31 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import tape_api
-from engine.core.dtypes import float32
 from engine.core.operands import Operand
+from engine.frontend.bound import bound
 from engine.frontend.sparse import functions, lookup
-from engine.frontend.sparse.functions import (
-    add,
-    concat,
-    expand_dims,
-    fill_empty_rows,
-    map_values,
-    maximum,
-    minimum,
-    reduce_max,
-    reduce_sum,
-    reorder,
-    reset_shape,
-    reshape,
-    retain,
-    slice,
-    softmax,
-    sparse_dense_matmul,
-    split,
-    to_dense,
-    to_indicator,
-    transpose,
-)
+from engine.frontend.sparse.functions import *  # noqa: F403 - all that it has
 from engine.frontend.sparse.tensor import SparseTensor as AnySparseTensor
 
 
@@ -39,16 +18,8 @@ class SparseTensor(AnySparseTensor):
     tf = tape_api
 
 
-def from_dense(tensor: Any, name: str | None = None) -> AnySparseTensor:
-    """The elements of a tensor that are not zero."""
-    return functions.from_dense(SparseTensor, tensor)
-
-
-def eye(
-    num_rows: int, num_columns: int | None = None, dtype: Any = float32, name: str | None = None
-) -> AnySparseTensor:
-    """The identity matrix."""
-    return functions.eye(SparseTensor, num_rows, num_columns, dtype)
+from_dense = bound(functions.from_dense, tape_api)
+eye = bound(functions.eye, tape_api)
 
 
 def segment_sum(
@@ -103,29 +74,10 @@ def safe_embedding_lookup_sparse(
 
 __all__ = [
     "SparseTensor",
-    "add",
-    "concat",
-    "expand_dims",
     "eye",
-    "fill_empty_rows",
     "from_dense",
-    "map_values",
-    "maximum",
-    "minimum",
-    "reduce_max",
-    "reduce_sum",
-    "reorder",
-    "reset_shape",
-    "reshape",
-    "retain",
     "segment_mean",
     "segment_sqrt_n",
     "segment_sum",
-    "slice",
-    "softmax",
-    "sparse_dense_matmul",
-    "split",
-    "to_dense",
-    "to_indicator",
-    "transpose",
 ]
+__all__ += functions.__all__

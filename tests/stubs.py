@@ -21,6 +21,7 @@ import tape_api
 import tape_api.names
 from engine.core.dtypes import DType
 from engine.core.op import Op
+from engine.frontend.bound import is_shared
 from engine.frontend.legacy import Old
 
 HOME = Path(__file__).resolve().parent.parent
@@ -58,6 +59,15 @@ def operand_names(function: Callable[..., Any]) -> set[str]:
         return {name.lstrip("*") for name in function.args}
     same, alone = getattr(function, "__operands__", ((), ()))
     return {name.lstrip("*") for name in (*same, *alone)}
+
+
+def is_bound(function: Any) -> bool:
+    """Whether it is a function of both front ends, bound to one."""
+    return (
+        isinstance(function, FunctionType)
+        and function is not inspect.unwrap(function)
+        and is_shared(inspect.unwrap(function))
+    )
 
 
 def parameters(function: Callable[..., Any]) -> list[tuple[str, bool, bool]]:
@@ -98,7 +108,7 @@ def signature(row: Any) -> str:
     variadic = {name for name, _, many in given if many}
     ignored = list(row.ignored) if isinstance(row, Old) else []
     further = [n for n in [*(name for name, _, _ in given), *renames, *ignored] if n not in order]
-    if "name" not in (*order, *further):
+    if "name" not in (*order, *further) and not is_bound(function):
         (further if variadic else order).append("name")
 
     def typed(name: str) -> str:
@@ -157,7 +167,8 @@ class Stub:
         elif callable(value):
             if depth:
                 yield f"{indent}@staticmethod"
-            yield f"{indent}def {name}(*args: Any, **kwargs: Any) -> Any: ..."
+            text = signature(value) if is_bound(value) else "(*args: Any, **kwargs: Any) -> Any"
+            yield f"{indent}def {name}{text}: ..."
         else:
             kind = "dict[Any, Any]" if isinstance(value, dict) else type(value).__name__
             yield f"{indent}{name}: {'None' if value is None else kind}"

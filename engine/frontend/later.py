@@ -10,6 +10,11 @@ _STRINGS = (
     *("to_number", "upper"),
 )
 
+_DRAWS = (
+    *("random_brightness", "random_contrast", "random_crop", "random_flip_left_right", "random_flip_up_down"),
+    *("random_hue", "random_saturation"),
+)
+
 BOTH: tuple[tuple[str, str], ...] = (
     # ---- images
     (
@@ -29,9 +34,13 @@ BOTH: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("engine.ops.images:transpose_image", "image.transpose"),
+    ("engine.frontend.image_draws:", " ".join(f"image.{name}" for name in _DRAWS)),
     # ---- short functions
     ("engine.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
     ("engine.ops.compositions:", "scalar_mul math.scalar_mul"),
+    # ---- serialised examples
+    ("engine.frontend.data.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
+    ("engine.frontend.data.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),
     # ---- files
     ("engine.ops.files:", "io.read_file image.decode_png io.decode_png image.decode_jpeg io.decode_jpeg"),
     ("engine.ops.files:", "image.decode_image io.decode_image"),

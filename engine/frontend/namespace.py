@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from engine.frontend.absent import reason
+from engine.frontend.bound import as_offered
 
 LIFT: dict[str, Callable[[Any, str], Any]] = {}
 """By front end, what makes a public function of one of the engine's, as `build` is told: ``public(function, name)``."""
@@ -66,8 +67,11 @@ def offer(module: ModuleType, path: str) -> dict[str, str]:
         value: Any = importlib.import_module(where)
         if attribute:
             value = getattr(value, attribute)
+            front_end = path.partition(".")[0]
             if where.startswith("engine.ops."):
-                value = LIFT[path.partition(".")[0]](value, f"{path}.{name}".partition(".")[2])
+                value = LIFT[front_end](value, f"{path}.{name}".partition(".")[2])
+            elif where.startswith("engine.frontend."):
+                value = as_offered(value, front_end)
         else:
             offer(value, f"{path}.{name}")
         content[name] = value
@@ -123,7 +127,7 @@ def place_later(root: Any, table: Iterable[tuple[str, str]]) -> None:
     table : iterable of (where, names)
         Where: ``"module:name"``; ``"module:"`` if the module has it under the last part of each name; ``"module"`` for
         the module itself, of which ``__all__`` is shown. What is in a module of ``engine.ops`` becomes a public
-        function by `LIFT`.
+        function by `LIFT`; a function of ``engine.frontend`` is bound to the front end (`engine.frontend.bound`).
 
     Raises
     ------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -219,17 +219,47 @@ def _checked(features: Any, many: bool) -> tuple[tuple[str, ...], tuple[Any, ...
     return names, tuple(made)
 
 
-def parsed(convert: Any, sparse: Callable[..., Any], serialized: Any, features: Any, many: bool) -> dict[str, Any]:
-    """The features by name.
-
-    `convert` makes the front end's tensor of the examples, `sparse` its sparse tensor of indices, values and shape.
-    """
+def _features(tf: Any, serialized: Any, features: Any, many: bool) -> dict[str, Any]:
     names, made = _checked(features, many)
-    outputs = iter(parse_examples(convert(serialized), names=names, features=made, many=many))
+    outputs = iter(parse_examples(tf.convert_to_tensor(serialized), names=names, features=made, many=many))
     return {
-        name: sparse(next(outputs), next(outputs), next(outputs)) if isinstance(f, VarLenFeature) else next(outputs)
+        name: tf.SparseTensor(next(outputs), next(outputs), next(outputs))
+        if isinstance(f, VarLenFeature)
+        else next(outputs)
         for name, f in zip(names, made, strict=True)
     }
+
+
+def parse_single_example(
+    tf: Any, serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+) -> dict[str, Any]:
+    """The features of one serialised `Example`.
+
+    Parameters
+    ----------
+    tf : module
+    serialized : scalar string
+    features : dict of str to FixedLenFeature, FixedLenSequenceFeature or VarLenFeature
+    example_names, name : optional
+        Accepted for compatibility.
+
+    Returns
+    -------
+    dict of str to tensor
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a feature is missing, or of another kind or number of values.
+    """
+    return _features(tf, serialized, features, False)
+
+
+def parse_example(
+    tf: Any, serialized: Any, features: Any, example_names: Any = None, name: str | None = None
+) -> dict[str, Any]:
+    """The features of several serialised examples, stacked; see `parse_single_example`."""
+    return _features(tf, serialized, features, True)
 
 
 def _decode_kernel(data: Any, *, dtype: Any, little_endian: bool) -> np.ndarray:
@@ -265,6 +295,8 @@ decode_raw_op = nondifferentiable(
 )
 
 
-def decoded(convert: Any, data: Any, out_type: Any, little_endian: bool) -> Operand:
-    """Strings as arrays of numbers; `convert` makes the front end's tensor of the strings."""
-    return decode_raw_op(convert(data), dtype=as_dtype(out_type), little_endian=bool(little_endian))
+def decode_raw(
+    tf: Any, input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None
+) -> Operand:
+    """Strings of equal length as arrays of numbers, along a new last dimension."""
+    return decode_raw_op(tf.convert_to_tensor(input_bytes), dtype=as_dtype(out_type), little_endian=bool(little_endian))

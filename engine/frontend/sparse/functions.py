@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from engine.core.arguments import normalize_axis
-from engine.core.dtypes import as_dtype, string
+from engine.core.dtypes import as_dtype, float32, string
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.operands import Operand
 from engine.frontend.sparse.tensor import SparseTensor, SparseTensorValue
@@ -65,13 +65,13 @@ def _same_shapes(name: str, a: SparseTensor, b: SparseTensor) -> SparseTensor:
 # ---- to and from dense tensors ---------------------------------------------------------------------------------------
 
 
-def from_dense(cls: type[SparseTensor], tensor: Any) -> SparseTensor:
+def from_dense(tf: Any, tensor: Any, name: str | None = None) -> SparseTensor:
     """The elements of a tensor that are not zero (empty, of strings)."""
-    tf = cls.tf
     tensor = tf.convert_to_tensor(tensor)
     zero = tf.constant("" if tensor.dtype is string else 0, tensor.dtype)
     indices = tf.cast(tf.where(tf.not_equal(tensor, zero)), tf.int64)
-    return cls(indices, tf.gather_nd(tensor, indices), tf.cast(tf.shape(tensor), tf.int64))
+    made: SparseTensor = tf.SparseTensor(indices, tf.gather_nd(tensor, indices), tf.cast(tf.shape(tensor), tf.int64))
+    return made
 
 
 def to_dense(
@@ -104,7 +104,7 @@ def to_dense(
 
 
 def sparse_to_dense(
-    cls: type[SparseTensor],
+    tf: Any,
     sparse_indices: Any,
     output_shape: Any,
     sparse_values: Any,
@@ -124,7 +124,6 @@ def sparse_to_dense(
         Whether the indices must be in row-major order without repetition.
     name : str, optional
     """
-    tf = cls.tf
     indices = tf.cast(tf.convert_to_tensor(sparse_indices), tf.int64)
     rank = indices.shape.ndims
     if rank is None or rank > 2:
@@ -134,17 +133,19 @@ def sparse_to_dense(
     values = tf.convert_to_tensor(sparse_values)
     if values.shape.ndims == 0:
         values = tf.broadcast_to(values, tf.shape(indices)[:1])
-    made = cls(indices, values, tf.cast(tf.convert_to_tensor(output_shape), tf.int64))
+    made = tf.SparseTensor(indices, values, tf.cast(tf.convert_to_tensor(output_shape), tf.int64))
     return to_dense(made, default_value, validate_indices)
 
 
-def eye(cls: type[SparseTensor], num_rows: int, num_columns: int | None = None, dtype: Any = None) -> SparseTensor:
+def eye(
+    tf: Any, num_rows: int, num_columns: int | None = None, dtype: Any = float32, name: str | None = None
+) -> SparseTensor:
     """The identity matrix."""
-    tf = cls.tf
     columns = num_rows if num_columns is None else num_columns
     count = tf.range(tf.cast(min(num_rows, columns), tf.int64))
-    ones = tf.ones([min(num_rows, columns)], tf.float32 if dtype is None else as_dtype(dtype))
-    return cls(tf.stack([count, count], 1), ones, [num_rows, columns])
+    ones = tf.ones([min(num_rows, columns)], as_dtype(dtype))
+    made: SparseTensor = tf.SparseTensor(tf.stack([count, count], 1), ones, [num_rows, columns])
+    return made
 
 
 def to_indicator(sp_input: Any, vocab_size: int, name: str | None = None) -> Operand:
@@ -482,3 +483,10 @@ def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
     if len(every) > 1:
         indices = checked_op(indices, indices, *[x.indices for x in every[1:]], check=check)
     return type(first)(indices, op(*plain, **named), first.dense_shape)
+
+
+__all__ = [
+    "add", "concat", "expand_dims", "fill_empty_rows", "map_values", "maximum", "minimum",
+    "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape", "retain", "slice",
+    "softmax", "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
+]  # fmt: skip
