@@ -34,7 +34,18 @@ def adadelta(
     return value - move * hyper.learning_rate, {"accum": accum, "accum_update": accum_update}
 
 
-class AdadeltaOptimizer(Optimizer):
+class _Adadelta(Optimizer):
+    """What both classes share."""
+
+    hyperparameters = ("learning_rate", "rho", "epsilon")
+    update = staticmethod(adadelta)
+
+    def initial_slots(self) -> dict[str, float]:
+        """The running averages of the squared gradients and of the squared steps."""
+        return {"accum": 0.0, "accum_update": 0.0}
+
+
+class AdadeltaOptimizer(_Adadelta):
     """Adadelta, see `adadelta`.
 
     Parameters
@@ -44,9 +55,6 @@ class AdadeltaOptimizer(Optimizer):
         Accepted for compatibility.
     name : str
     """
-
-    hyperparameters = ("learning_rate", "rho", "epsilon")
-    update = staticmethod(adadelta)
 
     def __init__(
         self,
@@ -60,12 +68,8 @@ class AdadeltaOptimizer(Optimizer):
         self.learning_rate = learning_rate
         self.rho, self.epsilon = rho, epsilon
 
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the squared gradients and of the squared steps."""
-        return {"accum": 0.0, "accum_update": 0.0}
 
-
-class Adadelta(KerasOptimizer):
+class Adadelta(_Adadelta, KerasOptimizer):
     """Adadelta, see `adadelta`.
 
     Parameters
@@ -76,13 +80,6 @@ class Adadelta(KerasOptimizer):
         See `KerasOptimizer`.
     """
 
-    hyperparameters = ("learning_rate", "rho", "epsilon")
-    update = staticmethod(adadelta)
-
     def __init__(self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-7, **common: Any) -> None:
         super().__init__(learning_rate, **common)
         self.rho, self.epsilon = rho, epsilon
-
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the squared gradients and of the squared steps."""
-        return {"accum": 0.0, "accum_update": 0.0}

@@ -187,7 +187,36 @@ class AdamOptimizer(Optimizer):
         return False
 
 
-class Adam(KerasOptimizer):
+class WithBetas(KerasOptimizer):
+    """Base of the Keras optimizers that keep two running averages, which decay by the two betas.
+
+    Parameters
+    ----------
+    learning_rate : float, tensor, callable or LearningRateSchedule
+    beta_1, beta_2, epsilon : float
+    **common
+        See `KerasOptimizer`.
+    """
+
+    hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "beta_1", "beta_2", "epsilon")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: Any = 0.9,
+        beta_2: Any = 0.999,
+        epsilon: Any = 1e-7,
+        **common: Any,
+    ) -> None:
+        super().__init__(learning_rate, **common)
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
+
+    def initial_slots(self) -> dict[str, float]:
+        """The running averages of the gradient and of its size."""
+        return {"m": 0.0, "v": 0.0}
+
+
+class Adam(WithBetas):
     """Adam, see `adam`.
 
     Parameters
@@ -208,7 +237,7 @@ class Adam(KerasOptimizer):
     2.5000
     """
 
-    hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon", "amsgrad")
+    hyperparameters = (*WithBetas.hyperparameters, "amsgrad")
     update = staticmethod(adam)
 
     def __init__(
@@ -220,8 +249,7 @@ class Adam(KerasOptimizer):
         amsgrad: bool = False,
         **common: Any,
     ) -> None:
-        super().__init__(learning_rate, **common)
-        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **common)
         self.amsgrad = bool(amsgrad)
 
     def initial_slots(self) -> dict[str, float]:
@@ -246,35 +274,6 @@ class AdamW(Adam):
 
     def __init__(self, learning_rate: Any = 0.001, weight_decay: float = 0.004, **others: Any) -> None:
         super().__init__(learning_rate, weight_decay=weight_decay, **others)
-
-
-class WithBetas(KerasOptimizer):
-    """Base of the Keras optimizers that keep two running averages, which decay by the two betas.
-
-    Parameters
-    ----------
-    learning_rate : float, tensor, callable or LearningRateSchedule
-    beta_1, beta_2, epsilon : float
-    **common
-        See `KerasOptimizer`.
-    """
-
-    hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon")
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
-        epsilon: Any = 1e-7,
-        **common: Any,
-    ) -> None:
-        super().__init__(learning_rate, **common)
-        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
-
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the gradient and of its size."""
-        return {"m": 0.0, "v": 0.0}
 
 
 class Adamax(WithBetas):

@@ -38,27 +38,37 @@ def ftrl(
     return new, {"accum": accumulator, "linear": linear}
 
 
-HYPERPARAMETERS = (
-    "learning_rate",
-    "learning_rate_power",
-    "initial_accumulator_value",
-    "l1_regularization_strength",
-    "l2_regularization_strength",
-    "l2_shrinkage_regularization_strength",
-    "beta",
-)
+class _Ftrl(Optimizer):
+    """What both classes share."""
+
+    hyperparameters = (
+        "learning_rate",
+        "learning_rate_power",
+        "initial_accumulator_value",
+        "l1_regularization_strength",
+        "l2_regularization_strength",
+        "l2_shrinkage_regularization_strength",
+        "beta",
+    )
+    update = staticmethod(ftrl)
+
+    def _take(self, power: Any, initial_accumulator_value: float, l1: Any, l2: Any, shrinkage: Any, beta: Any) -> None:
+        """Keep the arguments; a ValueError if a number has the wrong sign."""
+        self.learning_rate_power, self.initial_accumulator_value = power, initial_accumulator_value
+        self.l1_regularization_strength, self.l2_regularization_strength = l1, l2
+        self.l2_shrinkage_regularization_strength, self.beta = shrinkage, beta
+        for name in self.hyperparameters[1:-1]:
+            x = getattr(self, name)
+            wanted = "negative" if name == "learning_rate_power" else "positive"
+            if isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
+                raise ValueError(f"{name} {x:f} needs to be {wanted} or zero")
+
+    def initial_slots(self) -> dict[str, float]:
+        """The sum n of the squared gradients, and z."""
+        return {"accum": self.initial_accumulator_value, "linear": 0.0}
 
 
-def _check(optimizer: Any) -> None:
-    """Raise ValueError if a number has the wrong sign."""
-    for name in HYPERPARAMETERS[1:-1]:
-        x = getattr(optimizer, name)
-        wanted = "negative" if name == "learning_rate_power" else "positive"
-        if isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
-            raise ValueError(f"{name} {x:f} needs to be {wanted} or zero")
-
-
-class FtrlOptimizer(Optimizer):
+class FtrlOptimizer(_Ftrl):
     """FTRL-proximal, see `ftrl`.
 
     Parameters
@@ -81,9 +91,6 @@ class FtrlOptimizer(Optimizer):
         If a number has the wrong sign.
     """
 
-    hyperparameters = HYPERPARAMETERS
-    update = staticmethod(ftrl)
-
     def __init__(
         self,
         learning_rate: Any,
@@ -100,20 +107,17 @@ class FtrlOptimizer(Optimizer):
     ) -> None:
         super().__init__(use_locking, name)
         self.learning_rate = learning_rate
-        self.learning_rate_power = learning_rate_power
-        self.initial_accumulator_value = initial_accumulator_value
-        self.l1_regularization_strength = l1_regularization_strength
-        self.l2_regularization_strength = l2_regularization_strength
-        self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
-        self.beta = 0.0 if beta is None else beta
-        _check(self)
-
-    def initial_slots(self) -> dict[str, float]:
-        """The sum n of the squared gradients, and z."""
-        return {"accum": self.initial_accumulator_value, "linear": 0.0}
+        self._take(
+            learning_rate_power,
+            initial_accumulator_value,
+            l1_regularization_strength,
+            l2_regularization_strength,
+            l2_shrinkage_regularization_strength,
+            0.0 if beta is None else beta,
+        )
 
 
-class Ftrl(KerasOptimizer):
+class Ftrl(_Ftrl, KerasOptimizer):
     """FTRL-proximal, see `ftrl`.
 
     Parameters
@@ -135,9 +139,6 @@ class Ftrl(KerasOptimizer):
         If a number has the wrong sign.
     """
 
-    hyperparameters = HYPERPARAMETERS
-    update = staticmethod(ftrl)
-
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -150,14 +151,15 @@ class Ftrl(KerasOptimizer):
         **common: Any,
     ) -> None:
         super().__init__(learning_rate, **common)
-        self.learning_rate_power = learning_rate_power
-        self.initial_accumulator_value = initial_accumulator_value
-        self.l1_regularization_strength = l1_regularization_strength
-        self.l2_regularization_strength = l2_regularization_strength
-        self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
-        self.beta = beta
-        _check(self)
+        self._take(
+            learning_rate_power,
+            initial_accumulator_value,
+            l1_regularization_strength,
+            l2_regularization_strength,
+            l2_shrinkage_regularization_strength,
+            beta,
+        )
 
     def initial_slots(self) -> dict[str, float]:
-        """The sum n of the squared gradients, and z."""
+        """The same; the sum starts in single precision."""
         return {"accum": float(np.float32(self.initial_accumulator_value)), "linear": 0.0}

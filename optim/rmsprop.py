@@ -40,7 +40,18 @@ def rmsprop(
     return value - move, new
 
 
-class RMSPropOptimizer(Optimizer):
+class _RMSProp(Optimizer):
+    """What both classes share."""
+
+    hyperparameters = ("learning_rate", "rho", "momentum", "epsilon", "centered")
+    update = staticmethod(rmsprop)
+
+    def _take(self, rho: Any, momentum: Any, epsilon: Any, centered: bool) -> None:
+        self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
+        self.centered = bool(centered)
+
+
+class RMSPropOptimizer(_RMSProp):
     """RMSProp, see `rmsprop`.
 
     Parameters
@@ -54,9 +65,6 @@ class RMSPropOptimizer(Optimizer):
     name : str
     """
 
-    hyperparameters = ("learning_rate", "rho", "momentum", "epsilon", "centered")
-    update = staticmethod(rmsprop)
-
     def __init__(
         self,
         learning_rate: Any,
@@ -69,15 +77,14 @@ class RMSPropOptimizer(Optimizer):
     ) -> None:
         super().__init__(use_locking, name)
         self.learning_rate = learning_rate
-        self.rho, self.momentum, self.epsilon = decay, momentum, epsilon
-        self.centered = bool(centered)
+        self._take(decay, momentum, epsilon, centered)
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages; that of the square starts from 1 in TensorFlow 1."""
         return {"rms": 1.0, **({"mg": 0.0} if self.centered else {}), "momentum": 0.0}
 
 
-class RMSprop(KerasOptimizer):
+class RMSprop(_RMSProp, KerasOptimizer):
     """RMSProp, see `rmsprop`.
 
     Parameters
@@ -90,9 +97,6 @@ class RMSprop(KerasOptimizer):
         See `KerasOptimizer`.
     """
 
-    hyperparameters = ("learning_rate", "rho", "momentum", "epsilon", "centered")
-    update = staticmethod(rmsprop)
-
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -103,8 +107,7 @@ class RMSprop(KerasOptimizer):
         **common: Any,
     ) -> None:
         super().__init__(learning_rate, **common)
-        self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
-        self.centered = bool(centered)
+        self._take(rho, momentum, epsilon, centered)
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages, and the move if there is momentum."""
