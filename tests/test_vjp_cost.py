@@ -19,5 +19,5 @@ def test_the_table(capsys: pytest.CaptureFixture[Any]) -> None:
     """What it says of two ops."""
     vjp_cost.main(["--only", "squar", "--seconds", "0"])
     lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[0] for line in lines[1:-1]} == {"square", "squared_difference_op"}
+    assert {line.split()[0] for line in lines[1:-1]} == {"square_op", "squared_difference_op"}
     assert lines[-1].startswith("2 measured")

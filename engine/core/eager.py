@@ -296,9 +296,13 @@ def abstract_operand(x: Any) -> Aval:
 def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands with Python numbers given the dtype of the first tensor among them; other raw data stay raw."""
     dtype = next(x._array.dtype for x in inputs if type(x) is EagerTensor)
-    # NumPy's double is a float, but beside integers it means itself
+    # NumPy's double is a float, but beside integers and conditions it means itself
     numbers = (int,) if dtype.kind in "iu" else (int, float, complex)
-    return tuple(as_array(x, BY_NUMPY[dtype], op.name) if isinstance(x, numbers) else x for x in inputs)
+    themselves: Any = np.generic if dtype.kind == "b" else ()
+    return tuple(
+        as_array(x, BY_NUMPY[dtype], op.name) if isinstance(x, numbers) and not isinstance(x, themselves) else x
+        for x in inputs
+    )
 
 
 def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Exception:

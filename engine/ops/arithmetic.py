@@ -61,7 +61,24 @@ def _as_divided(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 reciprocal = elementwise("reciprocal", np.reciprocal, (lambda out, x: -out * out,), doc="``1 / x``.", **_IEEE)
-square = elementwise("square", np.square, (lambda out, x: x + x,), accepts=NUMERIC, doc="``x * x``.", **_IEEE)
+square_op = elementwise(
+    "square_op", np.square, (lambda out, x: x + x,), type="Square", accepts=REAL, doc="``x * x``, real.", **_IEEE
+)
+
+
+@operands("x")
+def square(x: Any) -> Operand:
+    """``x * x``.
+
+    Examples
+    --------
+    >>> square(np.array([1.0, 3.0]))
+    array([1., 9.])
+    """
+    # NumPy squares complex scalars in place, and rounds them there as it rounds no other complex numbers
+    return multiply(x, x) if dtype_of(x).is_complex else square_op(x)
+
+
 squared_difference_op = elementwise(
     "squared_difference_op",
     lambda x, y: np.square(np.subtract(x, y)),

@@ -81,13 +81,15 @@ def _spans(name: str, dims: Sequence[int], size: Sequence[int], windows: Windows
 
 def _span(name: str, i: int, dim: int, taps: int, windows: Windows) -> Span:
     stride, extent = windows.strides[i], (taps - 1) * windows.dilations[i] + 1
+    if taps < 1:
+        raise ShapeError(f"{name}: a window must cover one entry at least; along spatial dimension {i} it covers {taps}")
     if windows.padding == "SAME":
         count = -(-dim // stride)
         added = max((count - 1) * stride + extent - dim, 0)
         return Span(added // 2, added - added // 2, count)
     before, behind = (0, 0) if isinstance(windows.padding, str) else windows.padding[i]
     count = (dim + before + behind - extent) // stride + 1
-    if count < 1 or taps < 1:
+    if count < 1:
         raise ShapeError(
             f"{name}: spatial dimension {i} has {dim + before + behind} entries (padding included), "
             f"a window covers {extent}: none fits"

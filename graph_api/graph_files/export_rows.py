@@ -43,7 +43,7 @@ _SAME: tuple[tuple[Any, str], ...] = (
         arithmetic,
         (
             "add ceil divide divide_no_nan floor floordiv maximum minimum mod multiply negative real_abs reciprocal "
-            "rint round sign square squared_difference_op subtract"
+            "rint round sign square_op squared_difference_op subtract"
         ),
     ),
     (
