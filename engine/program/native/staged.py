@@ -150,6 +150,9 @@ def _found(x: Any, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers:
         if root.kind == "argument":
             return arguments[root.position]
         held = owners[root.base]
+        if held is None and root.dtype is not None:
+            # it is gone, since no step that is left reads it: it has no elements, or only its shape counts
+            return np.zeros(root.shape, root.dtype)
         block = buffers[0]
         inside = isinstance(held, np.ndarray) and block is not None and np.may_share_memory(held, block)
         return same_layout(held) if inside else held
