@@ -82,7 +82,7 @@ def _spans(name: str, dims: Sequence[int], size: Sequence[int], windows: Windows
 def _span(name: str, i: int, dim: int, taps: int, windows: Windows) -> Span:
     stride, extent = windows.strides[i], (taps - 1) * windows.dilations[i] + 1
     if taps < 1:
-        raise ShapeError(f"{name}: a window must cover one entry at least; along spatial dimension {i} it covers {taps}")
+        raise ShapeError(f"{name}: a window must cover one entry at least; along spatial dimension {i} it covers none")
     if windows.padding == "SAME":
         count = -(-dim // stride)
         added = max((count - 1) * stride + extent - dim, 0)

@@ -52,7 +52,13 @@ ROWS = (
         call=lambda x: arithmetic.multiply(x, x),
         tf=lambda tf, x: x * x,
     ),
-    Row(arithmetic.square_op, (real(3, 4),), dtypes=("float32", "float64", "int32"), oracle=np.square, tf=lambda tf, x: tf.square(x)),
+    Row(
+        arithmetic.square_op,
+        (real(3, 4),),
+        dtypes=("float32", "float64", "int32"),
+        oracle=np.square,
+        tf=lambda tf, x: tf.square(x),
+    ),
     Row(
         arithmetic.multiply,
         (real(3, 4),),

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.core.errors import ResourceExhaustedError
 from engine.core.op import Node
-from engine.core.value import shape_of
+from engine.core.value import aval_of, dtype_of, shape_of
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
 from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
 from engine.jacobian.planning.direction import PlannedSweep
@@ -21,6 +21,8 @@ _PLACES = 4
 """Bytes that say where an entry of a sparse matrix stands."""
 SWEEP_BYTES = TUNING.sweep_bytes
 """How much memory one sweep may take, unless the caller says otherwise."""
+_COPIES = 3
+"""Copies of the operands themselves, for ops that need scratch: transposed, and those that LAPACK overwrites."""
 _PLANNING = 64
 """Bytes for each entry of a sparse pattern, at the fullest, while the plan is made. Small patterns do not count."""
 
@@ -49,9 +51,7 @@ def chunks_for(
     """
     # results of sweeps, and where their numbers belong
     scattered = [block for row in blocks for block in row if isinstance(block, Scattered)]
-    held = sum(one.count * sum(_bytes(path, slot) for slot in one.reads) for one in sweeps)
-    held += sum(block.nbytes for block in scattered)
-    budget = SWEEP_BYTES if max_bytes is None else max(max_bytes - held, 0)
+    held = held_bytes(path, sweeps) + sum(block.nbytes for block in scattered) + _own_bytes(path, nodes)
     placing = sum(
         _placing(path, block, shape, source, values_only)
         for row, of in zip(blocks, shapes, strict=True)
@@ -64,6 +64,7 @@ def chunks_for(
         chunk = one.count
         # seeds that share elements may become constants of the program
         kept = 0 if one.colors is None else chunk * _bytes(path, one.group.slot)
+        budget = SWEEP_BYTES if max_bytes is None else max(max_bytes - held, 0)
         room = budget if max_bytes is None else min(budget, max(budget - placing, 0) + chunk * per_seed)
         if not one.chain and chunk * per_seed + kept > room:
             # the seeds of a chunk, and its rows before they are put with the others, have memory of their own
@@ -111,6 +112,21 @@ def check_room(path: Path, entries: Sequence[Sequence[int]], values_only: bool, 
         f"has {readable(room)}. {way_out if sparse < room else ''}format='operator' multiplies without the matrix, and "
         f"vjp, jvp and hvp give single products"
     )
+
+
+def held_bytes(path: Path, sweeps: Sequence[PlannedSweep]) -> int:
+    """What the results of sweeps take, which is less than a plan takes."""
+    return sum(one.count * sum(_bytes(path, slot) for slot in one.reads) for one in sweeps)
+
+
+def _own_bytes(path: Path, nodes: Sequence[Node]) -> int:
+    """What the derivative of one node takes, whatever the number of seeds: copies of matrices that it factorizes."""
+    most = 0.0
+    for node in nodes:
+        if isinstance(node.op.scratch, (int, float)):
+            known = [slot for slot in [path.slots[id(x)] for x in node.inputs] if aval_of(path.values[slot]).is_static]
+            most = max(most, min(node.op.scratch, _COPIES) * sum(_bytes(path, slot) for slot in known))
+    return round(most)
 
 
 def seed_bytes(path: Path, nodes: Sequence[Node], one: PlannedSweep) -> int:
@@ -181,7 +197,7 @@ def chain_bytes(path: Path, nodes: Sequence[Node], one: PlannedSweep) -> int:
 
 
 def _bytes(path: Path, slot: int) -> int:
-    return path.size(slot) * path.values[slot].dtype.numpy.itemsize
+    return path.size(slot) * dtype_of(path.values[slot]).size
 
 
 def _placing(path: Path, block: Any, shape: tuple[int, int], source: int, values_only: bool) -> int:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -28,7 +28,7 @@ from engine.jacobian.planning.cost import PICK
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
 from engine.jacobian.planning.direction import DirectionAssignment, Group, PlannedSweep, Ways
 from engine.jacobian.planning.hessian import symmetric_plan
-from engine.jacobian.planning.memory import check_room, chunks_for
+from engine.jacobian.planning.memory import check_room, chunks_for, held_bytes
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import Part, peel_sources, peel_targets, whole_ends
@@ -38,8 +38,6 @@ from engine.runtime.cache import Cache
 MODES = ("auto", "forward", "reverse")
 _THIN = 16
 """Rows or columns up to which a block that is full may stand among sparse ones."""
-_OVER = 1.1
-"""How far a prediction may exceed what `max_bytes` allows."""
 _CAPACITY = 128
 _KEPT_BYTES = 1 << 29
 """Structures whose plans are kept, and bytes of their arrays."""
@@ -217,20 +215,65 @@ class _Candidate:
         return f"{self.why}: {seeds}"
 
 
-def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Plan:
+def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     complex_ends = any(path.values[slot].dtype.is_complex for slot in path.connected_ends)
-    candidates = _candidates(path, Ways(_mode(options, complex_ends), cuts), sparsity)
+    choices = _choices(path, options, sparsity, complex_ends)
+    plan = _planned(path, options, sparsity, next(choices), complex_ends)
+    limit = options.max_bytes
+    if limit is None or plan.facts["bytes"] <= limit:
+        return plan
+    # others are slower, and may take less
+    fitting, least = [], plan.facts["bytes"]
+    for choice in choices:
+        held = held_bytes(path, choice.best.sweeps)
+        if held <= limit or held < least:
+            plan = _planned(path, options, sparsity, choice, complex_ends)
+            least = min(least, plan.facts["bytes"])
+            if plan.facts["bytes"] <= limit:
+                fitting.append(plan)
+    if not fitting:
+        raise InvalidArgumentError(
+            f"jacobian: argument `max_bytes` must be at least {least}, for the result and one seed at a time; got "
+            f"{limit}. A sparse `format` or format='operator' may need less"
+        )
+    return min(fitting, key=lambda plan: plan.facts["predicted seconds"])
+
+
+class _Choice(NamedTuple):
+    """A candidate, the others that were looked at, and the blocks where sweeps alone do not say them."""
+
+    best: _Candidate
+    candidates: list[_Candidate]
+    blocks: list[list[Any]] | None = None
+
+
+def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool) -> Iterator[_Choice]:
+    """What to plan: first what is cheapest, then whatever else there is, for those who have little memory."""
+    mode = _mode(options, complex_ends)
+    candidates = _candidates(path, Ways(mode), sparsity)
     best = _cheapest(candidates)
     check_room(path, best.entries(path), options.values_only, options.symmetric)
-    shapes = [[(path.size(t), path.size(s)) for s in path.sources] for t in path.targets]
-    blocks: list[list[Any]] | None = None
     if options.symmetric and not complex_ends and options.mode != "reverse":
         whole = candidates[0]
         both = symmetric_plan(path, whole.patterns, whole.assignment.forward_seconds, best.time)
         if both is not None:
-            best = dataclasses.replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
-            candidates.append(best)
-            blocks = both.blocks
+            whole = dataclasses.replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
+            yield _Choice(whole, [*candidates, whole], both.blocks)
+    yield _Choice(best, candidates)
+    # products over cuts cannot be made in chunks, and the other direction may hold less at a time
+    either = options.mode == "auto" and not complex_ends
+    for one in dict.fromkeys((mode, "forward", "reverse") if either else (mode,)):
+        candidates = _candidates(path, Ways(one, cuts=False), sparsity)
+        for candidate in candidates:
+            candidate.decide()
+        for candidate in sorted(candidates, key=lambda c: held_bytes(path, c.sweeps)):
+            yield _Choice(candidate, candidates)
+
+
+def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, complex_ends: bool) -> Plan:
+    """The plan for a candidate. Where even single seeds take more than `max_bytes`, its ``bytes`` say how much."""
+    best, candidates, blocks = choice
+    shapes = [[(path.size(t), path.size(s)) for s in path.sources] for t in path.targets]
     if blocks is None:
         decompression = Decompression(
             path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.sweeps
@@ -240,15 +283,10 @@ def _made(path: Path, options: Options, sparsity: Any, cuts: bool = True) -> Pla
         if options.symmetric and not complex_ends:
             blocks = symmetrised(blocks, shapes)
     left = {id(node) for node in best.nodes}
-    chunks, peak = chunks_for(path, best.nodes, best.sweeps, blocks, shapes, options.values_only, options.max_bytes)
-    if options.max_bytes is not None and peak > _OVER * options.max_bytes:
-        if any(one.chain for one in best.sweeps):
-            # products over cuts cannot be made in chunks
-            return _made(path, options, sparsity, cuts=False)
-        raise InvalidArgumentError(
-            f"jacobian: argument `max_bytes` must be at least {peak}, for the result and one seed at a time; got "
-            f"{options.max_bytes}. A sparse `format` or format='operator' may need less"
-        )
+    for limit in (options.max_bytes, 1):
+        chunks, peak = chunks_for(path, best.nodes, best.sweeps, blocks, shapes, options.values_only, limit)
+        if options.max_bytes is None or peak <= options.max_bytes:
+            break
     facts = {
         "why": best.why,
         "candidates": ", ".join(map(str, candidates)),
