@@ -44,8 +44,19 @@ def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Se
     for value, tangent in seeds:
         key = id(value)
         tangents[key] = add(tangents[key], tangent) if key in tangents else tangent
-    push(tangents, nodes)
+    push(tangents, _needed(nodes, targets))
     return [tangents.get(id(t)) for t in targets]
+
+
+def _needed(nodes: Sequence[Node], targets: Sequence[Any]) -> list[Node]:
+    """The nodes that targets are made of: what else was recorded need not have a forward rule."""
+    needed = {id(y) for y in targets}
+    kept = []
+    for node in reversed(nodes):
+        if any(id(out) in needed for out in node.outputs):
+            kept.append(node)
+            needed.update(map(id, node.inputs))
+    return kept[::-1]
 
 
 def push(tangents: dict[int, Any], nodes: Iterable[Node]) -> None:

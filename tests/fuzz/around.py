@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from engine.jacobian.structure.path import Path
 from engine.ops.late import Call
+from engine.program import program
+from engine.runtime.cache import clear_caches
 
 
 @contextmanager
@@ -47,6 +49,40 @@ def late_calls() -> Iterator[list[Any]]:
         yield found
     finally:
         Call.tried = before  # type: ignore[method-assign]
+
+
+@contextmanager
+def infinities_met() -> Iterator[list[str]]:
+    """The ops in programs that give, or take, what is infinite or NaN: in branches that are not taken as well."""
+    before = program.Program._statement, program.runs_natively
+
+    def noted(self: program.Program, i: int, instruction: Any, names: dict[int, str], *rest: Any) -> str:
+        met.extend([instruction.op.name] * (not all(map(_finite, map(self.constants.get, instruction.inputs)))))
+        given = ", ".join([names[s] for s in instruction.outputs])
+        return f"{before[0](self, i, instruction, names, *rest)}; {_NOTE}({instruction.op.name!r}, ({given},))"
+
+    met.clear()
+    clear_caches()
+    program.Program._statement = noted  # type: ignore[method-assign]
+    program.runs_natively = lambda _: False
+    try:
+        yield met
+    finally:
+        program.Program._statement, program.runs_natively = before  # type: ignore[method-assign]
+        clear_caches()
+
+
+met: list[str] = []
+_NOTE = f"__import__({__name__!r}, None, None, ['note']).note"
+
+
+def note(name: str, results: Sequence[Any]) -> None:
+    """Remember an op whose results are not finite."""
+    met.extend([name] * (not all(map(_finite, results))))
+
+
+def _finite(x: Any) -> bool:
+    return not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc" or bool(np.isfinite(x).all())
 
 
 @contextmanager
