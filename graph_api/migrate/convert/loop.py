@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     import libcst
 
 LOADED = """
-with np.load(Path(__file__).with_suffix(".npz")) as stored:
-    ARRAYS = dict(stored)
+ARRAYS = np.load(Path(__file__).with_suffix(".npz"))
 """
 """What makes the arrays beside a converted module known to it."""
 LIMIT = 600

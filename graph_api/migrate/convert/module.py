@@ -22,10 +22,11 @@ from graph_api.migrate.convert.body import Body, Statement
 from graph_api.migrate.convert.capture import Capture, Run
 from graph_api.migrate.convert.items import Items, OpItem, StepItem
 from graph_api.migrate.convert.literals import data, literal
-from graph_api.migrate.convert.names import Names, Scope, snake
+from graph_api.migrate.convert.names import Names, Scope, identifier, snake
 from graph_api.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from graph_api.migrate.convert.shortening import Function, Shortening
 from graph_api.migrate.convert.spelling import path
+from graph_api.migrate.convert.tidying import merged, tidied
 from graph_api.session import Session
 from graph_api.tensor import Tensor
 
@@ -60,22 +61,33 @@ class Module:
         self._made: set[int] = set()
         self._plans: list[Plan] = []
         self._slots = _slots(capture, graph)
+        self._held: dict[int, tuple[str, dict[Any, Any]]] = {}
         for key, variable in self._variables.items():
-            if key not in self._slots:
-                self._code[key] = scope.free(names.variable(variable))
+            if key not in self._slots and key not in self._code:
+                self._name_variable(key, variable)
         self._lists: dict[tuple[str, ...], str] = {}
         self._seeds: set[str] = set()
 
     # ---- what stands at the top --------------------------------------------------------------------------------------
+
+    def _name_variable(self, key: int, variable: Any) -> None:
+        """Give a variable its name, or all those a name that are in one list or dictionary."""
+        held = self.names.holder(variable)
+        inside = {} if held is None else {k: id(v.handle) for k, v in held[1].items()}
+        if held is None or any(i in self._slots or i not in self._variables for i in inside.values()):
+            self._code[key] = self.scope.free(self.names.variable(variable))
+            return
+        name = self.scope.free(held[0])
+        self._code |= {i: ast.unparse(_element(name, k)) for k, i in inside.items()}
+        self._held |= {i: (name, held[1]) for i in inside.values()}
 
     def variable(self, handle: Any) -> ast.expr:
         """The name of a variable, which is made at the top of the module when it is first used."""
         if id(handle) in self._slots:
             return self._slot(*self._slots[id(handle)])
         if id(handle) not in self._made:
-            self._made.add(id(handle))
-            self._make(self._variables[id(handle)], self._code[id(handle)])
-        return ast.Name(self._code[id(handle)])
+            self._make(id(handle))
+        return _expression(self._code[id(handle)])
 
     def _slot(self, optimizer: Any, variable: Any, name: str) -> ast.expr:
         """What an optimizer keeps for a variable, or counts; None before its first step."""
@@ -85,7 +97,23 @@ class Module:
             return ast.Call(path(f"{own}.get_slot"), args, [])
         return ast.parse(f"dict(enumerate({own}.variables())).get({name})", mode="eval").body
 
-    def _make(self, variable: Any, name: str) -> None:
+    def _make(self, key: int) -> None:
+        name, held = self._held.get(key, (self._code[key], {}))
+        self._made |= {id(v.handle) for v in held.values()} or {key}
+        variables = list(held.values()) or [self._variables[key]]
+        values: list[ast.expr] = [self._called(self._variables[id(v.handle)]) for v in variables]
+        whole = values[0]
+        if held and list(held) == list(range(len(held))):
+            whole = ast.List(values, ast.Load())
+            self._lists[tuple([self._code[id(v.handle)] for v in variables])] = name
+        elif held:
+            whole = ast.Dict([ast.Constant(k) for k in held], values)
+        item = OpItem(0, node=variables[0].op)
+        self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], whole), item))
+
+    def _called(self, variable: Any) -> ast.expr:
+        """The call that makes a variable."""
+        name = identifier(self._code[id(variable.handle)]).strip("_")
         initial = self._initial(variable, name)
         keywords: list[ast.keyword] = []
         if not variable.trainable:
@@ -93,8 +121,7 @@ class Module:
         own = variable.name.rpartition(":")[0]
         if not own.startswith("Variable") and own != name:
             keywords.append(ast.keyword("name", ast.Constant(own)))
-        call = ast.Call(path("tf.Variable"), [self._restart(initial, variable, name)], keywords)
-        self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], call), OpItem(0, node=variable.op)))
+        return ast.Call(path("tf.Variable"), [self._restart(initial, variable, name)], keywords)
 
     def _restart(self, initial: ast.expr, variable: Any, name: str) -> ast.expr:
         """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself.
@@ -179,13 +206,13 @@ class Module:
         """A name at the top for a list of variables, None if they are something else."""
         if not set(texts) <= {self._code[key] for key in self._made}:
             return None
-        common = re.sub(r"[_0-9]*$", "", _common_start(texts))
+        common = re.sub(r"[\W_0-9]*$", "", _common_start(texts))
         return self._list_name(tuple(texts), common or "variables")
 
     def _list_name(self, key: tuple[str, ...], wanted: str) -> str:
         if key not in self._lists:
             name = self._lists[key] = self.scope.free(wanted)
-            value = ast.List([ast.Name(text) for text in key], ast.Load())
+            value = ast.List([_expression(text) for text in key], ast.Load())
             self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value)))
         return self._lists[key]
 
@@ -281,10 +308,21 @@ class Module:
         return id(operation) in self._initializers
 
     def _conversions(self, named: Sequence[tuple[str, Any]]) -> list[Statement]:
-        """What makes tensors of the arguments: one line for each dtype."""
+        """What makes tensors of the arguments: one line, or one for each dtype if that is too long."""
         by_dtype: dict[Any, list[str]] = {}
         for name, x in named:
             by_dtype.setdefault(x.dtype, []).append(name)
+        if len(by_dtype) > 1 and len(named) < 4:
+            left, right = [
+                ast.Tuple(list(each), context)
+                for each, context in (
+                    ([ast.Name(name, ast.Store()) for name, _ in named], ast.Store()),
+                    ([_one_converted(name, x.dtype) for name, x in named], ast.Load()),
+                )
+            ]
+            together = ast.Assign([left], right)
+            if len(ast.unparse(ast.fix_missing_locations(together))) <= printing.WIDTH - 4:
+                return [Statement(together)]
         return [Statement(_converted(names, dtype)) for dtype, names in by_dtype.items()]
 
     def _name(self, run: Run | None, items: Sequence[Any], wanted: Sequence[Any]) -> str:
@@ -299,7 +337,7 @@ class Module:
         if steps:
             return f"run_{snake(steps[0].name.rpartition('/')[2])}"
         if len(wanted) == 1 and wanted[0].node.op is read_variable:
-            return f"assign_{ast.unparse(self.variable(wanted[0].node.inputs[0]))}"
+            return f"assign_{identifier(ast.unparse(self.variable(wanted[0].node.inputs[0]))).strip('_')}"
         labels = [self.names.tensor(x) for x in wanted]
         if len(labels) > 2:
             return f"compute_{labels[-1] if run is None else labels[0]}_and_{len(labels) - 1}_more"
@@ -348,15 +386,25 @@ class Module:
 
     def text(self) -> list[str]:
         """The lines of variables and functions."""
+        merged(self.functions)
         Shortening(self.functions, self.scope, self.names, self._lists, self._listed).shorten()
+        merged(self.functions)
         found = printing.lines([*self._seeding(), *self.top], self.origin)
         for function in self.functions:
             if function.name is None or not function.statements:
                 continue
             parameters = ", ".join(name for name, _ in function.parameters)
             found += ["", "", f"def {function.name}({parameters}):"]
-            found += printing.lines(function.statements, self.origin, 4)
+            found += printing.lines(tidied(function.statements), self.origin, 4)
         return found
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _element(name: str, key: Any) -> ast.expr:
+    return ast.Subscript(ast.Name(name), ast.Constant(key), ast.Load())
 
 
 def _variable_of(x: Any) -> Tensor | None:
@@ -418,10 +466,14 @@ def _dtype(array: np.ndarray) -> DType:
     return as_dtype(array.dtype)
 
 
+def _one_converted(name: str, dtype: Any) -> ast.expr:
+    return ast.Call(path("tf.convert_to_tensor"), [ast.Name(name), literal(dtype)], [])
+
+
 def _converted(names: Sequence[str], dtype: Any) -> ast.stmt:
-    one = ast.Call(path("tf.convert_to_tensor"), [ast.Name(names[0] if len(names) == 1 else "x"), literal(dtype)], [])
     if len(names) == 1:
-        return ast.Assign([ast.Name(names[0], ast.Store())], one)
+        return ast.Assign([ast.Name(names[0], ast.Store())], _one_converted(names[0], dtype))
     source = ast.Tuple([ast.Name(n) for n in names], ast.Load())
-    value = ast.ListComp(one, [ast.comprehension(ast.Name("x", ast.Store()), source, [], 0)])
+    running = ast.comprehension(ast.Name("x", ast.Store()), source, [], 0)
+    value = ast.ListComp(_one_converted("x", dtype), [running])
     return ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], value)

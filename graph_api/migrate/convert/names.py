@@ -79,6 +79,7 @@ class Names:
         self._elements: set[int] = set()
         self._inner: set[int] = set()
         self._lists: dict[tuple[int, ...], str] = {}
+        self._held: dict[int, tuple[str, dict[Any, Any]]] = {}
         running = _loop_names(namespace.get("__file__") or "")
         for name, value in namespace.items():
             if not name.startswith("__") and name not in running:
@@ -95,15 +96,30 @@ class Names:
         elif isinstance(value, (list, tuple)) and depth < 3:
             if value and all(isinstance(v, Variable) for v in value):
                 self._lists.setdefault(tuple(map(id, value)), identifier(name))
+            self._hold(name, dict(enumerate(value)))
             for i, item in enumerate(value):
                 self._note(f"{name}_{i}", item, depth + 1)
         elif isinstance(value, dict) and depth < 3:
+            self._hold(name, value)
             for key, item in value.items():
                 if isinstance(key, (str, int)):
                     self._note(f"{name}_{key}", item, depth + 1)
         elif depth < 2 and type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
             for key, item in vars(value).items():
                 self._note(f"{name}_{key}", item, depth + 1)
+
+    def _hold(self, name: str, values: Mapping[Any, Any]) -> None:
+        """Note a list or dictionary of variables, by each of them; one that is in two of them is not held by either."""
+        plain = all(isinstance(v, Variable) and type(k) in (int, str) for k, v in values.items())
+        if plain and len(values) > 1 and len(set(map(id, values.values()))) == len(values):
+            for variable in values.values():
+                self._held.setdefault(id(variable), (identifier(name), dict(values)))
+
+    def holder(self, variable: Any) -> tuple[str, dict[Any, Any]] | None:
+        """The list or dictionary of variables, by key, in which alone the program has a variable, and its name."""
+        name, values = self._held.get(id(variable), ("", {}))
+        alone = all(id(v) in self._elements and self._held[id(v)][0] == name for v in values.values())
+        return (name, values) if values and alone else None
 
     def given(self, x: Any) -> str | None:
         """What the program calls a tensor, an operation, a variable or an optimizer, if it does."""

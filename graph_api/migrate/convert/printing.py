@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -42,18 +44,19 @@ def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], inden
         head = f"{pad}def {code.name}({_unparsed(code.args)}):"
         return ["", head + comment, *lines(code.body, origin, indent + 4), ""]
     if isinstance(code, ast.For):
-        heads = _broken(f"for {_unparsed(code.target).strip('()')} in ", code.iter, indent, ":")
-        heads[0] += comment
+        heads = _filled(f"for {_unparsed(code.target).strip('()')} in {_unparsed(code.iter)}:", indent, comment)
         return [*heads, *lines(code.body, origin, indent + 4)]
     before, value = _split(code)
-    text = before + ("" if value is None else _unparsed(value))
+    text = "" if value is None else _unparsed(value)
     if isinstance(code, (ast.Return, ast.Assign)) and isinstance(value, ast.Tuple) and len(value.elts) > 1:
-        text = before + text[len(before) + 1 : -1]
-    if len(pad) + len(text) + len(comment) <= WIDTH:
-        return [f"{pad}{text}{comment}"]
-    broken = _broken(before, value, indent)
-    broken[0] += comment
-    return broken
+        bare = text[1:-1]
+    else:
+        bare = text
+    if len(pad) + len(before) + len(bare) + len(comment) <= WIDTH:
+        return [f"{pad}{before}{bare}{comment}"]
+    if isinstance(value, (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp)):
+        text = f"({text})"
+    return _filled(before + text, indent, comment)
 
 
 def _unparsed(code: ast.AST) -> str:
@@ -77,61 +80,43 @@ def _split(code: ast.stmt) -> tuple[str, ast.expr | None]:
     return _unparsed(code), None
 
 
-def _broken(before: str, value: ast.expr | None, indent: int, after: str = "") -> list[str]:
-    """An expression behind some text, over several lines if it does not fit in one."""
-    pad = " " * indent
-    whole = f"{pad}{before}{'' if value is None else _unparsed(value)}{after}"
-    if value is None or len(whole) <= WIDTH:
-        return [whole]
-    if isinstance(value, ast.Call) and (value.args or value.keywords):
-        inside = [("", a) for a in value.args] + [(f"{k.arg}=", k.value) for k in value.keywords]
-        return _bracketed(f"{pad}{before}{_unparsed(value.func)}(", inside, f"){after}", indent)
-    if isinstance(value, (ast.List, ast.Tuple)) and value.elts:
-        brackets = "[]" if isinstance(value, ast.List) else "()"
-        return _bracketed(f"{pad}{before}{brackets[0]}", [("", e) for e in value.elts], f"{brackets[1]}{after}", indent)
-    if isinstance(value, ast.ListComp):
-        (loop,) = value.generators
-        through = f"for {_unparsed(loop.target).strip('()')} in "
-        element = _broken("", value.elt, indent + 4)
-        return [f"{pad}{before}[", *element, *_broken(through, loop.iter, indent + 4), f"{pad}]{after}"]
-    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) and isinstance(value.operand, ast.Call):
-        return _broken(f"{before}-", value.operand, indent, after)
-    if isinstance(value, ast.BinOp) and not before.endswith("("):
-        return [f"{pad}{before}(", *_terms(value, indent + 4), f"{pad}){after}"]
-    return [whole]
+def _filled(text: str, indent: int, comment: str) -> list[str]:
+    """A statement over as many lines as it needs, each as full as it can be, below the bracket that it is in."""
+    found: list[str] = []
+    line, room, after = " " * indent, WIDTH - len(comment), 0
+    opened = [(-1, indent + 4)]  # brackets: where they stand in this line, and where what is in them begins
+    breaks: list[tuple[int, int, tuple[int, int]]] = []  # of this line: how deep, where, and in which bracket
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
+            break
+        line += text[after : token.start[1]] + token.string
+        after = token.end[1]
+        if token.string in _OPENING:
+            opened.append((len(line), len(line)) if len(line) < _DEEPEST else (opened[-1][0], opened[-1][1] + 4))
+        elif token.string in _CLOSING:
+            opened.pop()
+        while len(line) > room and breaks:
+            _, at, (_, column) = min(breaks[len(breaks) // 2 :], key=lambda b: (b[0], -b[1]))
+            found.append(line[:at].rstrip())
+            rest = line[at:].lstrip()
+            back = len(line) - len(rest) - column
+            line, room = " " * column + rest, WIDTH
+            opened = [_moved(bracket, at, back) for bracket in opened]
+            breaks = [(depth, b - back, _moved(bracket, at, back)) for depth, b, bracket in breaks if b > at]
+        if len(opened) > 1 and (token.string == "," or token.string in _OPENING):
+            breaks.append((len(opened), len(line), opened[-1]))
+        elif len(opened) > 1 and token.string in _SIGNS and text[after : after + 1] == " ":
+            breaks.append((len(opened), len(line) - len(token.string), opened[-1]))
+    found.append(line)
+    found[0] += comment
+    return found
 
 
-def _bracketed(opening: str, inside: list[tuple[str, ast.expr]], closing: str, indent: int) -> list[str]:
-    pad = " " * indent
-    together = " " * (indent + 4) + ", ".join(f"{name}{_unparsed(value)}" for name, value in inside)
-    if len(together) <= WIDTH:
-        return [opening, together, pad + closing]
-    return [opening, *[line for name, value in inside for line in _broken(name, value, indent + 4, ",")], pad + closing]
+def _moved(bracket: tuple[int, int], at: int, back: int) -> tuple[int, int]:
+    """A bracket after the line was broken; -1 stands for those of lines before."""
+    return (bracket[0] - back, bracket[1] - back) if bracket[0] >= at else (-1, bracket[1])
 
 
-_SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.MatMult: "@"}
-
-
-def _terms(value: ast.expr, indent: int) -> list[str]:
-    """A sum or product, one term a line."""
-    sign = type(value.op) if isinstance(value, ast.BinOp) else None
-    if sign not in (ast.Add, ast.Sub, ast.Mult, ast.Div):
-        return _broken("", value, indent)
-    assert isinstance(value, ast.BinOp)
-    group = (ast.Add, ast.Sub) if sign in (ast.Add, ast.Sub) else (ast.Mult, ast.Div)
-    left = value.left
-    first = _terms(left, indent) if isinstance(left, ast.BinOp) and isinstance(left.op, group) else None
-    first = first or _term("", left, indent, group)
-    return [*first, *_term(f"{_SIGNS[sign]} ", value.right, indent, (ast.Mult, ast.Div) if group[0] is ast.Add else ())]
-
-
-def _term(before: str, value: ast.expr, indent: int, kept: tuple[type, ...]) -> list[str]:
-    if isinstance(value, ast.BinOp) and not isinstance(value.op, (*kept, ast.Pow)):
-        return _bracket_or_line(before, value, indent)
-    return _broken(before, value, indent)
-
-
-def _bracket_or_line(before: str, value: ast.expr, indent: int) -> list[str]:
-    pad = " " * indent
-    line = f"{pad}{before}({_unparsed(value)})"
-    return [line] if len(line) <= WIDTH else [f"{pad}{before}(", *_terms(value, indent + 4), f"{pad})"]
+_OPENING, _CLOSING, _SIGNS = "([{", ")]}", ("+", "-", "*", "/", "and", "or", "for", "if")
+_DEEPEST = 80
+"""Column behind which what stands in brackets does not begin."""
