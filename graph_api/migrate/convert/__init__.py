@@ -6,11 +6,12 @@ The passes, each a module:
 - `items`: what a set of fetches needs, in order; the nodes of a gradient or a step are one item;
 - `tapes`: which of them a tape must see;
 - `spelling`: the call of `tape_api` that makes a node, proved by making it (`adapters`, `literals`);
+- `calls`, `public`: calls of functions that make several nodes, as the one call that they were;
 - `names`: the program's own names, from its globals, its lines and its scopes;
 - `body`, `module`: the statements of a function; variables, constants, optimizers and functions of the module;
 - `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
   `alignment` says in what statements differ;
-- `printing`: lines of text;
+- `tidying`, `printing`: what the next statement alone reads, lines of text;
 - `notes`, `runs`, `plan`, `loop`: the program's own lines around the graph, with calls in place of runs.
 
 Beside ``OUT.py`` lies ``OUT.map.json``, which says where things have gone. A function's ``name`` is null where there is

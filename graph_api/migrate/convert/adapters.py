@@ -21,6 +21,15 @@ class Ref:
     index: int
 
 
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """A gradient of rows among the arguments of a call: its values, its rows, and itself."""
+
+    values: Ref
+    indices: Ref
+    whole: Any
+
+
 def adapted(node: Node) -> Iterator[Call]:
     """Calls that may make the node."""
     propose = _ADAPTERS.get(node.op.name)

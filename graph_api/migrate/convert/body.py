@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.aggregation import is_pairwise
-from engine.core.expand_axes import expand_dims_op
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.structural import broadcast_like_op
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
-from graph_api.convert import default_input
 from graph_api.flow import assert_op
 from graph_api.migrate.convert import tapes
+from graph_api.migrate.convert.calls import is_alias
 from graph_api.migrate.convert.flows import write_flow, written_draw
 from graph_api.migrate.convert.items import (
+    CallItem,
     DrawItem,
     FlowItem,
     GradientItem,
@@ -36,6 +36,7 @@ from graph_api.migrate.convert.items import (
 )
 from graph_api.migrate.convert.literals import literal, literal_of
 from graph_api.migrate.convert.names import Scope
+from graph_api.migrate.convert.public import write_public
 from graph_api.migrate.convert.sharing import HelperItem
 from graph_api.migrate.convert.spelling import code, path, spelled
 
@@ -134,7 +135,7 @@ class Body:
         arranged, self._watches = tapes.arranged(steps)
         for step in arranged:
             self._write(step)
-        self._take(self.wanted)
+        self.take(self.wanted)
         self.flush()
         if self.wanted:
             values = [self._returned(x) for x in self.wanted]
@@ -161,10 +162,12 @@ class Body:
             self._write_call(step)
         elif isinstance(step, DrawItem):
             self._write_draw(step)
+        elif isinstance(step, CallItem):
+            write_public(self, step)
         elif step.node.op is read_variable:
             read = ast.Call(ast.Attribute(self.module.variable(step.node.inputs[0]), "read_value", ast.Load()), [], [])
             self.let(step.outputs[0], read, step)
-            self._watch(step.outputs[0])
+            self.watch(step.outputs[0])
         elif step.node.op is assign_variable:
             self._write_assignment(step)
         else:
@@ -175,7 +178,7 @@ class Body:
         outer, self.statements = self.statements, []
         for x in block.watched:
             if self._is_known(x):
-                self._watch(x, block)
+                self.watch(x, block)
         for step in block.steps:
             self._write(step)
         self.flush()
@@ -188,7 +191,8 @@ class Body:
     def _is_known(self, x: Any) -> bool:
         return id(x) in self.arguments or id(x) in self._code or x.node.op.name in ("variable_handle", "placeholder")
 
-    def _watch(self, x: Any, block: Any = None) -> None:
+    def watch(self, x: Any, block: Any = None) -> None:
+        """Have the tapes watch a tensor that are to watch it, or one tape."""
         for tape in [block] if block is not None else self._watches.get(id(x), ()):
             watched = self.module.variable(x) if x.node.op.name == "variable_handle" else self.value(x)
             self.add(ast.Expr(ast.Call(path(f"{tape.name}.watch"), [watched], [])))
@@ -197,7 +201,7 @@ class Body:
         call, block = item.call, item.block  # type: ignore[attr-defined]
         if block is None:
             return
-        self._take([*call.ys, *(call.grad_ys or ())])
+        self.take([*call.ys, *(call.grad_ys or ())])
         ys = [self.whole(y) for y in call.ys]
         wanted = [(x, r) for x, r in zip(call.xs, call.results, strict=True) if r is not None]
         xs = [self.module.variable(source(x)) if isinstance(x, Variable) else self.value(x) for x, _ in wanted]
@@ -214,14 +218,14 @@ class Body:
         gradient = ast.Call(path(f"{block.name}.gradient"), [target, sources], keywords)
         results = [r for _, r in wanted]
         if self._only_for_steps(item, results):
-            name = self.scope.free(self._shared_label(results))
+            name = self.scope.free(self.shared_label(results))
             item.whole = (name, results)  # type: ignore[attr-defined]
             self.add(ast.Assign([ast.Name(name, ast.Store())], gradient), item)
             for i, r in enumerate(results):
                 value = (
                     ast.Name(name) if len(results) == 1 else ast.Subscript(ast.Name(name), ast.Constant(i), ast.Load())
                 )
-                self._name_parts(r, value)
+                self.name_parts(r, value)
             return
         names: list[ast.expr] = []
         for x, r in wanted:
@@ -231,11 +235,11 @@ class Body:
             name = self.scope.free(label) if made else "_"
             names.append(ast.Name(name, ast.Store()))
             if made:
-                self._name_parts(r, ast.Name(name))
+                self.name_parts(r, ast.Name(name))
         targets = names[0] if len(names) == 1 else ast.Tuple(names, ast.Store())
         self.add(ast.Assign([targets], gradient), item)
 
-    def _shared_label(self, results: Sequence[Any]) -> str:
+    def shared_label(self, results: Sequence[Any]) -> str:
         """What the program calls the results of a gradient all together."""
         given = {(self.module.names.given(r) or "").rpartition("_")[0] for r in results}
         label: str = given.pop() if len(given) == 1 else ""
@@ -249,7 +253,8 @@ class Body:
         """What a tensor or variable is called."""
         return self.module.names.variable(x) if isinstance(x, Variable) else self.module.names.tensor(x)
 
-    def _name_parts(self, result: Any, value: ast.expr) -> None:
+    def name_parts(self, result: Any, value: ast.expr) -> None:
+        """Note what expression stands for a tensor or for a gradient of rows."""
         if isinstance(result, IndexedSlices):
             self._code[id(result)] = value
             self._code.setdefault(id(result.values), ast.Attribute(value, "values", ast.Load()))
@@ -259,7 +264,7 @@ class Body:
 
     def _write_step(self, item: StepItem) -> None:
         call = item.call
-        self._take([p for g, _ in call.pairs for p in parts(g)])
+        self.take([p for g, _ in call.pairs for p in parts(g)])
         name = self.module.optimizer(call.optimizer)
         for hyper in call.optimizer.hyperparameters:
             value = getattr(call.optimizer, hyper)
@@ -290,37 +295,33 @@ class Body:
 
     def _write_assignment(self, item: OpItem) -> None:
         handle, value = item.inputs
-        self._take([value])
+        self.take([value])
         target = self.module.variable(handle)
         self.add(ast.Expr(ast.Call(ast.Attribute(target, "assign", ast.Load()), [self.value(value)], [])), item)
 
     def _write_call(self, item: HelperItem) -> None:
-        size = 1 + self._take(item.handed)
+        size = 1 + self.take(item.handed)
         call = ast.Call(ast.Name(item.plan.name), [self.value(x) for x in item.handed], [])
         if len(item.outputs) > 1:
             self.flush()
             targets = ast.Tuple([ast.Name(n, ast.Store()) for n in self.names_for(item.outputs)], ast.Store())
             self.add(ast.Assign([targets], call), item)
-        elif self._is_inlined(item, item.outputs[0], size):
-            self._pending.append(_Pending(item.outputs[0], item, call, size))
-        else:
+        elif not self.waits(item.outputs[0], call, item, size):
             self.flush()
             self.let(item.outputs[0], call, item)
 
     def _write_draw(self, item: DrawItem) -> None:
-        size = 1 + self._take(item.inputs)
+        size = 1 + self.take(item.inputs)
         value = written_draw(self, item)
         if value is None:
             value = self.module.not_converted(item, f"{item.call.function} draws random numbers in a way of its own")
-        if self._is_inlined(item, item.outputs[0], size):
-            self._pending.append(_Pending(item.outputs[0], item, value, size))
-        else:
+        if not self.waits(item.outputs[0], value, item, size):
             self.let(item.outputs[0], value, item)
 
     def _write_op(self, item: OpItem) -> None:
         node = item.node
-        size = 1 + self._take(item.inputs)
-        if _is_alias(node):
+        size = 1 + self.take(item.inputs)
+        if is_alias(node):
             self._pending.append(_Pending(node.outputs[0], item, self.value(node.inputs[0]), size - 1))
             if not self._is_inlined(item, node.outputs[0], size):
                 self.flush()
@@ -335,17 +336,23 @@ class Body:
             self.flush()
             self.add(ast.Expr(value), item)
             return
-        if len(node.outputs) == 1 and self._is_inlined(item, node.outputs[0], size):
-            self._pending.append(_Pending(node.outputs[0], item, value, size))
+        if len(node.outputs) == 1 and self.waits(node.outputs[0], value, item, size):
             return
         self.flush()
         if len(node.outputs) == 1:
             self.let(node.outputs[0], value, item)
-            self._watch(node.outputs[0])
+            self.watch(node.outputs[0])
             return
         names = self.names_for(node.outputs)
         targets = ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())
         self.add(ast.Assign([targets], value) if names else ast.Expr(value), item)
+
+    def waits(self, x: Any, value: ast.expr, item: Item, size: int) -> bool:
+        """Keep an expression for its only use, if it may stand there; whether it may."""
+        if not self._is_inlined(item, x, size):
+            return False
+        self._pending.append(_Pending(x, item, value, size))
+        return True
 
     def _is_inlined(self, item: Item, x: Any, size: int) -> bool:
         uses = self._uses.get(id(x), [])
@@ -366,7 +373,7 @@ class Body:
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
-    def _take(self, operands: Sequence[Any]) -> int:
+    def take(self, operands: Sequence[Any]) -> int:
         """Hand what waits to the one use that comes now, as far as the order allows; return the size of it."""
         waiting = [p.value for p in self._pending]
         asked = [x for x in operands if any(x is w for w in waiting)]
@@ -411,7 +418,7 @@ class Body:
         if id(x) in self._code:
             return self._code[id(x)]
         if any(p.value is x for p in self._pending):
-            self._take([x])
+            self.take([x])
             return self._code[id(x)]
         op = x.node.op
         if op is read_variable:
@@ -474,11 +481,6 @@ def _composed(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:
     message = node.params["message"].removesuffix(":")
     keywords = [ast.keyword("message", ast.Constant(message))]
     return ast.Call(path("tf.debugging.assert_equal"), [operands[0], ast.Constant(True)], keywords)
-
-
-def _is_alias(node: Any) -> bool:
-    """Whether a node gives its operand as it is."""
-    return node.op is default_input or (node.op is expand_dims_op and not node.params["axes"])
 
 
 def _read_by(item: Item) -> list[Any]:

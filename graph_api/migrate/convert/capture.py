@@ -19,6 +19,7 @@ from engine.symbolic import as_list
 from graph_api.closures import Closure
 from graph_api.graph import Graph, get_default_graph
 from graph_api.migrate import watch
+from graph_api.migrate.convert.calls import Written, noting
 from graph_api.migrate.watch import watching
 from graph_api.tensor import Tensor
 from graph_api.variable import Variable as GraphVariable
@@ -74,6 +75,16 @@ class Draw(Span):
 
 
 @dataclass(eq=False)
+class Called(Span):
+    """A call of a public function of which no more is known than what it was given and gave."""
+
+    place: str = ""
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    result: Any = None
+
+
+@dataclass(eq=False)
 class Flow(Span):
     """A choice or loop, with the nodes that its functions added: what `Closure.apply` was given and gave."""
 
@@ -112,6 +123,8 @@ class Capture:
     ----------
     runs : dict
         By what was asked, so that a training loop is one entry.
+    written : dict
+        By the identity of a call, how it can be written, as far as that was asked.
     optimizers : dict
         By the identity of the optimizer; `kept` keeps those identities valid.
     names : list of dict
@@ -122,6 +135,8 @@ class Capture:
     steps: list[Step] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
+    calls: list[Called] = field(default_factory=list)
+    written: dict[int, Written | None] = field(default_factory=dict)
     variables: list[Any] = field(default_factory=list)
     creations: list[Span] = field(default_factory=list)
     runs: dict[Any, Run] = field(default_factory=dict)
@@ -139,6 +154,15 @@ class Capture:
             run.sites.append(seen.site)
             run.forms.append(set())
         run.forms[run.sites.index(seen.site)].add(form_of(seen.fetches))
+
+    def called(self, place: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a public function, and note what nodes that makes."""
+        graph = get_default_graph()
+        first = len(graph.nodes)
+        result = function(*args, **kwargs)
+        if len(graph.nodes) > first + 1:
+            self.calls.append(Called(graph, first, len(graph.nodes), place, args, kwargs, result))
+        return result
 
 
 def form_of(fetches: Any) -> str:
@@ -175,7 +199,7 @@ def capturing() -> Iterator[Capture]:
     change(Optimizer, "_step", _noting_steps)
     change(Optimizer, "__init__", _noting_optimizers)
     try:
-        with watching(capture.ran):
+        with noting(capture.called), watching(capture.ran):
             yield capture
     finally:
         for where, name, before in reversed(changed):

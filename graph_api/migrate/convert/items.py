@@ -16,7 +16,8 @@ from engine.core.trace import Symbol, constant, placeholder
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.ops.shape import identity
 from graph_api.graph import Graph, no_op
-from graph_api.migrate.convert.capture import Capture, Draw, Flow, Gradient, Step
+from graph_api.migrate.convert import calls
+from graph_api.migrate.convert.capture import Called, Capture, Draw, Flow, Gradient, Step
 from graph_api.tensor import Tensor
 
 
@@ -68,6 +69,15 @@ class DrawItem(Item):
 
 
 @dataclass(eq=False)
+class CallItem(Item):
+    """A call of a public function that makes several nodes; `node` is the last of them."""
+
+    call: Any = None
+    written: Any = None
+    node: Any = None
+
+
+@dataclass(eq=False)
 class FlowItem(Item):
     """A choice or a loop."""
 
@@ -92,16 +102,42 @@ class Items:
         self._owners: dict[int, Item] = {}
         created = [c for c in capture.creations if c.graph is graph]
         self._apart = {id(node) for c in created for node in graph.nodes[c.first : c.last]}
-        calls: list[Any] = [*capture.flows, *capture.gradients, *capture.steps, *capture.draws]
+        spans: list[Any] = [*capture.flows, *capture.gradients, *capture.steps, *capture.draws]
         within = [
-            c for c in calls if c.graph is graph and c is not inside and self._first <= c.first and c.last <= last
+            c for c in spans if c.graph is graph and c is not inside and self._first <= c.first and c.last <= last
         ]
-        for call in sorted(within, key=lambda c: (c.first, -c.last)):
-            self._own(_ITEMS[type(call)](call))
+        apart = [*within, *created]
+        called = [
+            c for c in capture.calls
+            if c.graph is graph and self._first <= c.first and c.last <= last
+            and not any(c.first <= other.first and other.last <= c.last for other in apart)
+        ]  # fmt: skip
+        users = _users(graph, capture) if called else {}
+        for call in sorted([*within, *called], key=lambda c: (c.first, -c.last)):
+            if isinstance(call, Called):
+                self._own_call(call, users)
+            else:
+                self._own(_ITEMS[type(call)](call))
 
     def within(self, flow: Flow) -> Items:
         """The items inside of a choice or loop."""
         return Items(self.graph, self._capture, flow)
+
+    def _own_call(self, call: Called, users: dict[int, list[int]]) -> None:
+        """Take the nodes of a call together, if it can be written, and nobody uses what it computes on the way."""
+        if id(call) not in self._capture.written:
+            self._capture.written[id(call)] = calls.spelled(call.place, call.args, call.kwargs, call.result)
+        written = self._capture.written[id(call)]
+        if written is None or any(id(node) in self._owners for node in written.nodes):
+            return
+        span, results = range(call.first, call.last), [p for x in calls.leaves(call.result) for p in parts(x)]
+        if not all(self._numbers[id(node)] in span for node in written.nodes):
+            return
+        if not calls.stays_inside(written.nodes, set(map(id, results)), users, span):
+            return
+        after = [c for node in written.nodes for c in node.control_inputs if self._numbers[id(c)] not in span]
+        item = CallItem(call.last - 1, list(written.operands), results, after, call, written, results[-1].node)
+        self._owners |= {id(node): item for node in written.nodes}
 
     def _own(self, item: Any) -> None:
         call = item.call
@@ -144,6 +180,24 @@ class Items:
             pending += [self.of(x.node) for x in item.inputs if id(x) not in fed]
             pending += [self.of(node) for node in item.after]
         return sorted(found.values(), key=lambda item: item.order)
+
+
+def _users(graph: Graph, capture: Capture) -> dict[int, list[int]]:
+    """By tensor, the nodes that use it, by number, but for those of gradients and steps; -1 for what else does."""
+    own = {
+        i for c in [*capture.gradients, *capture.steps] if c.graph is graph for i in range(c.first, c.last)
+    }  # fmt: skip
+    users: dict[int, list[int]] = {}
+    for number, node in enumerate(graph.nodes):
+        for x in () if number in own else node.inputs:
+            users.setdefault(id(x), []).append(number)
+    for gradient in capture.gradients:
+        for x in (p for y in [*gradient.ys, *gradient.xs, *(gradient.grad_ys or ())] for p in parts(y)):
+            users.setdefault(id(x), []).append(-1)
+    for run in capture.runs.values():
+        for x in (p for y in [*run.flat, *run.feeds] for p in parts(y)):
+            users.setdefault(id(x), []).append(-1)
+    return users
 
 
 def _waited_for(node: Any) -> list[Any]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import libcst
 
 LOADED = """
-ARRAYS = np.load(Path(__file__).with_suffix(".npz"))
+ARRAYS = dict(np.load(Path(__file__).with_suffix(".npz")))
 """
 """What makes the arrays beside a converted module known to it."""
 LIMIT = 600

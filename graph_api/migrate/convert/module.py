@@ -79,7 +79,7 @@ class Module:
             return
         name = self.scope.free(held[0])
         self._code |= {i: ast.unparse(_element(name, k)) for k, i in inside.items()}
-        self._held |= {i: (name, held[1]) for i in inside.values()}
+        self._held |= dict.fromkeys(inside.values(), (name, held[1]))
 
     def variable(self, handle: Any) -> ast.expr:
         """The name of a variable, which is made at the top of the module when it is first used."""

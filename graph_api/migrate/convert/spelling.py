@@ -21,12 +21,13 @@ import numpy as np
 
 from engine.core import nest
 from engine.core.aval import Aval
+from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Node, Op, distinct
 from engine.core.trace import Symbol, Trace, constant
 from engine.frontend.legacy import Old
 from engine.frontend.operators import _BINARY, _COMPARISONS
 from engine.ops.late import Call
-from graph_api.migrate.convert.adapters import INDEX, Ref, adapted
+from graph_api.migrate.convert.adapters import INDEX, Ref, Slices, adapted
 from graph_api.migrate.convert.literals import literal, literal_of
 
 _OPERATORS = {
@@ -238,15 +239,21 @@ def _makes(node: Node, candidate: Spelling) -> bool:
     if not results or not all(isinstance(r, Symbol) for r in results):
         return False
     again = results[0].node
-    if again.op is not node.op or any(r.node is not again or r.index != i for i, r in enumerate(results)):
+    if any(r.node is not again or r.index != i for i, r in enumerate(results)) or not same_node(node, again):
         return False
-    defaults = _defaults(node.op)
-    if len(results) != len(node.outputs) or not same_params(defaults | again.params, defaults | node.params):
+    if len(results) != len(node.outputs):
         return False
     if any(step is not again and step.op.stateful for step in trace.nodes if step.op.name != "placeholder"):
         return False
-    pairs = zip(again.inputs, operands, node.inputs, strict=True)
-    return len(again.inputs) == len(node.inputs) and all(_is_operand(*pair) for pair in pairs)
+    return all(_is_operand(*trio) for trio in zip(again.inputs, operands, node.inputs, strict=True))
+
+
+def same_node(node: Node, again: Node) -> bool:
+    """Whether nodes apply the same op with the same parameters to as many operands."""
+    defaults = _defaults(node.op)
+    if again.op is not node.op or not same_params(defaults | again.params, defaults | node.params):
+        return False
+    return len(again.inputs) == len(node.inputs)
 
 
 @functools.cache
@@ -303,6 +310,8 @@ def call(spelling: Spelling, operands: Sequence[Any]) -> Any:
 def _filled(x: Any, operands: Sequence[Any]) -> Any:
     if isinstance(x, Ref):
         return operands[x.index]
+    if isinstance(x, Slices):
+        return IndexedSlices(operands[x.values.index], operands[x.indices.index])
     if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
         return type(x)([_filled(i, operands) for i in x])
     if isinstance(x, slice):
@@ -318,9 +327,9 @@ _BINARY_NODES: dict[str, Any] = {
 _COMPARE_NODES: dict[str, Any] = {"<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE}
 
 
-def code(spelling: Spelling, operands: Sequence[ast.expr]) -> ast.expr:
-    """The call as an expression, with expressions for the operands."""
-    args = [_coded(a, operands) for a in spelling.args]
+def code(spelling: Spelling, operands: Sequence[ast.expr], whole: Callable[[Any], ast.expr] | None = None) -> ast.expr:
+    """The call as an expression, with expressions for the operands; `whole` gives those for gradients of rows."""
+    args = [_coded(a, operands, whole) for a in spelling.args]
     target = spelling.target
     if target == "-" and len(args) == 1:
         return ast.UnaryOp(ast.USub(), args[0])
@@ -330,7 +339,7 @@ def code(spelling: Spelling, operands: Sequence[ast.expr]) -> ast.expr:
         return ast.Compare(args[0], [_COMPARE_NODES[target]()], [args[1]])
     if target == INDEX:
         return ast.Subscript(args[0], args[1], ast.Load())
-    keywords = [ast.keyword(k, _coded(v, operands)) for k, v in spelling.kwargs.items()]
+    keywords = [ast.keyword(k, _coded(v, operands, whole)) for k, v in spelling.kwargs.items()]
     made = ast.Call(path(f"tf.{target}"), args, keywords)
     return ast.Attribute(made, spelling.field, ast.Load()) if spelling.field else made
 
@@ -344,13 +353,15 @@ def path(dotted: str) -> ast.expr:
     return value
 
 
-def _coded(x: Any, operands: Sequence[ast.expr]) -> ast.expr:
+def _coded(x: Any, operands: Sequence[ast.expr], whole: Callable[[Any], ast.expr] | None = None) -> ast.expr:
     if isinstance(x, Ref):
         return operands[x.index]
+    if isinstance(x, Slices) and whole is not None:
+        return whole(x.whole)
     if isinstance(x, list):
-        return ast.List([_coded(i, operands) for i in x], ast.Load())
+        return ast.List([_coded(i, operands, whole) for i in x], ast.Load())
     if isinstance(x, tuple):
-        return ast.Tuple([_coded(i, operands) for i in x], ast.Load())
+        return ast.Tuple([_coded(i, operands, whole) for i in x], ast.Load())
     if isinstance(x, slice):
         return ast.Slice(*[None if p is None else _coded(p, operands) for p in (x.start, x.stop, x.step)])
     return literal(x)
