@@ -26,8 +26,8 @@ from bench.measure import interleaved
 from bench.problems import PROBLEMS, Problem, Size, label
 from bench.ratios import SETS, kind_of
 from bench.text import DASH, as_markdown
+from engine.core.trace import needed_nodes
 from engine.program import Program, lower
-from engine.program.lowering import needed_nodes
 from engine.program.native import status
 from engine.program.native.staged import in_python
 from engine.program.passes.pipeline import ALL_PASSES
@@ -55,7 +55,7 @@ class Source:
         with target.graph.as_default():
             found = derived(problem, target, self.given, "auto")
             self.wanted = [x.values if problem.format == "csr" else graph_api.convert_to_tensor(x) for x in found]
-        self.nodes = needed_nodes(target.graph.nodes, self.wanted, {id(x) for x in self.given}, lambda node: ())
+        self.nodes = needed_nodes(target.graph.nodes, self.wanted, {id(x) for x in self.given})
 
     def lowered(self, passes: Collection[str] = ALL_PASSES) -> Program:
         """The program that some of the passes make."""

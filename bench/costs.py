@@ -19,8 +19,8 @@ import graph_api as tf
 from bench.calibrate import best_of, calibrate, described
 from bench.run import kernels_are_chosen
 from bench.text import as_text, duration
+from engine.core.trace import needed_nodes
 from engine.program import lower
-from engine.program.lowering import needed_nodes
 from engine.program.native import status
 from engine.program.native.staged import in_python
 from engine.runtime import tuning
@@ -62,7 +62,7 @@ def _ready(function: Callable[..., Any], *arrays: np.ndarray) -> Callable[[], An
     with tf.Graph().as_default() as graph:
         given = [tf.placeholder(a.dtype, a.shape) for a in arrays]
         wanted = [function(*given)]
-        nodes = needed_nodes(graph.nodes, wanted, {id(x) for x in given}, lambda node: ())
+        nodes = needed_nodes(graph.nodes, wanted, {id(x) for x in given})
     program = lower(nodes, [(x, x.aval) for x in given], wanted)[0]
     # ones would grow beyond all bounds
     values = [0.5 * a if a.dtype.kind == "f" else a for a in arrays]

@@ -14,7 +14,7 @@ from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Node
 from engine.core.operands import Operand
-from engine.core.trace import Symbol
+from engine.core.trace import Symbol, needed_nodes
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
@@ -142,14 +142,4 @@ def _in_trace(g: Any, source: Symbol) -> Value | IndexedSlices | None:
 
 def ancestors(targets: Sequence[Symbol]) -> list[Node]:
     """The nodes that the targets are computed from, in the order of execution."""
-    if not targets:
-        return []
-    needed: set[int] = set()
-    pending: list[Node] = [y.node for y in targets]
-    while pending:
-        node = pending.pop()
-        if id(node) in needed:
-            continue
-        needed.add(id(node))
-        pending.extend(x.node for x in node.inputs if isinstance(x, Symbol))
-    return [node for node in targets[0].trace.nodes if id(node) in needed]
+    return needed_nodes(targets[0].trace.nodes, targets) if targets else []

@@ -142,7 +142,7 @@ class Graph(Trace):
         """Append a node that applies `op`, with a gradient of the user's own if there is one; return its output."""
         gradient = self._overrides.get(op.type) if self._overrides else None
         if gradient is None:
-            return super().apply(op, inputs, params, name)
+            return Trace.apply(self, op, inputs, params, name)
         overrides, self._overrides = self._overrides, {}
         try:
             made = partial(super().apply, op, params=params, name=name)

@@ -26,12 +26,11 @@ from engine.core.composite import Composite
 from engine.core.dtypes import bool_, string
 from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.core.op import Node
-from engine.core.trace import placeholder
+from engine.core.trace import needed_nodes, placeholder
 from engine.core.value import Value, as_array
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.program import lower
 from engine.program.examine import examine
-from engine.program.lowering import needed_nodes
 from engine.program.passes.pipeline import DEFAULT_PASSES
 from engine.runtime.ownership import UNSHARED, Shared
 from engine.runtime.state import exclusively, in_order

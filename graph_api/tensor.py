@@ -22,8 +22,9 @@ _is_ours: dict[str, bool] = {}
 
 
 def _user_line() -> tuple[str, int]:
-    """File and line of the innermost caller outside this project."""
-    frame = sys._getframe(2)
+    """File and line of the innermost caller outside this project, of what makes an operation (`Graph.append`)."""
+    # to look at a frame makes an object of it: those between here and who calls `append` are ours for sure
+    frame = sys._getframe(4)
     while frame.f_back is not None:
         name = frame.f_code.co_filename
         ours = _is_ours.get(name)
@@ -102,7 +103,8 @@ class Operation(Node):
     __slots__ = ("control_inputs", "device", "graph", "name", "where")
 
     def __init__(self, graph: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> None:
-        super().__init__(op, inputs, params, ())
+        # without a call of what `Node` has: programs have operations by the thousand
+        self.op, self.inputs, self.params, self.outputs = op, inputs, params, ()
         self.graph = graph
         self.name = name
         self.control_inputs = graph.current_control_inputs()

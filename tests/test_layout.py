@@ -15,11 +15,11 @@ from engine.core.aval import aval_of_array
 from engine.core.eager import EagerTensor
 from engine.core.errors import OpError
 from engine.core.tape import Tape
-from engine.core.trace import Trace
+from engine.core.trace import Trace, needed_nodes
 from engine.core.value import Value
 from engine.ops import joining, rearrange, reduce, shape
 from engine.program.layout import Order, order_of, packed, same_layout, unpacked
-from engine.program.lowering import lower, needed_nodes
+from engine.program.lowering import lower
 from engine.program.passes.pipeline import ALL_PASSES
 from engine.program.program import Program
 from engine.reverse import reverse
@@ -88,7 +88,7 @@ def program_of(row: Row, arrays: Sequence[Any], view: str, passes: Sequence[str]
     given = [trace.placeholder(aval_of_array(a)) for a in arrays]
     found = values_and_sums(row, given, view, lambda: list(trace.nodes), lambda v: trace.operand(seed_of(v)))
     wanted = [trace.operand(v) for v in found]
-    nodes = needed_nodes(trace.nodes, wanted, {id(x) for x in given}, lambda node: ())
+    nodes = needed_nodes(trace.nodes, wanted, {id(x) for x in given})
     return lower(nodes, [(x, x.aval) for x in given], wanted, passes=passes)[0]
 
 
@@ -234,7 +234,7 @@ def test_a_product_with_ones_is_as_the_eager_one_lies() -> None:
     trace = Trace()
     x = trace.placeholder(aval_of_array(X))
     wanted = f(x)
-    nodes = needed_nodes(trace.nodes, wanted, {id(x)}, lambda node: ())
+    nodes = needed_nodes(trace.nodes, wanted, {id(x)})
     got = lower(nodes, [(x, x.aval)], wanted)[0](X)
     want = [y._array for y in f(EagerTensor(X))]
     assert_same_bits(got, want)

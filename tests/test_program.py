@@ -19,7 +19,7 @@ from engine.core.aval import Aval
 from engine.core.dtypes import float32
 from engine.core.errors import IndexOutOfRangeError
 from engine.core.nest import flatten
-from engine.core.trace import Trace
+from engine.core.trace import Trace, needed_nodes
 from engine.core.variable import read_variable
 from engine.ops import (
     arithmetic,
@@ -39,7 +39,6 @@ from engine.ops.nn import leaky_relu
 from engine.ops.trig import sin
 from engine.program import Program, lower
 from engine.program.layout import Order
-from engine.program.lowering import needed_nodes
 from engine.program.passes.pipeline import ALL_PASSES
 from tests.op_table import CASES, case_id
 from tests.row import Row
@@ -55,7 +54,7 @@ def lowered(
     trace = Trace()
     given = placeholders(trace, inputs)
     outputs = [trace.operand(o) for o in flatten(f(*given))]
-    nodes = needed_nodes(trace.nodes, outputs, {id(x) for x in given}, lambda node: ())
+    nodes = needed_nodes(trace.nodes, outputs, {id(x) for x in given})
     program, reads, assigned = lower(
         nodes, [(x, x.aval) for x in given], outputs, orders=[order] * len(given), passes=passes
     )

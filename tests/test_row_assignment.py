@@ -11,8 +11,8 @@ import pytest
 import graph_api
 import tape_api
 from engine.core.errors import IndexOutOfRangeError
+from engine.core.trace import needed_nodes
 from engine.program import lower
-from engine.program.lowering import needed_nodes
 from engine.program.passes.pipeline import ALL_PASSES
 from tests.support import assert_same_bits
 

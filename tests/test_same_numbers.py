@@ -12,11 +12,11 @@ import pytest
 import graph_api
 import tape_api
 from engine.core.structural import scale
-from engine.core.trace import Trace
+from engine.core.trace import Trace, needed_nodes
 from engine.frontend import operators  # noqa: F401  (functions here use Python's operators on values)
 from engine.ops import arithmetic, explog, joining, linalg, reduce, shape, trig
 from engine.ops.creation import ones_like
-from engine.program.lowering import lower, needed_nodes
+from engine.program.lowering import lower
 from engine.program.passes.pipeline import ALL_PASSES
 from engine.reverse import reverse
 from engine.transform import recorded
@@ -153,7 +153,7 @@ def by_program(f: Callable[..., Any], inputs: Any, passes: Any) -> Any:
     out = f(*given)
     found = reverse(list(trace.nodes), [(out, ones_like(out))], given)
     wanted = [trace.operand(x) for x in [out, *found] if x is not None]
-    nodes = needed_nodes(trace.nodes, wanted, {id(x) for x in given}, lambda node: ())
+    nodes = needed_nodes(trace.nodes, wanted, {id(x) for x in given})
     return lower(nodes, [(x, x.aval) for x in given], wanted, passes=passes)[0](*inputs)
 
 

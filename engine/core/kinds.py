@@ -200,6 +200,13 @@ def elementwise_abstract(
     """Abstract evaluation of a broadcasting op whose operands share one dtype."""
 
     def abstract(*avals: Aval, **_: Any) -> Aval:
+        first = avals[0]
+        for aval in avals:
+            if aval.dtype is not first.dtype or aval.shape != first.shape:
+                break
+        else:
+            if first.dtype in accepts:
+                return Aval(first.shape, result or first.dtype)
         for i, aval in enumerate(avals):
             check_dtype(name, args[i], aval, accepts)
         dtype = same_dtype(name, args, avals)

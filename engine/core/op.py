@@ -176,20 +176,26 @@ class Op:
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)
     """What abstract evaluation has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
 
+    is_ufunc: bool = field(init=False, repr=False)
+    """Whether the kernel is one of NumPy's elementwise ufuncs, with one result."""
+
     references: frozenset[int] = field(init=False, repr=False)
     """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""
 
     def __post_init__(self) -> None:
+        kernel = self.kernel
+        is_ufunc = isinstance(kernel, np.ufunc) and kernel.signature is None and kernel.nout == 1
         derived: dict[str, Any] = {
+            "is_ufunc": is_ufunc,
             "references": frozenset(i for i, name in enumerate(self.args) if name in ("ref", "like")),
-            "elementwise": self.elementwise or self.kind == "elementwise" or self.is_ufunc,
-            "takes_out": self.takes_out or self.is_ufunc,
+            "elementwise": self.elementwise or self.kind == "elementwise" or is_ufunc,
+            "takes_out": self.takes_out or is_ufunc,
         }
         if getattr(self.sparsity, "in_order", False):
             derived |= {"repeats": True, "keeps_nan": (0,)}
-        if self.is_ufunc and self.layout is Layout.KEPT:
+        if is_ufunc and self.layout is Layout.KEPT:
             derived["layout"] = Layout.LIKE
-        if self.shares is None and (self.kind == "elementwise" or self.is_ufunc):
+        if self.shares is None and (self.kind == "elementwise" or is_ufunc):
             derived["shares"] = ()
         elif self.shares is None and self.layout in (Layout.VIEW, Layout.PART):
             derived["shares"] = (0,)
@@ -213,12 +219,6 @@ class Op:
             if type(error) not in (IndexError, TypeError, ValueError):
                 raise
             raise InvalidArgumentError(f"{self.name}({', '.join(map(str, avals))}): {error}") from error
-
-    @property
-    def is_ufunc(self) -> bool:
-        """Whether the kernel is one of NumPy's elementwise ufuncs, with one result."""
-        kernel = self.kernel
-        return isinstance(kernel, np.ufunc) and kernel.signature is None and kernel.nout == 1
 
     @property
     def moves(self) -> bool:

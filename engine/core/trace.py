@@ -7,14 +7,14 @@ appends a node; operands that are not symbols yet (arrays, eager tensors, Python
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from engine.core.aval import Aval
+from engine.core.aval import Aval, Shape
 from engine.core.batching import NotBatched
-from engine.core.dtypes import as_dtype, bool_
+from engine.core.dtypes import DType, as_dtype, bool_
 from engine.core.eager import EagerTensor, abstract_operand
 from engine.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
 from engine.core.op import Node, Op, are_plain
@@ -49,6 +49,16 @@ class Symbol(Value):
     def aval(self) -> Aval:
         """Shape and dtype, as far as they are known."""
         return self._aval
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self._aval.dtype
+
+    @property
+    def _shape(self) -> Shape:
+        """The static shape as a tuple, None where not known."""
+        return self._aval.shape
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         return self.trace.apply(op, inputs, params)
@@ -122,9 +132,10 @@ class Trace:
     ) -> tuple[Symbol, ...]:
         """Append a node whose outputs have the given avals; return its outputs."""
         node = self.make_node(op, inputs, params, name=name)
-        inputs_known = [x.aval for x in inputs]
-        known = [_with_known_value(op, inputs_known, params, aval) for aval in avals]
-        outputs = tuple(self.make_symbol(node, i, aval) for i, aval in enumerate(known))
+        outputs = tuple([
+            self.make_symbol(node, i, _with_known_value(op, inputs, params, aval) if aval.dtype.is_integer else aval)
+            for i, aval in enumerate(avals)
+        ])  # fmt: skip
         node.outputs = outputs
         self.nodes.append(node)
         return outputs
@@ -139,8 +150,13 @@ class Trace:
 
     def operands(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """`inputs` as values of this trace; numbers take the dtype of the value beside them, conditions aside."""
+        for x in inputs:
+            if not isinstance(x, Symbol) or x.trace is not self:
+                break
+        else:
+            return tuple(inputs)
         dtype = next((x.dtype for x in inputs if isinstance(x, Value) and x.dtype is not bool_), None)
-        return tuple(self.operand(x, dtype, op.name) for x in inputs)
+        return tuple([self.operand(x, dtype, op.name) for x in inputs])
 
     def operand(self, x: Any, dtype: Any = None, name: str = "value") -> Any:
         """`x` as a value of this trace; a Python number takes the given dtype."""
@@ -203,14 +219,45 @@ class Trace:
         raise InvalidArgumentError(f"group: {type(self).__name__} has no operations to run; build a graph for that")
 
 
-def _with_known_value(op: Op, inputs: Sequence[Aval], params: dict[str, Any], out: Aval) -> Aval:
-    """`out` with its contents, if it is a small integer value computed from known ones."""
-    if not out.dtype.is_integer or out.value is not None or not inputs or op.stateful or op.multi:
+def needed_nodes(
+    nodes: Sequence[Node],
+    outputs: Sequence[Any],
+    fed: Collection[int] = (),
+    extra: Callable[[Any], Sequence[Node]] = lambda node: (),
+) -> list[Node]:
+    """The nodes that `outputs` (symbols or nodes) are computed from, in the order of execution.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        All nodes of the trace.
+    outputs : sequence of Symbol or Node
+    fed : collection of int
+        Identities of symbols whose values are given; what lies behind them is not needed.
+    extra : callable
+        ``extra(node)``: further nodes that must run before it (control dependencies).
+    """
+    needed: set[int] = set()
+    pending = [x if isinstance(x, Node) else x.node for x in outputs if isinstance(x, Node) or id(x) not in fed]
+    while pending:
+        node = pending.pop()
+        if id(node) in needed:
+            continue
+        needed.add(id(node))
+        pending += [x.node for x in node.inputs if id(x) not in fed and isinstance(x, Symbol)]
+        pending += extra(node)
+    return [node for node in nodes if id(node) in needed]
+
+
+def _with_known_value(op: Op, inputs: Sequence[Any], params: dict[str, Any], out: Aval) -> Aval:
+    """`out`, of integers, with its contents if it is a small value computed from known ones."""
+    if out.value is not None or not inputs or op.stateful or op.multi:
         return out
-    if out.shape is None or len(out.shape) > 1 or not all(_is_known(a) for a in inputs):
+    avals = [x.aval for x in inputs]
+    if out.shape is None or len(out.shape) > 1 or not all(_is_known(a) for a in avals):
         return out
     try:
-        value = np.asarray(op.kernel(*[np.asarray(a.value, a.dtype.numpy) for a in inputs], **params))
+        value = np.asarray(op.kernel(*[np.asarray(a.value, a.dtype.numpy) for a in avals], **params))
     except (ValueError, TypeError, IndexError, ArithmeticError):
         return out
     return Aval(out.shape, out.dtype, int(value) if value.ndim == 0 else tuple(value.tolist()))

@@ -17,7 +17,7 @@ from engine.core.errors import InvalidArgumentError
 from engine.core.instantiate import in_trace, instantiate
 from engine.core.op import Node
 from engine.core.tape import paused
-from engine.core.trace import Symbol, Trace, constant_value
+from engine.core.trace import Symbol, Trace, constant_value, needed_nodes
 from engine.core.value import Value, aval_of, dtype_of
 from engine.core.variable import Variable, read_variable
 from engine.custom import custom_call
@@ -29,7 +29,6 @@ from engine.jacobian.planning.plan import Plan, plan_for
 from engine.jacobian.structure.path import Path, contents_of
 from engine.jacobian.views.results import sparse_block
 from engine.program import Program, lower
-from engine.program.lowering import needed_nodes
 from engine.runtime.ownership import own_results
 
 
@@ -245,7 +244,7 @@ def _lowered(sources: Sequence[Any], wanted: Sequence[Any]) -> Program:
     """The program from sources of a trace to something computed from them."""
     trace = sources[0].trace
     wanted = [trace.operand(w) for w in wanted]
-    steps = needed_nodes(trace.nodes, wanted, {id(s) for s in sources}, lambda node: ())
+    steps = needed_nodes(trace.nodes, wanted, {id(s) for s in sources})
     program, _, _ = lower(steps, [(s, s.aval) for s in sources], wanted)
     return program
 
@@ -258,7 +257,7 @@ def _add(trace: Trace, of: dict[int, Any], x: Any, makers: Mapping[int, Node]) -
         if array is not None and not isinstance(array, Value):
             of[id(x)] = trace.operand(array if isinstance(array, tuple) else np.asarray(array))
             return
-        steps = needed_nodes(x.trace.nodes, [x], set(of), lambda node: ()) if isinstance(x, Symbol) else []
+        steps = needed_nodes(x.trace.nodes, [x], set(of)) if isinstance(x, Symbol) else []
     if not steps or any(n.op.stateful or (n.op is read_variable and id(n.inputs[0]) not in of) for n in steps):
         raise InvalidArgumentError(
             f"jacobian_plan: the plan is a function of its sources, but the path also takes {x!r}, whose value is not "

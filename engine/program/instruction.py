@@ -11,9 +11,9 @@ from engine.core.aval import Aval
 from engine.core.op import Op
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Instruction:
-    """One kernel call.
+    """One kernel call. Nobody changes one: it is not frozen because that makes it take three times as long.
 
     Attributes
     ----------
@@ -69,9 +69,11 @@ def flops_of(op: Op, operands: Sequence[Aval], results: Sequence[Aval], params: 
 
 def is_stateful(op: Op, params: Mapping[str, Any]) -> bool:
     """Whether an application may have effects: because of the op, or of a sub-trace among its parameters."""
-    if op.stateful or not params:
-        return op.stateful
-    return any(getattr(p, "stateful", False) for p in params.values())
+    if not op.stateful:
+        for p in params.values():
+            if getattr(p, "stateful", False):
+                return True
+    return op.stateful
 
 
 def without_unused(instructions: Sequence[Instruction], outputs: Collection[int]) -> list[Instruction]:

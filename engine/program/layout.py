@@ -48,17 +48,19 @@ def order_of_result(
 
     References play no part: an op that is given one looks at its shape only.
     """
+    layout = _layout(op, avals, params)
+    if layout is Layout.FRESH:
+        return Order.CONTIGUOUS
+    if layout is Layout.LIKE and operands.count(Order.CONTIGUOUS) == len(operands):
+        return Order.CONTIGUOUS
     counted = [(o, a) for i, (o, a) in enumerate(zip(operands, avals, strict=True)) if i not in op.references]
     least = min([o for o, _ in counted], default=Order.CONTIGUOUS)
-    layout = _layout(op, avals, params)
     if layout is Layout.LIKE:
         if least >= Order.DESCENDING or (out.shape is not None and sum(d != 1 for d in out.shape) <= 1):
             return Order.CONTIGUOUS
         # where operands disagree, C order wins
         full = any(o is Order.CONTIGUOUS and a.shape == out.shape is not None for o, a in counted)
         return Order.CONTIGUOUS if full else Order.UNKNOWN
-    if layout is Layout.FRESH:
-        return Order.CONTIGUOUS
     if layout is Layout.VIEW:
         return operands[0]
     if layout is Layout.PART:

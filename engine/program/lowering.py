@@ -21,6 +21,7 @@ import numpy as np
 from engine.core.aval import Aval, Shape, is_known
 from engine.core.eager import abstract_operand
 from engine.core.errors import ShapeError
+from engine.core.expand_axes import seed_rows
 from engine.core.instantiate import instantiate
 from engine.core.op import Node, Op, distinct
 from engine.core.operands import Operand
@@ -28,6 +29,8 @@ from engine.core.structural import contiguous, reshape_to
 from engine.core.trace import constant
 from engine.core.value import as_array, scalar
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.ops.creation import identity_like
+from engine.ops.linalg import matmul_op
 from engine.program.instruction import Instruction, is_stateful
 from engine.program.late_updates import Update, products_put_off, taken_out
 from engine.program.layout import Order, is_view, order_of, order_of_result
@@ -109,13 +112,10 @@ class Lowering(ValueTable):
 
     def referring(self, op: Op, inputs: tuple[int, ...]) -> tuple[int, ...]:
         """The operands with the first value ids of the same shapes in place of references."""
-        avals = [self.avals[s] for s in inputs]
-        new = tuple(
-            [
-                self.first[a.shape, a.dtype] if i in op.references and a.is_static else s
-                for i, (s, a) in enumerate(zip(inputs, avals, strict=True))
-            ]
-        )
+        new = inputs
+        for i in op.references:
+            if i < len(inputs) and is_known((a := self.avals[inputs[i]]).shape):
+                new = (*new[:i], self.first[a.shape, a.dtype], *new[i + 1 :])
         if new != inputs:
             self.count("reference_operands")
         return new
@@ -205,12 +205,12 @@ class Lowering(ValueTable):
             self.count("common_subexpression_elimination")
             return self.seen[key]
         # what is known of a constant says more than its elements
-        known = any(s in self.structures for s in inputs)
-        outputs = self.rewritten(op, inputs, avals, params) if known else None
+        known = not self.structures.keys().isdisjoint(inputs)
+        outputs = self.rewritten(op, inputs, avals, params, known) if known else None
         if outputs is None and "constant_folding" in self.passes:
             outputs = self.folded(op, inputs, params)
         if outputs is None and not known:
-            outputs = self.rewritten(op, inputs, avals, params)
+            outputs = self.rewritten(op, inputs, avals, params, known)
         if outputs is None:
             outputs = self.instruction(op, inputs, avals, params, results)
         if key is not None:
@@ -244,18 +244,31 @@ class Lowering(ValueTable):
         return self.emit(reshape_to, (source,), {"shape": out.shape})[0]
 
     def rewritten(
-        self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any]
+        self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], known: bool
     ) -> tuple[int, ...] | None:
-        """The output value ids by what a pass makes of the op, or None."""
-        if op.stateful or op.multi or not all(a.is_static for a in avals):
+        """The output value ids by what a pass makes of the op, or None; `known`: whether operands have structure."""
+        if op.stateful or op.multi or not (known or self.may_become_simpler(op, inputs, avals)):
             return None
+        for a in avals:
+            if not is_known(a.shape):
+                return None
         values = [TracedValue(self, s) for s in inputs]
-        for name, attempt in _ATTEMPTS.items():
+        for name, attempt in (_ATTEMPTS if known else _WITHOUT_STRUCTURE).items():
             found = attempt(op, values, params) if name == "seeds" or name in self.passes else None
             if found is not None:
                 self.count(name)
                 return (found.value_id,)
         return None
+
+    def may_become_simpler(self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval]) -> bool:
+        """Whether shapes alone may tell a simpler way: it is quicker to ask than to try."""
+        if op.specialize is not None or not op.elementwise:
+            return op.specialize is not None or op is matmul_op
+        first = avals[0].shape
+        for a in avals:
+            if a.shape != first:
+                return True
+        return not self.before_reshape.keys().isdisjoint(inputs)
 
     def instruction(
         self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], results: Any
@@ -273,6 +286,8 @@ class Lowering(ValueTable):
 
     def structure_of(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Structure | None:
         """What is known of an op's result."""
+        if op.fill is None and op not in _SEED_MAKERS and (not inputs or inputs[0] not in self.structures):
+            return None
         values = [TracedValue(self, s) for s in inputs]
         seeds = structure_of_seeds(op, values, params, out)
         return (
@@ -330,9 +345,11 @@ class Lowering(ValueTable):
             avals = [self.avals[s] for s in inputs]
             blank = [np.broadcast_to(a.dtype.numpy.type(0), a.shape) for a in avals if is_known(a.shape)]
             return blank if len(blank) == len(avals) else None
-        constants = [self.constants[s] for s in inputs if s in self.constants]
-        if len(constants) == len(inputs):
-            return constants
+        for s in inputs:
+            if s not in self.constants:
+                break
+        else:
+            return [self.constants[s] for s in inputs]
         avals = [self.avals[s] for s in inputs]
         for a in avals:
             if a.value is None or (isinstance(a.value, tuple) and None in a.value):
@@ -358,6 +375,11 @@ _ATTEMPTS: dict[str, Callable[..., Any]] = {
 pass, because it defines what the seeds of a Jacobian mean, and cannot be left out."""
 
 
+_WITHOUT_STRUCTURE = {name: _ATTEMPTS[name] for name in ("shape_specialization", "unit_axes")}
+"""Those that look at shapes alone."""
+_SEED_MAKERS = (identity_like, seed_rows)
+
+
 def _same_places(shape: Shape, other: Shape) -> bool:
     """Whether shapes differ in axes of size one only, so that a reshape keeps any order in memory."""
     return [d for d in shape or () if d != 1] == [d for d in other or () if d != 1]
@@ -371,31 +393,6 @@ def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[An
         return op, inputs, tuple([(name, distinct(value)) for name, value in params.items()])
     except TypeError:
         return None
-
-
-def needed_nodes(nodes: Sequence[Node], outputs: Sequence[Any], fed: Collection[int], extra: Any) -> list[Node]:
-    """The nodes that `outputs` (symbols or nodes) are computed from, in the order of execution.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-        All nodes of the trace.
-    outputs : sequence of Symbol or Node
-    fed : set of int
-        Identities of symbols whose values are given; what lies behind them is not needed.
-    extra : callable
-        ``extra(node)``: further nodes that must run before it (control dependencies).
-    """
-    needed: set[int] = set()
-    pending = [x if isinstance(x, Node) else x.node for x in outputs if isinstance(x, Node) or id(x) not in fed]
-    while pending:
-        node = pending.pop()
-        if id(node) in needed:
-            continue
-        needed.add(id(node))
-        pending.extend([x.node for x in node.inputs if id(x) not in fed])
-        pending.extend(extra(node))
-    return [node for node in nodes if id(node) in needed]
 
 
 def lower(

@@ -11,10 +11,10 @@ from typing import Any
 
 from engine.core.instantiate import renamed
 from engine.core.op import Node
-from engine.core.trace import Trace, placeholder
+from engine.core.trace import Trace, needed_nodes, placeholder
 from engine.core.value import aval_of
 from engine.program.layout import Order, order_of_value, orders_of
-from engine.program.lowering import lower, needed_nodes
+from engine.program.lowering import lower
 from engine.program.program import Program
 
 
@@ -70,7 +70,7 @@ class Retrace:
         """
         wanted = [self.trace.operand(w) for w in wanted]
         fed = {id(node.outputs[0]) for node in self.trace.nodes if node.op is placeholder}
-        steps = needed_nodes(self.trace.nodes, wanted, fed, lambda node: ())
+        steps = needed_nodes(self.trace.nodes, wanted, fed)
         used = fed & ({id(x) for node in steps for x in node.inputs} | {id(w) for w in wanted})
         taken = [k for k, symbol in enumerate(self.symbols) if id(symbol) in used]
         given = [(s, s.aval) for s in [*[self.symbols[k] for k in taken], *further]]

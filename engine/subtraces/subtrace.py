@@ -25,14 +25,13 @@ from engine.core.op import Node, Op
 from engine.core.operands import Operand
 from engine.core.structural import reshape_like
 from engine.core.tape import paused
-from engine.core.trace import Symbol, Trace
+from engine.core.trace import Symbol, Trace, needed_nodes
 from engine.core.value import aval_of
 from engine.forward import forward
 from engine.ops.creation import zeros_like
 from engine.program import Program, lower
 from engine.program.instruction import is_stateful
 from engine.program.layout import Order, same_layout
-from engine.program.lowering import needed_nodes
 from engine.reverse import reverse
 from engine.runtime.cache import Cache
 
@@ -98,7 +97,7 @@ class SubTrace:
         self.parameters = tuple(parameters)
         self.results = tuple(results)
         effects = [node for node in body.nodes if not node.outputs]
-        self.nodes = needed_nodes(body.nodes, [*results, *effects], {id(p) for p in parameters}, lambda node: ())
+        self.nodes = needed_nodes(body.nodes, [*results, *effects], {id(p) for p in parameters})
         self.stateful = any(is_stateful(node.op, node.params) for node in self.nodes)
         self._programs: Cache[Any, tuple[Program, list[int]]] = Cache("programs of bodies", _CAPACITY)
         self._derived: Cache[Any, Any] = Cache("derivatives of bodies", _CAPACITY)

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 import engine
+from engine.core.trace import needed_nodes
 from engine.core.variable import variable_handle
 from engine.io.golden import GoldenWriter, described
-from engine.program.lowering import needed_nodes
 from graph_api.migrate.census import Census
 from graph_api.migrate.judge import judge
 from graph_api.migrate.machine import machine

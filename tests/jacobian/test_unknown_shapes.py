@@ -11,10 +11,11 @@ import pytest
 
 import graph_api as tf
 import tape_api
+from engine.core.trace import needed_nodes
 from engine.jacobian.late_specialisation import LateSparseJacobian
 from engine.jacobian.planning import plan
 from engine.ops.deferred import deferred_op
-from engine.program.lowering import lower, needed_nodes
+from engine.program.lowering import lower
 
 WEIGHTS = np.random.default_rng(0).normal(size=(3, 4))
 POINTS = [np.random.default_rng(b).uniform(0.5, 1.5, (b, 3)) for b in (2, 5, 1, 2)]
@@ -174,7 +175,7 @@ def test_one_plan_per_shape() -> None:
 def test_nothing_is_left_of_the_node_where_shapes_follow_from_the_feeds() -> None:
     x = tf.placeholder(tf.float64, [None, 3])
     j = tf.jacobian(layer(tf, x), x)
-    nodes = needed_nodes(x.graph.nodes, [j], {id(x)}, lambda node: ())
+    nodes = needed_nodes(x.graph.nodes, [j], {id(x)})
     assert [node.op for node in nodes].count(deferred_op) == 1
     program, _, _ = lower(nodes, [(x, tape_api.constant(POINTS[0]).aval)], [j])
     assert deferred_op not in [i.op for i in program.instructions]
@@ -336,7 +337,7 @@ def test_pickled() -> None:
     """Programs with a deferred Jacobian in them can be sent elsewhere."""
     x = tf.placeholder(tf.float64, [None, 3])
     j = tf.jacobian(masked(tf, x), x)
-    nodes = needed_nodes(x.graph.nodes, [j], {id(x)}, lambda node: ())
+    nodes = needed_nodes(x.graph.nodes, [j], {id(x)})
     program, _, _ = lower(nodes, [(x, tape_api.constant(POINTS[0]).aval)], [j])
     assert deferred_op in [i.op for i in program.instructions]
     (expected,) = program(POINTS[0])

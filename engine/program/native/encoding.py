@@ -71,8 +71,9 @@ class _Encoding:
     def place(self) -> None:
         """Give each root a base, and those in the block an offset."""
         steps = self.recording.steps
-        for i, step in enumerate(steps):
-            for root in _roots(step):
+        roots = [_roots(step) for step in steps]
+        for i, found in enumerate(roots):
+            for root in found:
                 self.last[root] = i
         leaving = {_root(x) for x in self.recording.results if not (type(x) is Fixed or (type(x) is Ref and x.scalar))}
         for x in self.recording.results:
@@ -82,24 +83,24 @@ class _Encoding:
         for root in self.recording.arguments:
             self.external(root, leaving)
         free: dict[int, list[int]] = {}
-        dying: dict[int, list[Root]] = {}
-        for i, step in enumerate(steps):
-            for root in _roots(step):
+        dying: dict[int, list[tuple[int, int]]] = {}
+        for i, found in enumerate(roots):
+            for root in found:
                 if root.base < 0:
                     if root.kind != "computed" or root.escapes or root in leaving:
                         self.external(root, leaving)
                     else:
-                        self.in_block(root, free)
-                        dying.setdefault(self.last[root], []).append(root)
-            for root in dying.pop(i, ()):
-                free.setdefault(_need(root), []).append(root.offset)
+                        need = self.in_block(root, free)
+                        dying.setdefault(self.last[root], []).append((need, root.offset))
+            for need, offset in dying.pop(i, ()):
+                free.setdefault(need, []).append(offset)
         for x in self.recording.results:
             if isinstance(x, (Ref, Root)) and _root(x).base < 0:
                 self.external(_root(x), leaving)
         self.bases[0] = ("block", self.size)
 
-    def in_block(self, root: Root, free: dict[int, list[int]]) -> None:
-        """An offset in the block: memory of the same size that is free, or at the end."""
+    def in_block(self, root: Root, free: dict[int, list[int]]) -> int:
+        """Give a root an offset in the block: memory of the same size that is free, or at the end. Returns the size."""
         need = _need(root)
         root.base = 0
         if free.get(need):
@@ -107,6 +108,7 @@ class _Encoding:
         else:
             root.offset = self.size
             self.size += need
+        return need
 
     def external(self, root: Root, leaving: set[Any]) -> None:
         """A base of its own."""

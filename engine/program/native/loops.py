@@ -107,9 +107,9 @@ def reduces_alike(rows: Sequence[Row], given: Sequence[tuple[Ref, np.ndarray]], 
 
 def encoded(row: Row, loop: int, places: list[tuple[int, int]], advance: tuple[int, ...] | None = None) -> list[int]:
     """A row as numbers; see ``row_read`` in rows.c."""
-    bases, offsets = zip(*places, strict=True)
-    moved = advance or (0,) * len(places)
-    return [loop, len(row.outer), *bases, *offsets, *moved, *row.dims, *row.steps, *row.outer, *row.strides]
+    numbers = [loop, len(row.outer), *[base for base, _ in places], *[offset for _, offset in places]]
+    numbers += advance or (0,) * len(places)
+    return [*numbers, *row.dims, *row.steps, *row.outer, *row.strides]
 
 
 def _is_trusted(loop: tuple[np.ufunc, int], dtypes: tuple[np.dtype, ...]) -> bool:

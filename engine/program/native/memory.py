@@ -57,9 +57,9 @@ class Root:
         return low, high + (0 if self.dtype is None else self.dtype.itemsize)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ref:
-    """A view of a root.
+    """A view of a root. Nobody changes one, a row or a call: they are not frozen because that makes them take longer.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def constant_ref(array: np.ndarray) -> Ref:
     return Ref(root, 0, array.shape, array.strides, array.dtype)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Row:
     """One call of an inner loop, or several with the dimensions `outer` around it; see rows.h.
 
@@ -131,7 +131,7 @@ class Row:
         return math.prod(self.dims) * math.prod(self.outer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """A call of a kernel.
 

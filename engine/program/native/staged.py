@@ -276,19 +276,22 @@ def _written(
     recorder: Recorder, position: int, instruction: Instruction, operands: Sequence[Any]
 ) -> tuple[Observed | Fixed, ...] | None:
     """The results of an instruction by rows, or None."""
-    op = instruction.op
-    if is_stateful(op, instruction.params) or any(type(x) is _Loose for x in operands):
+    op, held = instruction.op, {type(x) for x in operands}
+    if is_stateful(op, instruction.params) or _Loose in held:
         return None
     kernel = REWRITES.get(op)
+    # what NumPy would ask of an observed operand: it takes long to find out whom to ask
+    direct: Any = op.kernel if op.is_ufunc and Observed in held and not instruction.params else None
     steps = recorder.recording.steps
     before = len(steps)
     for given in _hidden(recorder, operands):
         try:
-            found = (
-                op.kernel(*given, **instruction.params)
-                if kernel is None
-                else kernel(recorder, *given, **instruction.params)
-            )
+            if direct is not None:
+                found: Any = recorder.ufunc(direct, given)
+            elif kernel is not None:
+                found = kernel(recorder, *given, **instruction.params)
+            else:
+                found = op.kernel(*given, **instruction.params)
             results = tuple([_result(x) for x in (found if op.multi else (found,))])
         except Exception:  # noqa: BLE001 - it is called again with arrays, and raises what it has to
             del steps[before:]

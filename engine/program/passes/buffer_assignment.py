@@ -95,6 +95,8 @@ def assign_buffers(
     orders : mapping
         How values lie in memory: one that may not be in C order gets no offset, which `into` would leave unused.
     """
+    if not any(_bytes(avals[s]) >= LEAST for each in instructions for s in each.outputs):
+        return None
     last, escaping, live_out = _lifetimes(instructions, outputs)
     # sweeps in chunks are to take little memory: what is in one goes when the next one comes
     in_chunks = _has_chunks(instructions, avals)

@@ -96,6 +96,10 @@ class _Fusion:
 
     Attributes
     ----------
+    made : set of int
+        Value ids that instructions make.
+    kinds : dict
+        What the instructions of a group have in common, by result, for those that may be fused.
     stacks : dict
         Tuples of value ids, to the value id of their stack.
     next : int
@@ -112,16 +116,28 @@ class _Fusion:
         self.stacks: dict[tuple[int, ...], int] = {}
         self.count = 0
         self.next = max(avals, default=-1) + 1
+        self.made = {s for instruction in instructions for s in instruction.outputs}
+        self.kinds: dict[int, tuple[Any, ...]] = {}
+        for instruction in instructions:
+            self.classify(instruction)
+
+    def classify(self, instruction: Instruction) -> None:
+        """Note the kind of an instruction, if it can be fused."""
+        op = instruction.op
+        if op.rounds_correctly and op.is_ufunc and (kind := self.kind(instruction)) is not None:
+            self.kinds[instruction.outputs[0]] = kind
 
     def next_group(self) -> list[int] | None:
         """Positions of instructions of one kind that can all be done at one point of the program."""
-        made, used = self.spans()
-        kinds: dict[Any, list[int]] = {}
+        found: dict[Any, list[int]] = {}
         for i, instruction in enumerate(self.instructions):
-            kind = self.kind(instruction, made)
-            if kind is not None:
-                kinds.setdefault(kind, []).append(i)
-        for members in kinds.values():
+            if len(instruction.outputs) == 1 and instruction.outputs[0] in self.kinds:
+                found.setdefault(self.kinds[instruction.outputs[0]], []).append(i)
+        candidates = [members for members in found.values() if len(members) >= MANY]
+        if not candidates:
+            return None
+        made, used = self.spans()
+        for members in candidates:
             for group in self.at_one_point(members, made, used):
                 if len(group) >= MANY:
                     return group
@@ -133,10 +149,9 @@ class _Fusion:
         used = {s: i for i in reversed(range(len(self.instructions))) for s in self.instructions[i].inputs}
         return made, used
 
-    def kind(self, instruction: Instruction, made: dict[int, int]) -> tuple[Any, ...] | None:
+    def kind(self, instruction: Instruction) -> tuple[Any, ...] | None:
         """What the instructions of a group have in common, or None for one that cannot be fused."""
-        if not (instruction.op.rounds_correctly and instruction.op.is_ufunc):
-            return None
+        made = self.made
         (value_id,) = instruction.outputs
         if self.orders[value_id] is not Order.CONTIGUOUS:
             return None
@@ -181,6 +196,8 @@ class _Fusion:
         outputs = tuple([m.outputs[0] for m in members])
         self.stacks[outputs] = result
         new.append(Instruction(op, inputs, {}, (result,), where))
+        self.made |= {self.stacks[own], result}
+        self.classify(new[-1])
         new.append(Instruction(unstacked, (result,), {}, outputs, where))
         gone = set(group)
         before = [x for i, x in enumerate(self.instructions[:position]) if i not in gone]

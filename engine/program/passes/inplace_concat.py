@@ -66,13 +66,17 @@ def concat_in_place(
     outputs : set of int
         Value ids that are live-out.
     """
+    joins = [i for i, instruction in enumerate(instructions) if _is_large_join(instruction, avals)]
+    if not joins:
+        return list(instructions), 0
     reads = _Reads(instructions, outputs)
     made = reads.made
     before: dict[int, list[Instruction]] = {}
     after: dict[int, list[Instruction]] = {}
     replaced = set()
-    for i, join in enumerate(instructions):
-        if not (_is_large_join(join, avals) and all(reads.uses[s] == 1 and s in made for s in join.inputs)):
+    for i in joins:
+        join = instructions[i]
+        if not all(reads.uses[s] == 1 and s in made for s in join.inputs):
             continue
         replaced.add(i)
         (whole,) = join.outputs
@@ -100,6 +104,8 @@ def concat_destinations(
     instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
 ) -> dict[int, tuple[int, int, int]]:
     """Per operand that may be computed in place: the id of the whole at that time, and the rows (start, stop)."""
+    if not any(instruction.op is alloc for instruction in instructions):
+        return {}
     reads = _Reads(instructions, outputs)
     versions_of: dict[int, list[int]] = {}
     found = {}

@@ -49,6 +49,8 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
 
     For each product that is the smallest result that must be NaN if the product is.
     """
+    if not any(instruction.op is scale for instruction in instructions):
+        return Speculation(frozenset(), frozenset())
     users: dict[int, list[int]] = {}
     products: set[int] = set()
     checks: set[int] = set()
@@ -56,18 +58,20 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
     smallest: dict[int, tuple[int, int]] = {}
     for i in reversed(range(len(instructions))):
         instruction = instructions[i]
+        op = instruction.op
         value_id = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
         size = avals[value_id].size if value_id >= 0 else None
         if size and avals[value_id].dtype.is_differentiable:
             # the smallest result that is NaN if this one is, as (size, -position); a view is as good as what it shows
-            found = [smallest[user] for user in users.get(value_id, ()) if user in smallest]
-            if not instruction.op.shares:
+            by = users.get(value_id, ())
+            found = [smallest[user] for user in by if user in smallest]
+            if not op.shares:
                 found.append((size, -i))
             if found:
                 smallest[i] = min(found)
-            if any(user in watched for user in users.get(value_id, ())):
+            if not watched.isdisjoint(by):
                 watched.add(i)
-            if instruction.op is scale:
+            if op is scale:
                 products.add(i)
                 if i not in watched:
                     checks.add(-smallest[i][1])
@@ -75,6 +79,6 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
         if instruction.params.get("either") and i not in products:
             # a zero wins over a NaN, unless the product is unchecked
             continue
-        for position in instruction.op.keeps_nan:
+        for position in op.keeps_nan:
             users.setdefault(instruction.inputs[position], []).append(i)
     return Speculation(frozenset(products), frozenset(checks))
