@@ -27,6 +27,7 @@ from engine.core.variable import read_variable, variable_handle
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.independence import checked_rows
+from engine.jacobian.planning.memory import check_batch_room
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.second import rowwise
 from engine.jacobian.structure.path import Path, is_connected
@@ -252,6 +253,7 @@ def batch_jacobian(path: Path, mode: str) -> Operand:
             f"batch_jacobian: the first dimensions of y {aval_of(target)} and x {aval_of(source)} must match"
         )
     full = shape + source_shape[1:]
+    check_batch_room(full, dtype_of(source))
     found = rowwise(path, mode) if math.prod(full) else None
     if found is None:
         return np.zeros(full, dtype_of(source).numpy)

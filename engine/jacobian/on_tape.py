@@ -29,6 +29,7 @@ from engine.jacobian.execution.parallel import check_executor
 from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
 from engine.jacobian.late_specialisation import batch_jacobian as checked_rowwise
 from engine.jacobian.plan_cache import blocks_of, compiled_for, gives_arrays
+from engine.jacobian.planning.memory import check_batch_room
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.second import (
     UnknownShapesError,
@@ -189,6 +190,7 @@ class TapeDerivatives:
                     f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
                     f"({format_shape(source_shape)}) to match."
                 )
+            check_batch_room(shape + source_shape[1:], dtype_of(source))
             wanted = tracked_value(source)
             found = None
             if self._usable(one) and self._usable(wanted):

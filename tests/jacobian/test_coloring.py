@@ -264,6 +264,12 @@ def test_known_structures_take_the_fewest_colours(make: Callable[[], csr_array],
     assert check_columns(make()) == expected
 
 
+def test_formulas_are_tried_before_searches() -> None:
+    blocks = csr_array(sparse.block_diag([sparse.coo_array(np.ones((5, 7)))] * 100))
+    assert color_columns(banded(2000, -2, -1, 0, 1, 2)).method == "cyclic"
+    assert color_columns(blocks).method == "positions in a row"
+
+
 @pytest.mark.parametrize(
     ("make", "most"),
     [

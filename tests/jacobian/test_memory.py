@@ -269,3 +269,28 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_allocated(taken: 
         taken(lambda tf, x: tf.cumsum(x), x, format="csr")
     with pytest.raises(ResourceExhaustedError, match="hessian: the dense result"):
         taken(lambda tf, x: tf.reduce_sum(x**3), x, method="hessian")
+
+
+def batched(tf: Any, x: Any) -> Any:
+    return tf.sin(x) * tf.reduce_sum(x, 1, keepdims=True)
+
+
+def batches_in_graph(fn: Function, x: np.ndarray, shape: Any) -> Any:
+    with g.Graph().as_default(), g.Session() as session:
+        given = g.placeholder(x.dtype, shape)
+        return session.run(g.batch_jacobian(fn(g, given), given), {given: x})
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        lambda x: on_tape(batched, x, method="batch_jacobian"),
+        lambda x: batches_in_graph(batched, x, x.shape),
+        lambda x: batches_in_graph(batched, x, [None, None]),
+    ],
+    ids=["tape", "graph", "graph of unknown shapes"],
+)
+def test_a_batch_of_matrices_that_does_not_fit_into_memory_is_refused(taken: Callable[[Any], Any]) -> None:
+    x = np.ones((20, 2_000_000), np.float32)
+    with pytest.raises(ResourceExhaustedError, match=r"batch_jacobian: the result, .* takes 320 TB, and this .*csr"):
+        taken(x)

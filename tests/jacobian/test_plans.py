@@ -225,6 +225,13 @@ def test_sources_behind_moves() -> None:
     assert sorted([list(first[1]), list(second[1])]) == [[0, 1, 2], [1, 2, 3]]
 
 
+def test_a_source_that_is_read_elsewhere_stays() -> None:
+    fn = lambda tf, x: tf.concat([x[1:] * x[:-1], tf.sin(x)], 0)  # noqa: E731
+    path = path_of(fn, np.ones(4))
+    parts, _ = peel_sources(path, Sites(path.contents), whole_ends(path)[0])
+    assert len(parts) == 3 and path.sources[0] in {p.slot for p in parts}
+
+
 def test_parts_of_a_source_are_swept_apart() -> None:
     """What only some of the parameters go through is not swept with all of them; results stand beside one another."""
     w = np.random.default_rng(0).normal(size=(3000, 20))

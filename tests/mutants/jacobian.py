@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         "products over cuts are not given up for memory",
         "engine/jacobian/planning/plan.py",
-        "        if any(one.chain for one in best.sweeps):\n",
-        "        if not best.sweeps:\n",
+        "Ways(one, cuts=False)",
+        "Ways(one)",
         ("tests/jacobian/test_memory.py::test_products_over_cuts_keep_a_limit_too",),
     ),
     Mutant(
@@ -232,7 +232,7 @@ MUTANTS = (
     Mutant(
         "positions of entries take no memory",
         "engine/jacobian/planning/memory.py",
-        "    held += sum(block.nbytes for block in scattered)\n",
+        " + sum(block.nbytes for block in scattered)",
         "",
         ("tests/jacobian/test_memory.py::test_what_a_sparse_result_takes_is_counted",),
     ),

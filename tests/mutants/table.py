@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tests.mutants import agreement, jacobian, program, state
+from tests.mutants import agreement, jacobian, program, state, structure
 from tests.mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*program.MUTANTS, *state.MUTANTS, *jacobian.MUTANTS, *agreement.MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (
+    *program.MUTANTS,
+    *state.MUTANTS,
+    *structure.MUTANTS,
+    *jacobian.MUTANTS,
+    *agreement.MUTANTS,
+)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from engine.core.aval import format_shape
+from engine.core.dtypes import DType
 from engine.core.errors import ResourceExhaustedError
 from engine.core.op import Node
 from engine.core.value import aval_of, dtype_of, shape_of
@@ -112,6 +115,21 @@ def check_room(path: Path, entries: Sequence[Sequence[int]], values_only: bool, 
         f"has {readable(room)}. {way_out if sparse < room else ''}format='operator' multiplies without the matrix, and "
         f"vjp, jvp and hvp give single products"
     )
+
+
+def check_batch_room(shape: Sequence[int], dtype: DType) -> None:
+    """Raise, before anything is allocated, if a batch Jacobian of this shape is larger than this machine's memory.
+
+    Raises
+    ------
+    ResourceExhaustedError
+    """
+    size, room = math.prod(shape) * dtype.size, memory()
+    if size > room:
+        raise ResourceExhaustedError(
+            f"batch_jacobian: the result, of shape {format_shape(shape)}, takes {readable(size)}, and this machine has "
+            f"{readable(room)}. jacobian with format='csr' or format='operator' holds less; vjp and jvp give products"
+        )
 
 
 def held_bytes(path: Path, sweeps: Sequence[PlannedSweep]) -> int:

@@ -76,9 +76,6 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
                 if i not in watched:
                     checks.add(-smallest[i][1])
                     watched.add(i)
-        if instruction.params.get("either") and i not in products:
-            # a zero wins over a NaN, unless the product is unchecked
-            continue
         for position in op.keeps_nan:
             users.setdefault(instruction.inputs[position], []).append(i)
     return Speculation(frozenset(products), frozenset(checks))
