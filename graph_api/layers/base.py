@@ -175,11 +175,11 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
 
     apply = __call__
 
-    def _build_for(self, arguments: Sequence[Any]) -> None:
+    def _build_for(self, first: Any, by_name: Mapping[str, Any]) -> None:
         if not self._dtype_given:
-            found = [x.dtype for x in nest.flatten(arguments) if isinstance(x, Value) and x.dtype.is_differentiable]
+            found = [x.dtype for x in nest.flatten(dict(by_name)) if isinstance(x, Value) and x.dtype.is_differentiable]
             self._dtype = found[0] if found else as_dtype("float32")
-        super()._build_for(arguments)
+        super()._build_for(first, by_name)
 
     def add_weight(
         self,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from engine.core.operands import Operand
-from engine.core.trace import Trace
 from engine.frontend.keras.host import Host
 from engine.frontend.keras.symbolic import KerasTensor, TapeSymbols, new_input
 from optim import keras as optimizers
@@ -130,8 +129,8 @@ class TapeHost(Host):
         return new_input(aval, name)
 
     def symbol(self, aval: Any, name: str) -> Operand:
-        """A symbol of a trace."""
-        return Trace().placeholder(aval)
+        """A symbol to build a layer with: calls of layers with it are remembered."""
+        return new_input(aval, name)
 
     def scope(self, layer: Any) -> AbstractContextManager[Any]:
         """Eager tensors have no names."""

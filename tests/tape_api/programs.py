@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tests.tape_api.keras_programs import activations_and_layers, losses_and_metrics, outputs_by_name, train_steps
+from tests.tape_api.sequence_programs import masks_and_attention, saturated_activations, symbols_of_layers
 
 # ---- the classics ----------------------------------------------------------------------------------------------------
 
@@ -463,4 +464,7 @@ PROGRAMS = (
     activations_and_layers,
     train_steps,
     outputs_by_name,
+    masks_and_attention,
+    saturated_activations,
+    symbols_of_layers,
 )

@@ -10,6 +10,17 @@ from engine.frontend.keras import functions as tf
 from engine.frontend.keras.lookup import by_name
 
 
+def with_logits(probabilities: Any, logits: Any) -> Operand:
+    """Probabilities that remember what they were made of: cross entropies use it, as Keras's do (`logits_of`)."""
+    probabilities._keras_logits = logits
+    return probabilities
+
+
+def logits_of(probabilities: Any) -> Operand | None:
+    """What an activation of Keras made these probabilities of; None if they come from elsewhere."""
+    return getattr(probabilities, "_keras_logits", None)
+
+
 def linear(x: Any) -> Operand:
     """`x` itself."""
     return x
@@ -93,7 +104,7 @@ def selu(x: Any) -> Operand:
 @operands("x")
 def sigmoid(x: Any) -> Operand:
     """``1 / (1 + exp(-x))``."""
-    return tf.sigmoid(x)
+    return with_logits(tf.sigmoid(x), x)
 
 
 @operands("x")
@@ -105,7 +116,7 @@ def silu(x: Any) -> Operand:
 @operands("x")
 def softmax(x: Any, axis: int = -1) -> Operand:
     """``exp(x)`` over its sum along `axis`."""
-    return tf.softmax(x, axis=axis)
+    return with_logits(tf.softmax(x, axis=axis), x)
 
 
 @operands("x")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core import nest
+from engine.frontend.keras.settings import floatx
 
 
 def packed(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -115,5 +116,10 @@ def _is_rows(x: Any, y: Any) -> bool:
 def _rows(part: Any) -> Any:
     """Arrays of rows: a list of numbers is one, a list of arrays several."""
     if isinstance(part, (list, tuple)) and not (part and hasattr(part[0], "shape")):
-        return np.asarray(part)
-    return nest.map_structure(lambda a: None if a is None else np.asarray(a), part)
+        part = np.asarray(part)
+    return nest.map_structure(lambda a: None if a is None else _cast(np.asarray(a)), part)
+
+
+def _cast(array: np.ndarray) -> np.ndarray:
+    """Floating numbers in the default dtype, as Keras has the rows of arrays."""
+    return array.astype(floatx()) if array.dtype.kind == "f" else array

@@ -7,9 +7,10 @@ from typing import Any
 
 from engine.core import nest
 from engine.core.operands import Operand
-from engine.core.value import shape_of
+from engine.core.value import dtype_of, shape_of
 from engine.frontend.keras import losses
 from engine.frontend.keras import metrics as metrics_of_keras
+from engine.frontend.keras.masks import mask_of, masked_weights
 from engine.frontend.keras.matching import reduced, same_rank
 from engine.frontend.keras.metrics import Metric
 
@@ -106,7 +107,8 @@ class CompiledLosses:
             return loss(label, output, sample_weight=weight)
         tensor = self.host.tensor
         values = tensor(loss(*same_rank(tensor(label), tensor(output))))
-        return reduced(values, None if weight is None else tensor(weight), "mean")
+        weights = None if weight is None else tensor(weight)
+        return reduced(values, masked_weights(weights, mask_of(output), dtype_of(values), is_mean=True), "mean")
 
 
 class CompiledMetrics:

@@ -9,14 +9,22 @@ from engine.core.errors import ShapeError
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of, shape_of
 from engine.frontend.keras import functions as tf
+from engine.frontend.keras.activations import logits_of
 from engine.frontend.keras.host import Bound
 from engine.frontend.keras.lookup import by_name
+from engine.frontend.keras.masks import mask_of, masked_weights
 from engine.frontend.keras.matching import matched, predictions, reduced
 from engine.frontend.keras.settings import epsilon
 
 
 def _smoothed(y_true: Any, label_smoothing: float, classes: Any) -> Operand:
     return y_true * (1 - label_smoothing) + label_smoothing / classes if label_smoothing else y_true
+
+
+def _logits(given: Any, pred: Any) -> Operand | None:
+    """What an activation of Keras made the predictions of: of saturated probabilities nothing is lost then."""
+    found = logits_of(given)
+    return found if found is not None and shape_of(found) == shape_of(pred) else None
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------
@@ -123,6 +131,9 @@ def binary_crossentropy(
     """Mean over `axis` of the cross entropy of labels in [0, 1] with predicted probabilities (or logits)."""
     true, pred = matched(y_true, y_pred)
     true = _smoothed(true, label_smoothing, 2)
+    logits = _logits(y_pred, pred)
+    if logits is not None:
+        pred, from_logits = logits, True
     if from_logits:
         return tf.reduce_mean(tf.sigmoid_cross_entropy_with_logits(labels=true, logits=pred), axis=axis)
     p = tf.clip(pred, epsilon(), 1 - epsilon())
@@ -142,6 +153,9 @@ def categorical_crossentropy(
             f"output.shape={shape_of(pred)}"
         )
     true = _smoothed(true, label_smoothing, shape_of(pred)[axis])  # type: ignore[index]
+    logits = _logits(y_pred, pred)
+    if logits is not None:
+        pred, from_logits = logits, True
     if from_logits:
         return tf.softmax_cross_entropy_with_logits(labels=true, logits=pred, axis=axis)
     p = pred / tf.reduce_sum(pred, axis=axis, keepdims=True)
@@ -168,7 +182,9 @@ def sparse_categorical_crossentropy(
             f"Argument `output` must have rank one more than the labels, and agree with them in all dimensions but the "
             f"last. Received: target.shape={shape}, output.shape={wanted}"
         )
-    logits = pred if from_logits else tf.log(tf.clip(pred, epsilon(), 1 - epsilon()))
+    logits = _logits(y_pred, pred)
+    if logits is None:
+        logits = pred if from_logits else tf.log(tf.clip(pred, epsilon(), 1 - epsilon()))
     if ignore_class is None:
         return tf.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     valid = tf.not_equal(labels, ignore_class)
@@ -227,7 +243,10 @@ class Loss(Bound):
         if self.dtype is not None:
             pred = tf.cast(pred, self.dtype)
         weights = None if sample_weight is None else tensor(sample_weight)
-        return reduced(tensor(self.call(tensor(y_true), pred)), weights, self.reduction)
+        values = tensor(self.call(tensor(y_true), pred))
+        is_mean = self.reduction not in ("sum", "none", None)
+        weights = masked_weights(weights, mask_of(y_pred), dtype_of(values), is_mean)
+        return reduced(values, weights, self.reduction)
 
 
 class LossFunctionWrapper(Loss):

@@ -13,6 +13,7 @@ from engine.frontend.keras import functions as tf
 from engine.frontend.keras import initializers, losses
 from engine.frontend.keras.host import Bound
 from engine.frontend.keras.lookup import by_name
+from engine.frontend.keras.masks import mask_of, masked_weights
 from engine.frontend.keras.matching import matched, reduced
 from engine.frontend.keras.settings import floatx
 
@@ -175,7 +176,8 @@ class MeanMetricWrapper(Mean):
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation | None:  # type: ignore[override]
         """Take a batch of labels and predictions into account."""
         true, pred = self.host.tensor(y_true), self.host.tensor(y_pred)
-        return super().update_state(self.fn(true, pred, **self.arguments), sample_weight)
+        values = self.fn(true, pred, **self.arguments)
+        return super().update_state(values, masked_weights(sample_weight, mask_of(y_pred), self.dtype, is_mean=False))
 
 
 class Accuracy(MeanMetricWrapper):

@@ -12,6 +12,7 @@ from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.tensor_shape import TensorShape
 from engine.frontend.keras.layers import InputLayer, Layer
+from engine.frontend.keras.layers.base import symbolic
 from engine.frontend.keras.settings import unique_name
 from engine.frontend.keras.symbolic import evaluate, layers_of, ordered
 from engine.frontend.keras.training import Trainer
@@ -92,7 +93,7 @@ class Model(Trainer, Layer):
     def _summary(self) -> list[str]:
         rows = [("Layer (type)", "Output shape", "Params")]
         for layer in self.layers:
-            shape = layer._output_shape
+            shape = layer.output_shape if layer._calls else None
             count = f"{layer.count_params():,}" if layer.built or not layer.weights else "? (unbuilt)"
             rows.append((f"{layer.name} ({type(layer).__name__})", "?" if shape is None else str(shape), count))
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
@@ -165,9 +166,8 @@ class Sequential(Model):
 
     def _call_on_top(self, layer: Layer) -> None:
         """Build a layer, by calling it on a symbol for what comes out of the layers below."""
-        with paused():
+        with paused(), symbolic(False):
             out = layer(self._tops[-1])
-        layer._output_shape = nest.map_structure(lambda x: x.shape, out)
         self._tops.append(out)
 
     def build(self, input_shape: Any = None) -> None:

@@ -31,7 +31,11 @@ class Call:
     arguments : (args, kwargs)
         With symbols where the tensors will be.
     outputs : list of symbol
+    result
+        The outputs in their structure.
     """
+
+    result: Any = None
 
     def __init__(self, layer: Callable[..., Any], arguments: tuple[Any, Any]) -> None:
         self.layer = layer
@@ -47,7 +51,7 @@ class Call:
 class KerasTensor(Symbol):
     """A symbol that knows which call of a layer it came from, if any."""
 
-    __slots__ = ("call", "given_name")
+    __slots__ = ("__dict__", "call", "given_name")
 
     def __init__(self, trace: Trace, node: Node, index: int, aval: Aval) -> None:
         super().__init__(trace, node, index, aval)

@@ -344,7 +344,7 @@ class Trainer(Bound):
         outputs = []
         for i, batch in enumerate(data):
             told.tell("on_predict_batch_begin", i)
-            outputs.append(nest.map_structure(_array, self.predict_step(batch)))
+            outputs.append(nest.map_structure(_array, self.predict_step(nest.map_structure(self._as_tensor, batch))))
             told.tell("on_predict_batch_end", i, {"outputs": outputs[-1]})
         told.tell("on_predict_end")
         return nest.map_structure(lambda *parts: np.concatenate(parts), *outputs)
@@ -381,7 +381,7 @@ class Trainer(Bound):
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for a batch, as arrays."""
-        return nest.map_structure(_array, self.predict_step(x))
+        return nest.map_structure(_array, self.predict_step(nest.map_structure(self._as_tensor, x)))
 
     def _run(
         self, step: Any, data: Iterable[Any], told: CallbackList | None = None, kind: str = "train"
@@ -392,12 +392,16 @@ class Trainer(Bound):
         for i, batch in enumerate(data):
             if told is not None:
                 told.tell(f"on_{kind}_batch_begin", i)
-            logs = step(batch)
+            logs = step(nest.map_structure(self._as_tensor, batch))
             if told is not None:
                 told.tell(f"on_{kind}_batch_end", i, _numbers(logs))
                 if kind == "train" and self.stop_training:
                     break
         return _numbers(logs)
+
+    def _as_tensor(self, x: Any) -> Any:
+        """Arrays are tensors for steps, which may watch them or ask for their gradients."""
+        return self.host.tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
     def _in_order(self, logs: dict[str, Any], return_dict: bool) -> float | list[float] | dict[str, Any]:
         """What `metrics_names` names, with the parts of `CompiledMetrics`, and then the rest in the order of names."""
@@ -415,7 +419,8 @@ def _metrics_in(value: Any) -> list[Any]:
 
 
 def _array(x: Any) -> np.ndarray:
-    return np.asarray(x)
+    """Of the caller's own: programs write into it."""
+    return np.array(x)
 
 
 def _numbers(logs: Mapping[str, Any]) -> dict[str, Any]:

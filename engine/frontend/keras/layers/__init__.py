@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.frontend.keras.layers import (
+    attention,
     base,
     cells,
     convolution,
@@ -13,6 +14,7 @@ from engine.frontend.keras.layers import (
     recurrent,
     shaping,
 )
+from engine.frontend.keras.layers.attention import *  # noqa: F403
 from engine.frontend.keras.layers.base import *  # noqa: F403
 from engine.frontend.keras.layers.cells import *  # noqa: F403
 from engine.frontend.keras.layers.convolution import *  # noqa: F403
@@ -23,6 +25,6 @@ from engine.frontend.keras.layers.pooling import *  # noqa: F403
 from engine.frontend.keras.layers.recurrent import *  # noqa: F403
 from engine.frontend.keras.layers.shaping import *  # noqa: F403
 
-_MODULES = (base, cells, convolution, core, merging, normalization, pooling, recurrent, shaping)
+_MODULES = (attention, base, cells, convolution, core, merging, normalization, pooling, recurrent, shaping)
 
 __all__ = [name for module in _MODULES for name in module.__all__]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from engine.core.variable import Variable as EngineVariable
 from engine.frontend.keras import constraints, initializers, regularizers
 from engine.frontend.keras import functions as tf
 from engine.frontend.keras.host import Bound
+from engine.frontend.keras.masks import fill_masks, handed_on, mask_outputs, masks_of
 from engine.frontend.keras.settings import floatx, layer_name, unique_name
 from engine.frontend.keras.symbolic import Call
 from engine.frontend.module import Module, distinct, held_by
@@ -33,6 +34,17 @@ class _Context(threading.local):
 
 
 _context = _Context()
+
+
+@contextmanager
+def symbolic(value: bool) -> Iterator[None]:
+    """Whether calls with symbols are part of one that is remembered, and so not remembered themselves."""
+    before = _context.symbolic
+    _context.symbolic = value
+    try:
+        yield
+    finally:
+        _context.symbolic = before
 
 
 @contextmanager
@@ -108,7 +120,7 @@ class Layer(Bound, Module):
         self._penalties: list[Callable[[], Any]] = []
         self._updates: list[Any] = []
         self._losses: list[Any] = []
-        self._output_shape: Any = None
+        self._calls: list[Call] = []
         if input_dim is not None:
             input_shape = (input_dim,)
         if input_shape is not None:
@@ -204,13 +216,18 @@ class Layer(Bound, Module):
         """
         self._check_initialised()
         if not _context.symbolic and self.host.symbols.are_among((args, kwargs)):
-            _context.symbolic = True
-            try:
-                return self.host.symbols.recorded(Call(self, (args, kwargs)), lambda: self(*args, **kwargs))
-            finally:
-                _context.symbolic = False
+            call = Call(self, (args, kwargs))
+            with symbolic(True):
+                call.result = self.host.symbols.recorded(call, lambda: self(*args, **kwargs))
+            self._calls.append(call)
+            return call.result
         accepts = _parameters(type(self).call)
+        names = [name for name in accepts if name != "self"]
+        if "training" in accepts and len(args) > (at := names.index("training")):
+            kwargs.update(zip(names[at:], args[at:], strict=False))
+            args = args[:at]
         arguments = [self._converted(a) for a in args]
+        kwargs = {name: self._converted(x) if isinstance(x, Value) else x for name, x in kwargs.items()}
         training = kwargs.pop("training", None)
         if training is None:
             training = _context.training
@@ -221,13 +238,20 @@ class Layer(Bound, Module):
             kwargs["training"] = training
         if _context.training is None and self.host.eager:
             self._forget_losses()
+        by_name = dict(zip(names, arguments, strict=False)) | kwargs
+        if any("mask" in name for name in accepts):
+            fill_masks(accepts, by_name, kwargs)
+        first = arguments[0] if arguments else next(iter(kwargs.values()), None)
+        before = masks_of(first) if kwargs.get("mask") is None else kwargs["mask"]
         with self.host.scope(self):
             if not self.built:
-                self._build_for(arguments)
+                self._build_for(first, by_name)
             with _training(training):
                 outputs = self.call(*arguments, **kwargs)
                 if self._activity_regularizer is not None:
                     self._penalize(outputs, self._activity_regularizer)
+                if before is not None or self._makes_masks:
+                    mask_outputs(self, first, outputs, before)
                 return outputs
 
     def _penalize(self, outputs: Any, regularizer: Callable[[Any], Any]) -> None:
@@ -243,18 +267,44 @@ class Layer(Bound, Module):
             return nest.map_structure(self._converted, x)
         if isinstance(x, (list, tuple, np.ndarray, np.generic, int, float, Value)) and not isinstance(x, bool):
             tensor = self.host.tensor(x)
-            return tf.cast(tensor, self._dtype) if self._autocast and dtype_of(tensor).is_floating else tensor
+            cast = self._autocast and dtype_of(tensor).is_floating
+            return handed_on(x, tf.cast(tensor, self._dtype)) if cast else tensor
         return x
+
+    # ---- masks -------------------------------------------------------------------------------------------------------
+
+    _hands_masks_on = False
+    """Whether layers of this class do so; those that define `compute_mask` do."""
+
+    @property
+    def supports_masking(self) -> bool:
+        """Whether the layer hands masks of its inputs on."""
+        return bool(vars(self).get("_supports_masking", self._hands_masks_on or self._makes_masks))
+
+    @supports_masking.setter
+    def supports_masking(self, value: bool) -> None:
+        self._supports_masking = value
+
+    @property
+    def _makes_masks(self) -> bool:
+        return type(self).compute_mask is not Layer.compute_mask
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """The mask of the outputs, by that of the inputs: the same."""
+        return previous_mask
 
     def _forget_losses(self) -> None:
         for layer in self._parts()[1]:
             layer._losses = []
 
-    def _build_for(self, arguments: Sequence[Any]) -> None:
-        """Build the layer for the shapes of the first argument (whose structure they have)."""
-        first = arguments[0] if arguments else None
-        shapes = nest.map_structure(lambda x: x.shape if isinstance(x, Value) else None, first)
-        self.build(shapes)
+    def _build_for(self, first: Any, by_name: Mapping[str, Any]) -> None:
+        """Build the layer for the shapes of the first argument, or of those that `build` names (``query_shape``)."""
+        named = {f"{name}_shape": x for name, x in by_name.items()}
+        wanted = [name for name in _parameters(type(self).build) if name in named and named[name] is not None]
+        if len(wanted) > 1:
+            self.build(**{name: _shapes(named[name]) for name in wanted})
+        else:
+            self.build(_shapes(first))
         self.built = True
         if "_restoring" in vars(self):
             go_on(self)
@@ -349,6 +399,33 @@ class Layer(Bound, Module):
 
     compute_dtype = variable_dtype = dtype
 
+    def _called(self) -> Call:
+        """The first call with symbols."""
+        if not self._calls:
+            raise AttributeError(f"The layer {self.name} has never been called and thus has no defined input or output")
+        return self._calls[0]
+
+    @property
+    def input(self) -> Any:
+        """The symbol that the layer was called with first, or a structure of them."""
+        args, kwargs = self._called().arguments
+        return args[0] if args else next(iter(kwargs.values()))
+
+    @property
+    def output(self) -> Any:
+        """What came of it."""
+        return self._called().result
+
+    @property
+    def input_shape(self) -> Any:
+        """The shape of `input`."""
+        return nest.map_structure(_plain_shape, self.input)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of `output`."""
+        return nest.map_structure(_plain_shape, self.output)
+
     def get_config(self) -> dict[str, Any]:
         """The arguments that every layer has."""
         return {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
@@ -360,6 +437,15 @@ class Layer(Bound, Module):
 @functools.cache
 def _parameters(call: Any) -> dict[str, inspect.Parameter]:
     return dict(inspect.signature(call).parameters)
+
+
+def _shapes(structure: Any) -> Any:
+    """The shapes of tensors, in their structure."""
+    return nest.map_structure(lambda x: x.shape if isinstance(x, Value) else None, structure)
+
+
+def _plain_shape(x: Any) -> tuple[int | None, ...] | None:
+    return TensorShape(x.shape).as_tuple()
 
 
 def _as_dims(shape: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
-from engine.core.value import known_shape, shape_of
+from engine.core.value import dtype_of, known_shape, shape_of
 from engine.core.variable import Variable
 from engine.frontend.keras import activations, initializers
 from engine.frontend.keras import functions as tf
@@ -123,6 +123,8 @@ class Dense(Layer):
     array([[6., 6.]], dtype=float32)
     """
 
+    _hands_masks_on = True
+
     kernel: Variable
     bias: Variable | None
 
@@ -225,6 +227,8 @@ class Reshape(Layer):
 class Activation(Layer):
     """An activation function as a layer."""
 
+    _hands_masks_on = True
+
     def __init__(self, activation: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.activation = activations.get(self.host, activation)
@@ -236,6 +240,8 @@ class Activation(Layer):
 
 class ReLU(Layer):
     """``max(x, 0)``, with a slope below and a limit above if wanted."""
+
+    _hands_masks_on = True
 
     def __init__(
         self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0, **kwargs: Any
@@ -251,6 +257,8 @@ class ReLU(Layer):
 class LeakyReLU(Layer):
     """``x`` above 0, ``negative_slope * x`` below (older programs say ``alpha``)."""
 
+    _hands_masks_on = True
+
     def __init__(self, negative_slope: float = 0.3, alpha: float | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.negative_slope = negative_slope if alpha is None else alpha
@@ -261,15 +269,21 @@ class LeakyReLU(Layer):
 
 
 class Softmax(Layer):
-    """Softmax along an axis."""
+    """Softmax along an axis; what a mask (of the shape of the inputs) leaves out has the probability 0."""
+
+    _hands_masks_on = True
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axis = axis
 
-    def call(self, inputs: Any) -> Operand:
+    def call(self, inputs: Any, mask: Any = None) -> Operand:
         """The softmax of the inputs."""
-        return tf.softmax(inputs, axis=self.axis)
+        if mask is None:
+            return activations.softmax(inputs, axis=self.axis)
+        on = tf.cast(mask, "bool")
+        found = tf.softmax(tf.where(on, inputs, tf.cast(-1e9, dtype_of(inputs))), axis=self.axis)
+        return tf.where(on, found, tf.zeros_like(found))
 
 
 class Dropout(Layer):
@@ -283,6 +297,8 @@ class Dropout(Layer):
         Of the random choices, broadcast against the inputs.
     seed : int, optional
     """
+
+    _hands_masks_on = True
 
     def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -309,8 +325,10 @@ class Lambda(Layer):
     ----------
     function : callable
         ``function(inputs, **arguments)``.
-    output_shape, mask
+    output_shape
         Accepted for compatibility.
+    mask : tensor or callable, optional
+        The mask of the outputs: ``mask(inputs, mask of the inputs)``.
     arguments : dict, optional
     """
 
@@ -323,11 +341,15 @@ class Lambda(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.function, self.arguments = function, arguments or {}
+        self.function, self.arguments, self.mask = function, arguments or {}, mask
 
     def call(self, inputs: Any) -> Operand:
         """What the function returns."""
         return self.function(inputs, **self.arguments)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """What `mask` says."""
+        return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
 
 
 class Embedding(Layer):
@@ -341,6 +363,8 @@ class Embedding(Layer):
         Length of a row.
     embeddings_initializer, embeddings_regularizer, embeddings_constraint
         Of the table.
+    mask_zero : bool
+        Whether 0 stands for no word: the outputs have a mask that leaves it out.
     """
 
     embeddings: Variable
@@ -352,11 +376,12 @@ class Embedding(Layer):
         embeddings_initializer: Any = "uniform",
         embeddings_regularizer: Any = None,
         embeddings_constraint: Any = None,
+        mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
         kwargs.pop("input_length", None)
         super().__init__(**kwargs)
-        self.input_dim, self.output_dim = input_dim, output_dim
+        self.input_dim, self.output_dim, self.mask_zero = input_dim, output_dim, mask_zero
         self.embeddings_initializer = initializers.get(self.host, embeddings_initializer)
         self._options = {"regularizer": embeddings_regularizer, "constraint": embeddings_constraint}
 
@@ -373,6 +398,38 @@ class Embedding(Layer):
         """Of shape ``inputs.shape + (output_dim,)``."""
         return tf.gather(self.embeddings, tf.cast(inputs, "int32"))
 
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Operand | None:
+        """False where the input is 0, if `mask_zero`."""
+        return tf.not_equal(self.host.tensor(inputs), 0) if self.mask_zero else None
+
+
+class Masking(Layer):
+    """Leaves steps of a sequence out whose features all have one value: they become 0, and the outputs have a mask.
+
+    Parameters
+    ----------
+    mask_value : float
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> tf.keras.layers.Masking()([[[1.0, 2.0], [0.0, 0.0]]])._keras_mask.numpy()
+    array([[ True, False]])
+    """
+
+    def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.mask_value = mask_value
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Operand:
+        """True where a feature has another value."""
+        return tf.reduce_any(tf.not_equal(self.host.tensor(inputs), self.mask_value), axis=-1)
+
+    def call(self, inputs: Any) -> Operand:
+        """The inputs, with zeros for what is left out."""
+        kept = tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1, keepdims=True)
+        return tf.where(kept, inputs, tf.zeros_like(inputs))
+
 
 __all__ = [
     "Activation",
@@ -384,6 +441,7 @@ __all__ = [
     "InputLayer",
     "Lambda",
     "LeakyReLU",
+    "Masking",
     "ReLU",
     "Reshape",
     "Softmax",

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
+from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.value import shape_of
 from engine.frontend.keras import functions as tf
 from engine.frontend.keras.layers.base import Layer
+from engine.frontend.keras.masks import mask_of
 
 
 class _Merge(Layer):
@@ -21,8 +23,33 @@ class _Merge(Layer):
             raise ValueError(f"layer {self.name!r} must be called on a list of inputs, got {inputs!r}")
         return self._merged(list(inputs))
 
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Operand | None:
+        """Steps count that count in one of the inputs; if one has no mask, the result has none."""
+        masks = [None] if previous_mask is None else nest.flatten(previous_mask)
+        return None if any(mask is None for mask in masks) else reduce(tf.logical_or, masks)
+
     def _merged(self, inputs: list[Any]) -> Operand:
         raise NotImplementedError
+
+
+def _folded(function: Callable[[Any, Any], Any], inputs: Sequence[Any]) -> Operand:
+    """``function(function(a, b), c)``; where a mask leaves one side out, the other side stands for both."""
+    if all(mask_of(x) is None for x in inputs):
+        return reduce(function, inputs)
+    found, found_mask = inputs[0], _wide_mask(inputs[0])
+    for x in inputs[1:]:
+        mask = _wide_mask(x)
+        x = x if mask is None else tf.where(mask, x, found)
+        found = found if found_mask is None else tf.where(found_mask, found, x)
+        found_mask = None if mask is None or found_mask is None else tf.logical_or(found_mask, mask)
+        found = function(found, x)
+    return found
+
+
+def _wide_mask(x: Any) -> Operand | None:
+    """The mask of a tensor, for all its features."""
+    mask = mask_of(x)
+    return None if mask is None else tf.broadcast_to(tf.expand_dims(mask, -1), tf.shape(x))
 
 
 class Concatenate(Layer):
@@ -35,6 +62,20 @@ class Concatenate(Layer):
     def call(self, inputs: Any) -> Operand:
         """The inputs, joined."""
         return tf.concat(inputs, axis=self.axis)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """Steps count that count in one of the inputs; of inputs without a mask all do."""
+        if previous_mask is None:
+            return None
+        wide = [
+            tf.ones_like(x, dtype="bool")
+            if mask is None
+            else tf.broadcast_to(tf.expand_dims(mask, -1), tf.shape(x))
+            if len(shape_of(mask) or ()) < len(shape_of(x) or ())
+            else mask
+            for x, mask in zip(inputs, previous_mask, strict=True)
+        ]
+        return tf.reduce_any(tf.concat(wide, axis=self.axis), axis=-1)
 
 
 class Add(_Merge):
@@ -71,14 +112,14 @@ class Maximum(_Merge):
     """The largest of a list of inputs, element by element."""
 
     def _merged(self, inputs: list[Any]) -> Operand:
-        return reduce(tf.maximum, inputs)
+        return _folded(tf.maximum, inputs)
 
 
 class Minimum(_Merge):
     """The smallest of a list of inputs, element by element."""
 
     def _merged(self, inputs: list[Any]) -> Operand:
-        return reduce(tf.minimum, inputs)
+        return _folded(tf.minimum, inputs)
 
 
 class Dot(Layer):
@@ -91,6 +132,9 @@ class Dot(Layer):
     normalize : bool
         Whether to scale both to norm 1 along these axes first: the cosine.
     """
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """None: the steps are summed over."""
 
     def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -37,6 +37,8 @@ class BatchNormalization(Layer):
         Of the weights.
     """
 
+    _hands_masks_on = True
+
     moving_mean: Variable
     moving_variance: Variable
 
@@ -135,6 +137,8 @@ class LayerNormalization(Layer):
     beta_initializer, gamma_initializer
         Of the weights.
     """
+
+    _hands_masks_on = True
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.core.operands import Operand
+from engine.core.value import dtype_of
 from engine.frontend.keras import functions as tf
 from engine.frontend.keras.layers.base import Layer
 from engine.frontend.keras.layers.convolution import channels_are_first, format_of, several
@@ -129,9 +130,21 @@ class _GlobalMaxPooling(_GlobalPooling):
 
 
 class GlobalAveragePooling1D(_GlobalAveragePooling):
-    """The mean over a sequence, per channel."""
+    """The mean over a sequence, per channel: over the steps that count, if it has a mask."""
 
     rank = 1
+
+    def call(self, inputs: Any, mask: Any = None) -> Operand:
+        """The means, of shape ``(batch, channels)``."""
+        if mask is None:
+            return super().call(inputs)
+        on = tf.expand_dims(tf.cast(mask, "bool"), 3 - self._axes[0])
+        weights = tf.cast(on, dtype_of(inputs))
+        total = tf.reduce_sum(tf.where(on, inputs, tf.zeros_like(inputs)), axis=self._axes, keepdims=self.keepdims)
+        return total / tf.reduce_sum(weights, axis=self._axes, keepdims=self.keepdims)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+        """None: there are no steps any more."""
 
 
 class GlobalAveragePooling2D(_GlobalAveragePooling):

@@ -125,6 +125,11 @@ class RNN(Layer):
             result = outputs if self.time_major else _turned(outputs)
         return (result, *nest.flatten(last)) if self.return_state else result
 
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """That of the steps, if the outputs of all steps are returned."""
+        mask = None if previous_mask is None else nest.flatten(previous_mask)[0]
+        return [mask if self.return_sequences else None]
+
     def _first(self, rows: Any, given: Any) -> list[Any]:
         """The states to start with: those given, or zeros."""
         sizes = self.cell.state_size
@@ -272,6 +277,12 @@ class Bidirectional(Layer):
         joined = self._joined(*found)
         return (joined, *states) if states else joined
 
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """That of the steps, if the outputs of all steps are returned."""
+        mask = None if previous_mask is None else nest.flatten(previous_mask)[0]
+        shown = mask if self.forward_layer.return_sequences else None
+        return [shown] * (2 if self.merge_mode is None else 1)
+
     def _joined(self, a: Any, b: Any) -> Results:
         if self.merge_mode == "concat":
             return tf.concat([a, b], -1)
@@ -289,6 +300,8 @@ class TimeDistributed(Layer):
     ----------
     layer : layer
     """
+
+    _hands_masks_on = True
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -163,6 +163,8 @@ class UpSampling3D(_UpSampling):
 class GaussianNoise(Layer):
     """While training, adds normal noise of the given standard deviation."""
 
+    _hands_masks_on = True
+
     def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.stddev, self.seed = stddev, seed
@@ -192,6 +194,8 @@ class GaussianDropout(GaussianNoise):
 
 
 class _SpatialDropout(_Spatial):
+    _hands_masks_on = True
+
     def __init__(self, rate: float, seed: int | None = None, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
         self.rate, self.seed = rate, seed
@@ -231,6 +235,8 @@ class SpatialDropout3D(_SpatialDropout):
 class ELU(Layer):
     """``x`` above 0, ``alpha * (exp(x) - 1)`` below."""
 
+    _hands_masks_on = True
+
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.alpha = alpha
@@ -250,6 +256,8 @@ class PReLU(Layer):
     shared_axes : list of int, optional
         Dimensions along which one slope is shared.
     """
+
+    _hands_masks_on = True
 
     def __init__(
         self,
@@ -277,6 +285,8 @@ class PReLU(Layer):
 
 class ActivityRegularization(Layer):
     """Hands its inputs through and adds a penalty on them to the losses."""
+
+    _hands_masks_on = True
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)

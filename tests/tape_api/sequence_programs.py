@@ -1,0 +1,127 @@
+"""Masks, attention and what reads them, as functions of the module that is imported as ``tf``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def _set(layer: Any, rng: np.random.Generator, scale: float = 0.3) -> None:
+    """Weights of NumPy's, which are the same wherever this runs."""
+    layer.set_weights([rng.normal(size=w.shape) * scale for w in layer.get_weights()])
+
+
+def masks_and_attention(tf: Any) -> Any:
+    """What layers do with masks, and hand on; attention with and without them; losses and metrics of masked steps."""
+    rng = np.random.default_rng(0)
+    layers = tf.keras.layers
+    x = np.array([[1, 2, 3, 0], [4, 5, 0, 0]])
+    words = layers.Embedding(10, 8, mask_zero=True)
+    words(x)
+    _set(words, rng, 1.0)
+    heads = layers.MultiHeadAttention(num_heads=2, key_dim=8)
+    heads(query=words(x), value=words(x), key=words(x))
+    out: list[Any] = [len(heads.get_weights())]
+    _set(heads, rng)
+    out += [heads(query=(h := words(x)), value=h, key=h), heads((h := words(x)), h, use_causal_mask=True)]
+    out += heads(query=words(x[:, :3]), value=words(x), return_attention_scores=True)
+    out += [heads(words(x), tf.constant(rng.normal(size=(2, 3, 8)), tf.float32))]
+    allowed = np.tril(np.ones((1, 4, 4), bool))
+    out += [heads(tf.ones([2, 4, 8]), tf.constant(rng.normal(size=(2, 4, 8)), tf.float32), attention_mask=allowed)]
+    memory = layers.LSTM(3, return_sequences=True)
+    memory(words(x))
+    _set(memory, rng)
+    ones = tf.ones([2, 3])
+    out += [memory(words(x)), memory(words(x), initial_state=[ones, ones]), memory(words(x))._keras_mask]
+    both = layers.Bidirectional(layers.GRU(2), merge_mode="sum")
+    both(words(x))
+    _set(both, rng)
+    h, turned = words(x), words(x[:, ::-1])
+    out += [both(h), layers.GlobalAveragePooling1D()(h)]
+    for merged in (layers.Add(), layers.Maximum(), layers.Minimum(), layers.Concatenate(), layers.Average()):
+        result = merged([h, turned])
+        out += [result, result._keras_mask]
+    out += [layers.Attention()([h, h]), layers.AdditiveAttention(use_scale=False)([h, turned])]
+    out += layers.Attention(use_scale=True, score_mode="concat")([h, h, turned], return_attention_scores=True)
+    out += [layers.Attention()([h, h], use_causal_mask=True), layers.Softmax()(h, mask=np.ones((2, 4, 8), bool))]
+    rows = np.array([[[1.0, 2.0], [0.0, 0.0]], [[0.0, 3.0], [4.0, 0.0]]], np.float32)
+    found = layers.Masking(0.0)(rows)
+    out += [found, found._keras_mask, layers.Dropout(0.5)(found)._keras_mask]
+    product = layers.EinsumDense("...x,xy->...y", output_shape=3, bias_axes="y", kernel_initializer="ones")
+    out += [product(rows), *product.get_weights()]
+    last = layers.Dense(2, activation="softmax")
+    last(h)
+    _set(last, rng, 30.0)
+    labels = np.array([[0, 1, 1, 0], [1, 0, 0, 1]])
+    for reduction in ("sum_over_batch_size", "sum", "none"):
+        out += [tf.keras.losses.SparseCategoricalCrossentropy(reduction=reduction)(labels, last(h))]
+    metric = tf.keras.metrics.SparseCategoricalAccuracy()
+    out += [metric(labels, last(h)), metric(labels, last(turned), sample_weight=np.array([[1.0], [3.0]], np.float32))]
+    return [np.asarray(v, np.float32) for v in out]
+
+
+def saturated_activations(tf: Any) -> Any:
+    """Cross entropies of saturated probabilities: Keras takes what the activation was given."""
+    k = tf.keras
+    logits = tf.constant([[-50.0, 50.0], [100.0, -100.0], [2.0, 1.0]])
+    hot = np.eye(2, dtype=np.float32)[[0, 1, 1]]
+    out: list[Any] = []
+    for activation, loss, labels in (
+        (k.activations.softmax, k.losses.CategoricalCrossentropy(), hot),
+        (k.activations.softmax, k.losses.CategoricalCrossentropy(label_smoothing=0.1), hot),
+        (k.activations.softmax, k.losses.SparseCategoricalCrossentropy(), np.array([0, 1, 1])),
+        (k.activations.sigmoid, k.losses.BinaryCrossentropy(), hot),
+        (tf.nn.softmax, k.losses.CategoricalCrossentropy(), hot),
+    ):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            value = loss(labels, activation(logits))
+        out += [value, tape.gradient(value, logits)]
+    model = k.Sequential([k.layers.Dense(2, activation="softmax")])
+    model.build((None, 1))
+    model.set_weights([np.array([[60.0, -60.0]]), np.zeros(2)])
+    model.compile(k.optimizers.SGD(1.0), "categorical_crossentropy", metrics=["categorical_crossentropy"])
+    history = model.fit(np.array([[1.0], [-1.0], [0.5]]), hot, epochs=3, shuffle=False, verbose=0).history
+    out += [history["loss"], history["categorical_crossentropy"], *model.get_weights()]
+    return [np.asarray(v, np.float32) for v in out]
+
+
+def symbols_of_layers(tf: Any) -> Any:
+    """Inputs and outputs of layers, also inside `Sequential`; `training` by place; arrays of one's own."""
+    k, layers = tf.keras, tf.keras.layers
+    model = k.Sequential([layers.Dense(4, activation="relu", input_shape=(3,)), layers.Dropout(0.5), layers.Dense(2)])
+    rng = np.random.default_rng(1)
+    _set(model, rng)
+    x = rng.normal(size=(5, 3)).astype(np.float32)
+    parts = k.Model(model.inputs, [layer.output for layer in model.layers])
+    late = k.Sequential([layers.Dense(3), layers.Dense(1)])
+    outer = k.Model(given := k.Input((2,)), late(given))
+    _set(late, rng)
+    named = k.Model(model.inputs, model.layers[0].output)
+    predictions = model.predict(x, verbose=0)
+    predictions[0] = 1.0
+    steps: list[Any] = []
+
+    class Watching(k.Model):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = layers.Dense(1, kernel_initializer="ones")
+
+        def call(self, inputs: Any, training: Any = None) -> Any:
+            return self.dense(inputs)
+
+        def train_step(self, data: Any) -> Any:
+            x, y = data
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                loss = tf.reduce_mean((self(x, training=True) - tf.cast(y, tf.float32)) ** 2)
+            steps.append((x.dtype.name, y.dtype.name))
+            return {"size": tf.reduce_sum(tf.abs(tape.gradient(loss, x)))}
+
+    watching = Watching()
+    watching.compile("sgd")
+    sizes = watching.fit(x.astype(np.float64), x[:, :1].astype(np.int64), verbose=0, shuffle=False).history["size"]
+    out = [*parts(x), outer(np.ones((4, 2))), named(x), predictions, sizes]
+    shapes = [model.output_shape, model.input_shape, outer.output_shape]
+    return [*[np.asarray(v, np.float32) for v in out], shapes, steps[0]]
