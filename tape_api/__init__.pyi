@@ -107,6 +107,7 @@ from tape_api.keras.initializers import RandomUniform as _tape_api_keras_initial
 from tape_api.keras.initializers import Zeros as _tape_api_keras_initializers_Zeros
 from tape_api.keras.losses import BinaryCrossentropy as _tape_api_keras_losses_BinaryCrossentropy
 from tape_api.keras.losses import CategoricalCrossentropy as _tape_api_keras_losses_CategoricalCrossentropy
+from tape_api.keras.losses import CategoricalHinge as _tape_api_keras_losses_CategoricalHinge
 from tape_api.keras.losses import CosineSimilarity as _tape_api_keras_losses_CosineSimilarity
 from tape_api.keras.losses import Hinge as _tape_api_keras_losses_Hinge
 from tape_api.keras.losses import Huber as _tape_api_keras_losses_Huber
@@ -521,6 +522,7 @@ class losses:
     BinaryCrossentropy = _tape_api_keras_losses_BinaryCrossentropy
     CLASSES: dict[Any, Any]
     CategoricalCrossentropy = _tape_api_keras_losses_CategoricalCrossentropy
+    CategoricalHinge = _tape_api_keras_losses_CategoricalHinge
     CosineSimilarity = _tape_api_keras_losses_CosineSimilarity
     FUNCTIONS: dict[Any, Any]
     Hinge = _tape_api_keras_losses_Hinge
@@ -553,6 +555,8 @@ class losses:
     def binary_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def categorical_hinge(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def cosine_similarity(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod

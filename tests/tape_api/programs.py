@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from tests.tape_api.keras_programs import activations_and_layers, losses_and_metrics, outputs_by_name, train_steps
-from tests.tape_api.sequence_programs import masks_and_attention, saturated_activations, symbols_of_layers
+from tests.tape_api.sequence_programs import (
+    decisions,
+    masks_and_attention,
+    saturated_activations,
+    symbols_of_layers,
+)
 
 # ---- the classics ----------------------------------------------------------------------------------------------------
 
@@ -467,4 +472,5 @@ PROGRAMS = (
     masks_and_attention,
     saturated_activations,
     symbols_of_layers,
+    decisions,
 )

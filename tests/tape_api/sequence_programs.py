@@ -1,4 +1,4 @@
-"""Masks, attention and what reads them, as functions of the module that is imported as ``tf``."""
+"""Masks, attention, metrics of decisions, as functions of the module that is imported as ``tf``."""
 
 from __future__ import annotations
 
@@ -125,3 +125,43 @@ def symbols_of_layers(tf: Any) -> Any:
     out = [*parts(x), outer(np.ones((4, 2))), named(x), predictions, sizes]
     shapes = [model.output_shape, model.input_shape, outer.output_shape]
     return [*[np.asarray(v, np.float32) for v in out], shapes, steps[0]]
+
+
+def decisions(tf: Any) -> Any:
+    """Metrics of decisions for thresholds, of whole batches and weighted parts, and their names."""
+    rng = np.random.default_rng(0)
+    m = tf.keras.metrics
+    labels, scores = rng.integers(0, 2, 50), rng.uniform(size=50).astype(np.float32)
+    weights = rng.uniform(size=50).astype(np.float32)
+    rows, columns = rng.integers(0, 2, (20, 3)).astype(np.float32), rng.uniform(size=(20, 3)).astype(np.float32)
+    out: list[Any] = []
+    for metric in (
+        m.AUC(), m.AUC(curve="PR"), m.AUC(num_thresholds=7, summation_method="minoring"), m.AUC(thresholds=[0.1, 0.7]),
+        m.AUC(curve="PR", summation_method="majoring"), m.AUC(thresholds=[0.25, 0.5, 0.75]), m.Precision(), m.Recall(),
+        m.Precision(thresholds=[0.2, 0.8]), m.Recall(thresholds=0.3), m.TruePositives(), m.FalsePositives(),
+        m.TrueNegatives(), m.FalseNegatives(thresholds=[0.1, 0.9]),
+    ):  # fmt: skip
+        metric.update_state(labels, scores)
+        out.append(np.array(metric.result()))
+        metric.update_state(labels[:20], scores[10:30], sample_weight=weights[:20])
+        out.append(np.array(metric.result()))
+        metric.reset_state()
+        metric.update_state(labels[:9], scores[:9])
+        out.append(np.array(metric.result()))
+    for metric in (
+        m.AUC(multi_label=True), m.AUC(multi_label=True, num_labels=3, label_weights=[1.0, 2.0, 0.5]),
+        m.AUC(from_logits=True), m.Precision(top_k=2), m.Recall(top_k=1, class_id=1), m.F1Score(),
+        m.F1Score(average="micro", threshold=0.5), m.FBetaScore(beta=2.0, average="weighted"),
+        m.TopKCategoricalAccuracy(k=2), m.CosineSimilarity(), m.KLDivergence(), m.Poisson(), m.LogCoshError(),
+        m.Hinge(), m.SquaredHinge(), m.CategoricalHinge(), m.MeanSquaredLogarithmicError(),
+    ):  # fmt: skip
+        metric.update_state(rows, columns)
+        out.append(np.array(metric.result()))
+    overlap, among = m.MeanIoU(num_classes=3), m.SparseTopKCategoricalAccuracy(k=2)
+    overlap.update_state([0, 1, 2, 1], [0, 2, 2, 1])
+    among.update_state([0, 2], columns[:2])
+    out += [np.array(overlap.result()), np.array(among.result())]
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, activation="sigmoid", kernel_initializer="ones")])
+    model.compile("sgd", "binary_crossentropy", metrics=["AUC", m.Recall(name="found"), "mse"])
+    history = model.fit(columns, rows[:, :1], epochs=2, shuffle=False, verbose=0).history
+    return [*out, [history["found"], history["mse"], history["loss"]], sorted(history)[1:]]

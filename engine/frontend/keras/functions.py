@@ -18,7 +18,7 @@ from engine.frontend.api import lift
 _FAMILIES = (
     *("arithmetic", "compare", "complexes", "conv", "cross_entropy", "diagonal", "decompose", "einsum", "explog"),
     *("extrema", "filling", "gather", "joining", "layers", "linalg", "nn", "partition", "pool", "rearrange"),
-    *("reduce", "scan", "shape", "slicing", "solve", "special", "stats", "trig"),
+    *("reduce", "scan", "shape", "slicing", "solve", "sorting", "special", "stats", "trig"),
 )
 
 

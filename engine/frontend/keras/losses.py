@@ -104,6 +104,14 @@ def squared_hinge(y_true: Any, y_pred: Any) -> Operand:
 
 
 @operands(alone=("y_true", "y_pred"))
+def categorical_hinge(y_true: Any, y_pred: Any) -> Operand:
+    """``max(largest prediction of another class - that of the label's class + 1, 0)``."""
+    true, pred = matched(y_true, y_pred)
+    right = tf.reduce_sum(true * pred, axis=-1)
+    return tf.maximum(tf.reduce_max((1 - true) * pred, axis=-1) - right + 1, 0)
+
+
+@operands(alone=("y_true", "y_pred"))
 def poisson(y_true: Any, y_pred: Any) -> Operand:
     """``mean(y_pred - y_true * log(y_pred))`` over the last dimension."""
     true, pred = matched(y_true, y_pred)
@@ -341,6 +349,12 @@ class SquaredHinge(_MeanOf):
     function = staticmethod(squared_hinge)
 
 
+class CategoricalHinge(_MeanOf):
+    """Mean of `categorical_hinge`."""
+
+    function = staticmethod(categorical_hinge)
+
+
 class Poisson(_MeanOf):
     """Mean of `poisson`."""
 
@@ -429,8 +443,8 @@ FUNCTIONS = {
     function.__name__: function
     for function in (
         mean_squared_error, mean_absolute_error, mean_absolute_percentage_error, mean_squared_logarithmic_error, huber,
-        log_cosh, hinge, squared_hinge, poisson, kl_divergence, cosine_similarity, binary_crossentropy,
-        categorical_crossentropy, sparse_categorical_crossentropy,
+        log_cosh, hinge, squared_hinge, categorical_hinge, poisson, kl_divergence, cosine_similarity,
+        binary_crossentropy, categorical_crossentropy, sparse_categorical_crossentropy,
     )
 }  # fmt: skip
 FUNCTIONS.update(mse=mse, mae=mae, mape=mape, msle=msle, kld=kld, logcosh=logcosh)
@@ -439,8 +453,8 @@ CLASSES = {
     kind.__name__: kind
     for kind in (
         MeanSquaredError, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredLogarithmicError, Huber, LogCosh,
-        Hinge, SquaredHinge, Poisson, KLDivergence, CosineSimilarity, BinaryCrossentropy, CategoricalCrossentropy,
-        SparseCategoricalCrossentropy,
+        Hinge, SquaredHinge, CategoricalHinge, Poisson, KLDivergence, CosineSimilarity, BinaryCrossentropy,
+        CategoricalCrossentropy, SparseCategoricalCrossentropy,
     )
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Metrics: ``tf.keras.metrics``, numbers accumulated over batches."""
+"""Means and sums over batches, and the base of all metrics."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from engine.core.variable import Variable
 from engine.frontend.keras import functions as tf
 from engine.frontend.keras import initializers, losses
 from engine.frontend.keras.host import Bound
-from engine.frontend.keras.lookup import by_name
 from engine.frontend.keras.masks import mask_of, masked_weights
 from engine.frontend.keras.matching import matched, reduced
-from engine.frontend.keras.settings import floatx
+from engine.frontend.keras.settings import floatx, layer_name, unique_name
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 
@@ -50,6 +49,24 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Operand:
     return tf.cast(tf.equal(tf.cast(true, "int64"), tf.argmax(pred, axis=-1)), floatx())
 
 
+@operands(alone=("y_true", "y_pred"))
+def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Operand:
+    """1 where the one of the label is among the `k` largest predictions, else 0."""
+    return _in_top_k(tf.argmax(y_true, axis=-1), y_pred, k)
+
+
+@operands(alone=("y_true", "y_pred"))
+def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Operand:
+    """1 where the index that the label gives is among the `k` largest predictions, else 0."""
+    return _in_top_k(y_true, y_pred, k)
+
+
+def _in_top_k(labels: Any, y_pred: Any, k: int) -> Operand:
+    rows = tf.reshape(y_pred, [-1, shape_of(y_pred)[-1]])  # type: ignore[index]
+    hits = tf.in_top_k(tf.cast(tf.reshape(labels, [-1]), "int32"), rows, k)
+    return tf.reshape(tf.cast(hits, floatx()), tf.shape(labels))
+
+
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
@@ -64,7 +81,7 @@ class Metric(Bound):
     """
 
     def __init__(self, name: str | None = None, dtype: Any = None) -> None:
-        self.name = name or type(self).__name__.lower()
+        self.name = name or unique_name(self.host, layer_name(type(self).__name__))
         self.dtype = as_dtype(dtype or floatx()).name
         self._state: list[Variable] = []
         self._starts: list[Callable[[], Any]] = []
@@ -238,6 +255,56 @@ class RootMeanSquaredError(Mean):
         return tf.sqrt(super().result())
 
 
+def _mean_of(function: Callable[..., Any], class_name: str, doc: str) -> type[MeanMetricWrapper]:
+    """The mean of a loss, whose further arguments the class takes too."""
+
+    def __init__(self: Any, name: str = function.__name__, dtype: Any = None, **arguments: Any) -> None:  # noqa: N807
+        MeanMetricWrapper.__init__(self, function, name, dtype, **arguments)
+
+    return type(class_name, (MeanMetricWrapper,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
+
+
+MeanAbsolutePercentageError = _mean_of(
+    losses.mean_absolute_percentage_error, "MeanAbsolutePercentageError", "The mean absolute error, in percent."
+)
+MeanSquaredLogarithmicError = _mean_of(
+    losses.mean_squared_logarithmic_error, "MeanSquaredLogarithmicError", "The mean squared error of logarithms."
+)
+Hinge = _mean_of(losses.hinge, "Hinge", "The mean hinge loss.")
+SquaredHinge = _mean_of(losses.squared_hinge, "SquaredHinge", "The mean squared hinge loss.")
+CategoricalHinge = _mean_of(losses.categorical_hinge, "CategoricalHinge", "The mean categorical hinge loss.")
+KLDivergence = _mean_of(losses.kl_divergence, "KLDivergence", "The mean divergence of Kullback and Leibler.")
+Poisson = _mean_of(losses.poisson, "Poisson", "The mean Poisson loss.")
+
+
+class LogCoshError(MeanMetricWrapper):
+    """The mean logarithm of the hyperbolic cosine of the error."""
+
+    def __init__(self, name: str = "logcosh", dtype: Any = None) -> None:
+        super().__init__(losses.log_cosh, name, dtype)
+
+
+class CosineSimilarity(MeanMetricWrapper):
+    """The mean cosine of the angle between labels and predictions."""
+
+    def __init__(self, name: str = "cosine_similarity", dtype: Any = None, axis: int = -1) -> None:
+        super().__init__(losses.cosine_similarity, name, dtype, axis=axis)
+
+
+class TopKCategoricalAccuracy(MeanMetricWrapper):
+    """How often a one-hot label is among the `k` largest predictions."""
+
+    def __init__(self, k: int = 5, name: str = "top_k_categorical_accuracy", dtype: Any = None) -> None:
+        super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
+
+
+class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
+    """How often an integer label is among the `k` largest predictions."""
+
+    def __init__(self, k: int = 5, name: str = "sparse_top_k_categorical_accuracy", dtype: Any = None) -> None:
+        super().__init__(sparse_top_k_categorical_accuracy, name, dtype, k=k)
+
+
 class BinaryCrossentropy(MeanMetricWrapper):
     """The mean binary cross entropy."""
 
@@ -273,30 +340,3 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
         self, name: str = "sparse_categorical_crossentropy", dtype: Any = None, from_logits: bool = False
     ) -> None:
         super().__init__(losses.sparse_categorical_crossentropy, name, dtype, from_logits=from_logits)
-
-
-KNOWN: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        Sum, Mean, Accuracy, BinaryAccuracy, CategoricalAccuracy, SparseCategoricalAccuracy, MeanSquaredError,
-        MeanAbsoluteError, RootMeanSquaredError, BinaryCrossentropy, CategoricalCrossentropy,
-        SparseCategoricalCrossentropy,
-    )
-}  # fmt: skip
-KNOWN.update(
-    mse=MeanSquaredError,
-    MSE=MeanSquaredError,
-    mean_squared_error=MeanSquaredError,
-    mae=MeanAbsoluteError,
-    MAE=MeanAbsoluteError,
-    mean_absolute_error=MeanAbsoluteError,
-    binary_accuracy=BinaryAccuracy,
-    categorical_accuracy=CategoricalAccuracy,
-    sparse_categorical_accuracy=SparseCategoricalAccuracy,
-)
-
-
-def get(host: Any, identifier: Any) -> Metric:
-    """The metric that `identifier` stands for: a name, a class, an instance, or a function of (labels, predictions)."""
-    found = by_name(host, {**losses.FUNCTIONS, **KNOWN}, identifier, "metric")
-    return found if isinstance(found, Metric) else host.bound(MeanMetricWrapper)(found)
