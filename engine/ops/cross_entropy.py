@@ -180,7 +180,11 @@ less_one_hot = general(
 def _sparse_xent_kernel(labels: Any, logits: Any) -> Operand:
     below = below_largest(logits, -1)
     matrix, flat, rows = _rows_and_labels(below, labels)
-    chosen = matrix[np.arange(len(flat)), flat].reshape(rows)
+    return entropy_of(below, matrix[np.arange(len(flat)), flat].reshape(rows))
+
+
+def entropy_of(below: Any, chosen: Any) -> Operand:
+    """The cross entropy of rows of logits less the largest of each, for kernels; `chosen` are those of the labels."""
     return np.subtract(np.log(np.add.reduce(np.exp(below), axis=-1)), chosen)
 
 

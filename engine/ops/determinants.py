@@ -25,19 +25,45 @@ from engine.ops.reduce import reduce_sum
 from engine.ops.solve import check_matrix, inverse_op, scalar_abstract, scale_matrix, solve_op, square_abstract
 
 
+def _norm(x: Any) -> Any:
+    """The root of the sum of all squares of each matrix."""
+    return np.sqrt(np.add.reduce(np.square(np.abs(x)), axis=(-2, -1)))
+
+
+def conditions(x: Any) -> tuple[Any, Any]:
+    """How far matrices are from singular ones, and their inverses.
+
+    Raises
+    ------
+    LinAlgError
+        If one is singular.
+    """
+    inverse = np.linalg.inv(x)
+    return np.multiply(_norm(x), _norm(inverse)), inverse
+
+
 def _condition(x: Any) -> tuple[Any, Any]:
-    """How far matrices are from singular ones, and their inverses; infinite, and None, if one is singular."""
+    """`conditions`; infinite, and None, if one is singular."""
     try:
-        inverse = np.linalg.inv(x)
+        return conditions(x)
     except np.linalg.LinAlgError:
         return np.inf, None
-    return np.linalg.norm(x, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1)), inverse
+
+
+def largest_condition(dtype: Any) -> float:
+    """Up to where cofactors are computed from an inverse."""
+    return float(np.finfo(dtype).eps ** -0.5)
 
 
 def _cofactor_kernel(x: Any) -> np.ndarray:
     condition, inverse = _condition(x)
-    if inverse is None or not np.all(condition < np.finfo(x.dtype).eps ** -0.5):
+    if not np.all(condition < largest_condition(x.dtype)):
         return _cofactor_by_svd(x)
+    return cofactors_of(x, inverse)
+
+
+def cofactors_of(x: Any, inverse: Any) -> Any:
+    """Cofactors of matrices whose inverses are known, for kernels."""
     return np.linalg.det(x)[..., None, None] * inverse.swapaxes(-1, -2)
 
 
@@ -53,7 +79,7 @@ def _cofactor_by_svd(x: Any) -> np.ndarray:
 
 def _change_kernel(d: Any, x: Any) -> np.ndarray:
     condition, inverse = _condition(x)
-    if inverse is None or not np.all(condition < np.finfo(x.dtype).eps ** -0.25):
+    if not np.all(condition < np.finfo(x.dtype).eps ** -0.25):
         return _change_by_svd(d, x)
     determinant = np.linalg.det(x)[..., None, None]
     relative = np.matmul(inverse, d)

@@ -160,7 +160,7 @@ def inv(input: Any, adjoint: bool = False) -> Operand:
     return inverse_op(matrix)
 
 
-def _one_factorisation(solve: Callable[[Any, Any], Any], matrix: Any, rhs: Any) -> np.ndarray:
+def one_factorisation(solve: Callable[[Any, Any], Any], matrix: Any, rhs: Any) -> np.ndarray:
     """Solve for a stack of right-hand sides with one matrix, as columns of one."""
     columns = np.moveaxis(rhs, -2, 0)
     return np.moveaxis(solve(matrix, columns.reshape(len(columns), -1)).reshape(columns.shape), 0, -2)
@@ -176,7 +176,7 @@ def _solve_kernel(matrix: Any, rhs: Any, *, adjoint: bool = False) -> np.ndarray
     if adjoint:
         matrix = np.conjugate(matrix).swapaxes(-1, -2)
     if matrix.ndim == 2 and rhs.ndim > 2 and rhs.size:
-        return _one_factorisation(np.linalg.solve, matrix, rhs)
+        return one_factorisation(np.linalg.solve, matrix, rhs)
     return np.linalg.solve(matrix, rhs)
 
 
@@ -256,19 +256,36 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Operand:
     return solve_op(matrix, rhs, adjoint=bool(adjoint))
 
 
+def _one_triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> np.ndarray:
+    """By LAPACK's function itself: what SciPy does around it takes many times as long for small systems."""
+    function = getattr(scipy.linalg.lapack, f"{_LETTERS[a.dtype]}trtrs")
+    if adjoint and a.dtype.kind == "c":
+        found, info = function(a, b, lower=lower, trans=2)
+    else:
+        # what is in C's order is the transpose in Fortran's: nothing is copied
+        found, info = function(a.T, b, lower=not lower, trans=0 if adjoint else 1)
+    if info:
+        raise np.linalg.LinAlgError(f"singular matrix: there is a zero on its diagonal, at {info - 1}")
+    return found
+
+
+_LETTERS = {float32.numpy: "s", float64.numpy: "d", complex64.numpy: "c", complex128.numpy: "z"}
+"""What LAPACK calls dtypes."""
+
+
 def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: bool = False) -> np.ndarray:
     _check_solve(matrix, rhs)
     if matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] != rhs.shape[-2]:
         raise ValueError("the numbers of rows differ")
 
     def one(a: Any, b: Any) -> np.ndarray:
-        return scipy.linalg.solve_triangular(a, b, trans="C" if adjoint else "N", lower=lower, check_finite=False)
+        return _one_triangular(a, b, lower, adjoint)
 
     stack = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     if 0 in stack or not rhs.size:
         return np.zeros(stack + rhs.shape[-2:], rhs.dtype)
     if matrix.ndim == 2:
-        return one(matrix, rhs) if rhs.ndim == 2 else _one_factorisation(one, matrix, rhs)
+        return one(matrix, rhs) if rhs.ndim == 2 else one_factorisation(one, matrix, rhs)
     matrices = np.broadcast_to(matrix, stack + matrix.shape[-2:])
     sides = np.broadcast_to(rhs, stack + rhs.shape[-2:])
     return np.array([one(matrices[i], sides[i]) for i in np.ndindex(stack)]).reshape(sides.shape)

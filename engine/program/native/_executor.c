@@ -7,7 +7,8 @@
  * What it says on the way, it says to its `host`, four callables:
  *   fallback(*arguments)                  runs the program in another way: these arguments lie otherwise in memory
  *   failed(error, position, operands)     raises what to raise for an error of a kernel
- *   resume(position, arguments, owners, buffers)  carries on after a call whose result lies otherwise than expected
+ *   resume(position, arguments, owners, buffers)  carries on behind an instruction: after a call whose result lies otherwise
+ *                                         than expected, before one whose rows refuse what they are given
  *   flagged()                             whether floating-point errors are to be raised: then fallback runs
  */
 #include <fenv.h>
@@ -20,6 +21,7 @@
 #define ALIGNMENT 64
 #define SCALAR 32 /* bytes of the largest scalar, and to spare */
 #define MOST_FRAMES 4
+#define REFUSED (-1)
 
 enum base_kind { BLOCK, ARGUMENT, CONSTANT, FRESH, SLOT };
 
@@ -45,14 +47,14 @@ typedef struct {
     PyObject *object;
 } Access;
 
-enum step_kind { ROWS, TILES, CALL };
+enum step_kind { ROWS, TILES, CHECKED, CALL };
 
 typedef struct {
     enum step_kind kind;
     Py_ssize_t first, end; /* rows */
     npy_intp tiles, rest;
     int release, multi;
-    Py_ssize_t position; /* of the instruction */
+    Py_ssize_t position; /* of the instruction that a call or checked rows belong to */
     PyObject *kernel, *names;
     Access *operands;
     Py_ssize_t noperands, nouts, nfrees;
@@ -408,13 +410,17 @@ done:
     return outcome;
 }
 
-/* Run rows; whether they met an overflow, a division by zero or an invalid operation. */
+/* Run rows; whether they met an overflow, a division by zero or an invalid operation; REFUSED if contents are refused. */
 static int run_rows(Table *self, Frame *frame, const Step *step)
 {
+    int refused = 0;
     const Row *first = self->rows + step->first, *end = self->rows + step->end;
     PyThreadState *saved = step->release ? PyEval_SaveThread() : NULL;
     if (step->kind == TILES) {
         rows_run_tiles(first, end, frame->bases, step->tiles, step->rest);
+    }
+    else if (step->kind == CHECKED) {
+        refused = rows_run_checked(first, end, frame->bases);
     }
     else {
         rows_run(first, end, frame->bases);
@@ -426,7 +432,7 @@ static int run_rows(Table *self, Frame *frame, const Step *step)
     if (saved != NULL) {
         PyEval_RestoreThread(saved);
     }
-    return flags != 0;
+    return refused ? REFUSED : flags != 0;
 }
 
 /* The memory of each base as an array of bytes, None where there is none: the rest of a program finds its values there. */
@@ -466,7 +472,8 @@ static PyObject *owners_of(Table *self, Frame *frame)
 
 static void extents_of(const Table *self, Extent *extents);
 
-static PyObject *carry_on(Table *self, Frame *frame, const Step *step, PyObject *const *args)
+/* Carry on in Python behind the instruction at a position. */
+static PyObject *carry_on(Table *self, Frame *frame, Py_ssize_t position, PyObject *const *args)
 {
     PyObject *result = NULL;
     Extent *extents = PyMem_Calloc((size_t)self->nbases + 1, sizeof(Extent));
@@ -476,7 +483,7 @@ static PyObject *carry_on(Table *self, Frame *frame, const Step *step, PyObject 
     extents_of(self, extents);
     PyObject *given = as_tuple(args, self->nargs), *owners = owners_of(self, frame), *buffers = buffers_of(self, frame, extents);
     if (given != NULL && owners != NULL && buffers != NULL) {
-        result = PyObject_CallFunction(self->resume, "nOOO", step->position, given, owners, buffers);
+        result = PyObject_CallFunction(self->resume, "nOOO", position, given, owners, buffers);
     }
     Py_XDECREF(given);
     Py_XDECREF(owners);
@@ -534,7 +541,12 @@ static PyObject *run(Table *self, Frame *frame, PyObject *const *args)
     for (Py_ssize_t i = 0; i < self->nsteps; i++) {
         const Step *step = &self->steps[i];
         if (step->kind != CALL) {
-            flags |= run_rows(self, frame, step);
+            const int met = run_rows(self, frame, step);
+            if (met == REFUSED) {
+                /* its kernel raises, or takes another way */
+                return carry_on(self, frame, step->position - 1, args);
+            }
+            flags |= met;
             continue;
         }
         const enum outcome outcome = call(self, frame, step, args);
@@ -542,7 +554,7 @@ static PyObject *run(Table *self, Frame *frame, PyObject *const *args)
             return NULL;
         }
         if (outcome == ELSEWHERE) {
-            return carry_on(self, frame, step, args);
+            return carry_on(self, frame, step->position, args);
         }
     }
     if (flags) {

@@ -246,15 +246,19 @@ static int read_step(Table *self, const Extent *extents, Step *step, PyObject *s
         }
     }
     else {
+        const int checked = strcmp(kind, "checked") == 0;
         step->kind = ROWS;
         step->tiles = step->rest = 1;
-        if (PyArg_ParseTuple(rest, "nnp|nn", &step->first, &step->end, &step->release, &step->tiles, &step->rest)) {
-            step->kind = PyTuple_GET_SIZE(rest) > 3 ? TILES : ROWS;
-            read = strcmp(kind, "rows") == 0 && 0 <= step->first && step->first <= step->end && step->end <= self->nrows;
+        if (checked ? PyArg_ParseTuple(rest, "nnpn", &step->first, &step->end, &step->release, &step->position)
+                    : PyArg_ParseTuple(rest, "nnp|nn", &step->first, &step->end, &step->release, &step->tiles, &step->rest)) {
+            step->kind = checked ? CHECKED : PyTuple_GET_SIZE(rest) > 3 ? TILES : ROWS;
+            read = (checked || strcmp(kind, "rows") == 0) && 0 <= step->first && step->first <= step->end &&
+                   step->end <= self->nrows && step->position >= 0;
             for (Py_ssize_t i = step->first; read && i < step->end; i++) {
                 const Row *row = &self->rows[i];
                 read = row_check(row, extents, self->nbases, step->tiles, step->rest) == 0 &&
-                       (step->kind == ROWS || (row->nouter == 0 && row->loop->ndims == 0));
+                       (step->kind != TILES || (row->nouter == 0 && row->loop->ndims == 0)) &&
+                       (checked || !row->loop->refuses);
             }
         }
     }
@@ -551,7 +555,24 @@ static PyObject *ufunc_types(PyObject *NPY_UNUSED(module), PyObject *ufunc)
     return PyBytes_FromStringAndSize(found->types, (Py_ssize_t)found->ntypes * found->nargs);
 }
 
+static PyObject *use_trtrs(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyObject *capsules[2];
+    void *found[2];
+    if (!PyArg_ParseTuple(args, "OO", &capsules[0], &capsules[1])) {
+        return NULL;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!PyCapsule_CheckExact(capsules[i]) ||
+            (found[i] = PyCapsule_GetPointer(capsules[i], PyCapsule_GetName(capsules[i]))) == NULL) {
+            return PyErr_Format(PyExc_TypeError, "expected two capsules");
+        }
+    }
+    return PyBool_FromLong(set_trtrs(found[0], found[1]));
+}
+
 static PyMethodDef methods[] = {
+    {"use_trtrs", use_trtrs, METH_VARARGS, "Take strtrs and dtrtrs of LAPACK from SciPy's capsules."},
     {"ufunc_types", ufunc_types, METH_O, "The type numbers of the loops of a ufunc, one loop after the other."},
     {NULL, NULL, 0, NULL},
 };

@@ -135,20 +135,25 @@ class _Encoding:
         numbers: list[int] = []
         steps: list[tuple[Any, ...]] = []
         first = count = work = 0
+        checked = -1
         slots = {root for root in self.last if root.kind == "slot"}
         for i, step in enumerate(self.recording.steps):
-            if isinstance(step, Row):
+            if isinstance(step, Row) and step.position == checked:
                 numbers += self.row(step)
                 count, work = count + 1, work + step.work
                 continue
             if count > first:
-                steps.append(("rows", first, count, work > _RELEASE))
-                first, work = count, 0
+                steps.append(_stretch(first, count, work, checked))
+            first, work, checked = count, 0, -1
+            if isinstance(step, Row):
+                numbers += self.row(step)
+                count, work, checked = count + 1, step.work, step.position
+                continue
             dead = {root for root in slots if self.last[root] <= i}
             slots -= dead
             steps.append(self.call(step, instructions[step.position], kernels[step.position], dead))
         if count > first:
-            steps.append(("rows", first, count, work > _RELEASE))
+            steps.append(_stretch(first, count, work, checked))
         outputs = tuple([self.access(x) for x in self.recording.results])
         pool = (buffer_pool.take, buffer_pool.give_back) if self.size >= _POOLED else None
         assert executor is not None
@@ -197,13 +202,19 @@ class _Encoding:
 _INDEXED = frozenset(f"{name}_{kind}" for name in ("take", "put", "add_at") for kind in (1, 2, 4, 8, 16, "f", "d"))
 
 
+def _stretch(first: int, end: int, work: int, position: int) -> tuple[Any, ...]:
+    """The step of some rows; those of the instruction at `position` may refuse what they are given."""
+    step = first, end, work > _RELEASE
+    return ("rows", *step) if position < 0 else ("checked", *step, position)
+
+
 def _root(x: Any) -> Root:
     return x.root if isinstance(x, Ref) else x
 
 
 def _roots(step: Row | Call) -> list[Root]:
     if isinstance(step, Row):
-        return [root for root, _ in step.operands]
+        return [*[root for root, _ in step.operands], *step.keeps]
     operands = [_root(x) for x in step.operands if not isinstance(x, Fixed)]
     return [*operands, *step.results]
 

@@ -32,6 +32,9 @@ class Writer(Protocol):
     def add(self, step: Row | Call) -> None:
         """The next step."""
 
+    def add_checked(self, row: Row) -> None:
+        """The next row, which may refuse what it is given; then the kernel of the instruction is called."""
+
     def elementwise(self, loop: tuple[Any, ...], operands: Sequence[Ref], real: Any, out: Any = None) -> Hidden:
         """The row of an elementwise loop; `real` is its result."""
 
@@ -98,6 +101,24 @@ class Hidden:
 
     def __len__(self) -> int:
         return len(self.actual)
+
+
+def ref_of(recorder: Writer, x: Any) -> Ref:
+    """Where a value lies; what is not hidden is a constant."""
+    return x.ref if isinstance(x, Hidden) else recorder.constant(np.asarray(x))
+
+
+def actual_of(x: Any) -> Any:
+    """What a value is in the run that is observed."""
+    return x.actual if isinstance(x, Hidden) else x
+
+
+def in_c_order(recorder: Writer, x: Any) -> Any:
+    """A value, or its copy, that lies in C order."""
+    if x.flags.c_contiguous:
+        return x
+    ordered = np.array(actual_of(x), order="C")
+    return recorder.copy(x, ordered) if isinstance(x, Hidden) else ordered
 
 
 def as_array(real: Any) -> np.ndarray:

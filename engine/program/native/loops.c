@@ -140,6 +140,160 @@ TO_BOOL(cast_d_b, npy_double)
 TO_BOOL(cast_i_b, npy_int32)
 TO_BOOL(cast_l_b, npy_int64)
 
+/* casts of numbers that the other type may not have: then they refuse */
+#define CHECKED_CAST(NAME, FROM, TO, LOW, HIGH) \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            const FROM a = *(const FROM *)x; \
+            if (!(a > (FROM)(LOW) && a < (FROM)(HIGH))) { \
+                args[0] = NULL; \
+                return; \
+            } \
+            *(TO *)out = (TO)a; \
+        } \
+    }
+CHECKED_CAST(cast_f_i, npy_float, npy_int32, -2147483648.0, 2147483648.0)
+CHECKED_CAST(cast_d_i, npy_double, npy_int32, -2147483648.0, 2147483648.0)
+CHECKED_CAST(cast_f_l, npy_float, npy_int64, -9223372036854775808.0, 9223372036854775808.0)
+CHECKED_CAST(cast_d_l, npy_double, npy_int64, -9223372036854775808.0, 9223372036854775808.0)
+
+/* ---- rows at indices that only a run knows -------------------------------------------------------------------------- */
+
+/* What an index refers to: the row, nothing (negative ones, where these are let pass), or a refusal. */
+#define AT(INDEX, LENIENT) \
+    const npy_intp at = (npy_intp) * (const INDEX *)index; \
+    if (at < 0 || at >= size) { \
+        if (!(LENIENT) || at >= size) { \
+            args[0] = NULL; \
+            return; \
+        } \
+    }
+
+static void move(char *out, npy_intp so, const char *x, npy_intp sx, npy_intp count, npy_intp item)
+{
+    if (sx == item && so == item) {
+        memcpy(out, x, (size_t)(count * item));
+        return;
+    }
+    for (npy_intp j = 0; j < count; j++) {
+        memcpy(out + j * so, x + j * sx, (size_t)item);
+    }
+}
+
+/* rows_INDEX_SIZE(indices, x): (), (size, columns) -> (columns); `data` says whether negative indices give zeros. */
+#define ROWS_AT(NAME, INDEX, SIZE) \
+    static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data) \
+    { \
+        const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
+        const char *index = args[0], *x = args[1]; \
+        char *out = args[2]; \
+        for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
+            AT(INDEX, data != NULL) \
+            if (at < 0) { \
+                for (npy_intp j = 0; j < columns; j++) { \
+                    memset(out + j * steps[5], 0, SIZE); \
+                } \
+            } \
+            else if (columns == 1) { \
+                memcpy(out, x + at * steps[3], SIZE); \
+            } \
+            else { \
+                move(out, steps[5], x + at * steps[3], steps[4], columns, SIZE); \
+            } \
+        } \
+    }
+#define ROWS_OF(SIZE) ROWS_AT(rows_i_##SIZE, npy_int32, SIZE) ROWS_AT(rows_l_##SIZE, npy_int64, SIZE)
+ROWS_OF(1)
+ROWS_OF(2)
+ROWS_OF(4)
+ROWS_OF(8)
+ROWS_OF(16)
+
+/* add_rows_INDEX_TYPE(indices, x): (), (columns) -> (size, columns), added to what is there, one after the other. */
+#define ADD_ROWS(NAME, INDEX, TYPE) \
+    static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data) \
+    { \
+        const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
+        const char *index = args[0], *x = args[1]; \
+        char *out = args[2]; \
+        for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
+            AT(INDEX, data != NULL) \
+            if (at < 0) { \
+                continue; \
+            } \
+            char *to = out + at * steps[4]; \
+            for (npy_intp j = 0; j < columns; j++) { \
+                *(TYPE *)(to + j * steps[5]) += *(const TYPE *)(x + j * steps[3]); \
+            } \
+        } \
+    }
+ADD_ROWS(add_rows_i_f, npy_int32, npy_float)
+ADD_ROWS(add_rows_i_d, npy_int32, npy_double)
+ADD_ROWS(add_rows_l_f, npy_int64, npy_float)
+ADD_ROWS(add_rows_l_d, npy_int64, npy_double)
+
+/* ---- limits: all_below(x, limit), which refuses unless every x is below its limit ------------------------------------ */
+
+#define ALL_BELOW(NAME, TYPE) \
+    static void NAME(ARGS) \
+    { \
+        const char *x = args[0], *limit = args[1]; \
+        char *out = args[2]; \
+        for (npy_intp i = 0; i < dimensions[0]; i++, x += steps[0], limit += steps[1], out += steps[2]) { \
+            if (!(*(const TYPE *)x < *(const TYPE *)limit)) { \
+                args[0] = NULL; \
+                return; \
+            } \
+            *(npy_bool *)out = 1; \
+        } \
+    }
+ALL_BELOW(all_below_f, npy_float)
+ALL_BELOW(all_below_d, npy_double)
+
+/* ---- triangular systems: LAPACK's own, which SciPy's Cython interface hands out -------------------------------------- */
+
+typedef void (*Trtrs)(char *, char *, char *, int *, int *, void *, int *, void *, int *, int *);
+static Trtrs trtrs_function[2];
+static char of_lower[] = "UT", of_lower_adjoint[] = "UN", of_upper[] = "LT", of_upper_adjoint[] = "LN";
+
+int set_trtrs(void *single, void *both)
+{
+    trtrs_function[0] = (Trtrs)single;
+    trtrs_function[1] = (Trtrs)both;
+    return single != NULL && both != NULL;
+}
+
+/* Solve in place for the columns of the result, in Fortran's order, with a matrix in C's: (n, n) -> (n, m). */
+static void solve_in_place(char **args, npy_intp const *dims, npy_intp const *steps, void *data, int kind, npy_intp item)
+{
+    const npy_intp n = dims[1], m = dims[2];
+    int info = -1, rows = (int)n, columns = (int)m;
+    char *how = data, unit[] = "N", uplo[] = {how[0], 0}, trans[] = {how[1], 0};
+    const int lies_well = (n == 1 || (steps[2] == n * item && steps[3] == item && steps[4] == item)) && (m == 1 || steps[5] == n * item);
+    char *matrix = args[0], *out = args[1];
+    for (npy_intp i = 0; i < dims[0]; i++, matrix += steps[0], out += steps[1]) {
+        if (lies_well && rows == n && columns == m && trtrs_function[kind] != NULL) {
+            trtrs_function[kind](uplo, trans, unit, &rows, &columns, matrix, &rows, out, &rows, &info);
+        }
+        if (info != 0) {
+            args[0] = NULL;
+            return;
+        }
+    }
+}
+static void trtrs_f(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data)
+{
+    solve_in_place(args, dimensions, steps, data, 0, sizeof(npy_float));
+}
+static void trtrs_d(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data)
+{
+    solve_in_place(args, dimensions, steps, data, 1, sizeof(npy_double));
+}
+
 /* ---- the table ------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -147,7 +301,17 @@ typedef struct {
     Loop loop;
 } Named;
 
-#define ROW(NAME, KIND, NIN, NARGS, ...) {#NAME, {NAME, NULL, KIND, NIN, NARGS, {__VA_ARGS__}, 0, {0}, {0}}}
+#define ROW(NAME, KIND, NIN, NARGS, ...) {#NAME, {NAME, NULL, KIND, 0, NIN, NARGS, {__VA_ARGS__}, 0, {0}, {0}}}
+/* negative indices are let pass where the name says "some" */
+#define ROWS_ROW(I, INDEX, S) \
+    {"rows_" #I "_" #S, {rows_##I##_##S, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 2, 1}, {0, 1, 1}}}, \
+        {"some_rows_" #I "_" #S, {rows_##I##_##S, "", STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 2, 1}, {0, 1, 1}}}
+#define ROWS_ROWS(S) ROWS_ROW(i, npy_int32, S), ROWS_ROW(l, npy_int64, S)
+#define ADD_ROWS_ROW(I, INDEX, T, TYPE) \
+    {"add_rows_" #I "_" #T, {add_rows_##I##_##T, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}, \
+        {"add_some_rows_" #I "_" #T, {add_rows_##I##_##T, "", STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}
+#define TRTRS_ROW(T, S, HOW) \
+    {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
 #define MOVE_ROWS(S) \
     ROW(copy_##S, STRIDED, 1, 2, S, S), ROW(take_##S, TAKE, 2, 3, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, 3, sizeof(npy_intp), S, S), \
         ROW(select_##S, STRIDED, 3, 4, 1, S, S, S)
@@ -176,6 +340,17 @@ static const Named table[] = {
     ROW(cast_d_b, STRIDED, 1, 2, 8, 1),
     ROW(cast_i_b, STRIDED, 1, 2, 4, 1),
     ROW(cast_l_b, STRIDED, 1, 2, 8, 1),
+    ROWS_ROWS(1), ROWS_ROWS(2), ROWS_ROWS(4), ROWS_ROWS(8), ROWS_ROWS(16),
+    ADD_ROWS_ROW(i, npy_int32, f, npy_float), ADD_ROWS_ROW(i, npy_int32, d, npy_double),
+    ADD_ROWS_ROW(l, npy_int64, f, npy_float), ADD_ROWS_ROW(l, npy_int64, d, npy_double),
+    {"cast_f_i", {cast_f_i, NULL, STRIDED, 1, 1, 2, {4, 4}, 0, {0}, {0}}},
+    {"cast_d_i", {cast_d_i, NULL, STRIDED, 1, 1, 2, {8, 4}, 0, {0}, {0}}},
+    {"cast_f_l", {cast_f_l, NULL, STRIDED, 1, 1, 2, {4, 8}, 0, {0}, {0}}},
+    {"cast_d_l", {cast_d_l, NULL, STRIDED, 1, 1, 2, {8, 8}, 0, {0}, {0}}},
+    {"all_below_f", {all_below_f, NULL, STRIDED, 1, 2, 3, {4, 4, 1}, 0, {0}, {0}}},
+    {"all_below_d", {all_below_d, NULL, STRIDED, 1, 2, 3, {8, 8, 1}, 0, {0}, {0}}},
+    TRTRS_ROW(f, 4, of_lower), TRTRS_ROW(f, 4, of_lower_adjoint), TRTRS_ROW(f, 4, of_upper), TRTRS_ROW(f, 4, of_upper_adjoint),
+    TRTRS_ROW(d, 8, of_lower), TRTRS_ROW(d, 8, of_lower_adjoint), TRTRS_ROW(d, 8, of_upper), TRTRS_ROW(d, 8, of_upper_adjoint),
 };
 #define COUNT (sizeof(table) / sizeof(table[0]))
 

@@ -7,6 +7,9 @@
 /* The loop of this name; NULL if there is none. */
 const Loop *own_loop(const char *name);
 
+/* Where LAPACK's strtrs and dtrtrs are; whether they are anywhere. */
+int set_trtrs(void *single, void *both);
+
 /* The names of all of them, as a tuple. */
 PyObject *own_loop_names(void);
 

@@ -115,6 +115,10 @@ class Row:
     dims, steps, outer, strides : tuple of int
     outputs : int
         How many of the operands, the last ones, are written.
+    position : int
+        Of the instruction, for a row that may refuse what it is given: its kernel is called then.
+    keeps : tuple of Root
+        What that kernel would be given, and so must still be there.
     """
 
     loop: tuple[Any, ...]
@@ -124,6 +128,8 @@ class Row:
     outer: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
     outputs: int = 1
+    position: int = -1
+    keeps: tuple[Root, ...] = ()
 
     @property
     def work(self) -> int:

@@ -10,6 +10,7 @@ whether a reshape is a view) is read off what it did.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,10 +28,13 @@ class Recorder:
     Attributes
     ----------
     recording : Recording
+    instruction : tuple, optional
+        Position and operands of the instruction whose kernel is called, where it can be called again with arrays.
     """
 
     def __init__(self) -> None:
         self.recording = Recording([])
+        self.instruction: tuple[int, tuple[Root, ...]] | None = None
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
@@ -61,6 +65,13 @@ class Recorder:
     def add(self, step: Row | Call) -> None:
         """The next step."""
         self.recording.steps.append(step)
+
+    def add_checked(self, row: Row) -> None:
+        """The next row, which may refuse what it is given; then the kernel of the instruction is called."""
+        if self.instruction is None:
+            raise Opaque
+        position, keeps = self.instruction
+        self.add(replace(row, position=position, keeps=keeps))
 
     # ---- what NumPy is asked for -------------------------------------------------------------------------------------
 
@@ -180,8 +191,10 @@ class Observed(Hidden, NDArrayOperatorsMixin):
         return self.recorder.copy(self, self.actual.copy(order))
 
     def astype(self, dtype: Any, **kw: Any) -> Hidden:  # noqa: D102
-        if kw:
+        if set(kw) - {"copy"}:
             self._refuse()
+        if not kw.get("copy", True) and self.dtype == dtype:
+            return self
         return cast(self.recorder, self, np.dtype(dtype))
 
     def dot(self, other: Any) -> Hidden:  # noqa: D102

@@ -14,7 +14,9 @@ from engine.core.op import Op
 from engine.core.structural import contiguous, scale
 from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.ops.joining import concat_op, stack_op, unstack_op
-from engine.program.native.hidden import Hidden, Opaque, Writer
+from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, ref_of
+from engine.program.native.matrices import MATRICES
+from engine.program.native.picks import PICKS
 from engine.program.native.vocabulary import expanded, joined, write
 from engine.program.passes.inplace_concat import alloc, write_rows
 from engine.program.passes.slice_concat import slice_concat
@@ -22,12 +24,12 @@ from engine.program.passes.slice_concat import slice_concat
 
 def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> Hidden:
     """The product with its zero rule, which a loop of our own applies."""
-    operands = [x.ref if isinstance(x, Hidden) else recorder.constant(np.asarray(x)) for x in (ct, partial)]
+    operands = [ref_of(recorder, x) for x in (ct, partial)]
     kind = operands[0].dtype.char
     if kind not in "fd" or operands[1].dtype != operands[0].dtype:
         raise Opaque
     with np.errstate(all="ignore"):
-        real = scale.kernel(*[x.actual if isinstance(x, Hidden) else x for x in (ct, partial)], either=either)
+        real = scale.kernel(*[actual_of(x) for x in (ct, partial)], either=either)
     return recorder.elementwise((f"{'either' if either else 'scale'}_{kind}",), operands, real)
 
 
@@ -36,7 +38,7 @@ def _contiguous(recorder: Writer, x: Any) -> Hidden:
 
 
 def _concat(recorder: Writer, *values: Any, axis: int) -> Hidden:
-    real = np.concatenate([x.actual if isinstance(x, Hidden) else x for x in values], axis)
+    real = np.concatenate([actual_of(x) for x in values], axis)
     return joined(recorder, values, axis % real.ndim, np.ascontiguousarray(real))
 
 
@@ -96,4 +98,6 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     write_rows: _write_rows,
     slice_concat: _slice_concat,
     getitem_back_op: _getitem_back,
+    **PICKS,
+    **MATRICES,
 }

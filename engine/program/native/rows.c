@@ -1,5 +1,7 @@
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
+#include <fenv.h>
+
 #include "rows.h"
 
 /* No number that describes memory is larger. */
@@ -146,8 +148,8 @@ int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp t
     return check_tile(row, extents, tiles - 1, tiles == 1 ? row->dims[0] : rest);
 }
 
-/* Go through the dimensions around an inner loop, the last one fastest. */
-static void run_outer(const Row *row, char *const *start)
+/* Go through the dimensions around an inner loop, the last one fastest; whether the loop refused. */
+static int run_outer(const Row *row, char *const *start)
 {
     const Loop *loop = row->loop;
     const int nargs = loop->nargs, nouter = row->nouter;
@@ -161,6 +163,9 @@ static void run_outer(const Row *row, char *const *start)
             given[j] = at[j]; /* a loop may change what it is given */
         }
         loop->function(given, row->dims, row->steps, loop->data);
+        if (loop->refuses && given[0] == NULL) {
+            return 1;
+        }
         int d = nouter - 1;
         for (; d >= 0; d--) {
             const npy_intp *strides = row->strides + (npy_intp)d * nargs;
@@ -176,12 +181,12 @@ static void run_outer(const Row *row, char *const *start)
             index[d] = 0;
         }
         if (d < 0) {
-            return;
+            return 0;
         }
     }
 }
 
-void rows_run(const Row *row, const Row *end, char *const *bases)
+int rows_run(const Row *row, const Row *end, char *const *bases)
 {
     for (; row < end; row++) {
         const Loop *loop = row->loop;
@@ -190,12 +195,36 @@ void rows_run(const Row *row, const Row *end, char *const *bases)
             start[j] = bases[row->base[j]] + row->offset[j];
         }
         if (row->nouter) {
-            run_outer(row, start);
+            if (run_outer(row, start)) {
+                return 1;
+            }
+            continue;
         }
-        else {
-            loop->function(start, row->dims, row->steps, loop->data);
+        loop->function(start, row->dims, row->steps, loop->data);
+        if (loop->refuses && start[0] == NULL) {
+            return 1;
         }
     }
+    return 0;
+}
+
+int rows_run_checked(const Row *row, const Row *end, char *const *bases)
+{
+    for (; row < end; row++) {
+        const int refuses = row->loop->refuses;
+        if (!refuses && fetestexcept(FE_ALL_EXCEPT)) {
+            feclearexcept(FE_ALL_EXCEPT);
+        }
+        if (rows_run(row, row + 1, bases) || (!refuses && fetestexcept(FE_INVALID))) {
+            feclearexcept(FE_ALL_EXCEPT);
+            return 1;
+        }
+        if (!refuses && fetestexcept(FE_ALL_EXCEPT)) {
+            /* what else happens inside of LAPACK is nobody's business */
+            feclearexcept(FE_ALL_EXCEPT);
+        }
+    }
+    return 0;
 }
 
 void rows_run_tiles(const Row *first, const Row *end, char *const *bases, npy_intp tiles, npy_intp rest)

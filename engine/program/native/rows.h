@@ -27,6 +27,7 @@ typedef struct {
     PyUFuncGenericFunction function;
     void *data;
     enum loop_kind kind;
+    int refuses; /* whether it sets its first operand to NULL for contents that it does not take; only in CHECKED steps */
     int nin, nargs;
     npy_intp size[MAX_OPERANDS]; /* bytes of an element */
     int ndims;                   /* core dimensions that have names */
@@ -59,8 +60,11 @@ npy_intp row_read(Row *row, const npy_intp *numbers, npy_intp count, const Loop 
 /* Whether all that a row touches, in `tiles` tiles, the last of `rest` elements, lies inside; else -1 and an exception. */
 int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp tiles, npy_intp rest);
 
-/* Run rows; the GIL need not be held. */
-void rows_run(const Row *row, const Row *end, char *const *bases);
+/* Run rows, up to one that refuses what it is given; whether there was one. The GIL need not be held. */
+int rows_run(const Row *row, const Row *end, char *const *bases);
+
+/* The same for rows that may refuse; a loop of NumPy's does by an invalid operation. */
+int rows_run_checked(const Row *row, const Row *end, char *const *bases);
 
 /* Run rows tile by tile. */
 void rows_run_tiles(const Row *row, const Row *end, char *const *bases, npy_intp tiles, npy_intp rest);

@@ -33,7 +33,7 @@ _LARGEST_CONSTANT = 1 << 16
 _TABLES = 4
 """Tables for arguments that lie in different ways in memory."""
 _MOST_RESUMED = 8
-"""After so many runs with a result that lies otherwise than expected, a program runs in Python for good."""
+"""After so many runs that Python carried on with, and finished, a program runs in Python for good."""
 
 
 class Runnable(Protocol):
@@ -122,7 +122,10 @@ def _form(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class _Resume:
-    """Carries on with a program in which a call gave a result that lies otherwise than when it was observed."""
+    """Carries on with a program in which a call gave a result that lies otherwise than when it was observed.
+
+    Also with one in which rows refused what they were given, behind the instruction before theirs.
+    """
 
     def __init__(self, staged: Staged, recording: Recording) -> None:
         self.staged, self.recording = staged, recording
@@ -130,15 +133,16 @@ class _Resume:
     def __call__(
         self, position: int, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        self.staged.resumed += 1
         program = self.staged.program
-        if self.staged.resumed >= _MOST_RESUMED:
-            program.native = None
         rest = program.instructions[position + 1 :]
         needed = {*program.outputs, *[s for instruction in rest for s in instruction.inputs]}
         made = {s for instruction in rest for s in instruction.outputs}
         known = {s: _found(self.recording.values[s], arguments, owners, buffers) for s in needed - made}
-        return _carried_out(program, known, rest, self.staged.located)
+        results = _carried_out(program, known, rest, self.staged.located)
+        self.staged.resumed += 1
+        if self.staged.resumed >= _MOST_RESUMED:
+            program.native = None
+        return results
 
 
 def _found(x: Any, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers: tuple[Any, ...]) -> Operand:
@@ -284,6 +288,7 @@ def _written(
     direct: Any = op.kernel if op.is_ufunc and Observed in held and not instruction.params else None
     steps = recorder.recording.steps
     before = len(steps)
+    recorder.instruction = position, tuple([x.ref.root for x in operands if type(x) is Observed])
     for given in _hidden(recorder, operands):
         try:
             if direct is not None:

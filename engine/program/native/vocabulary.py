@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.program.native.hidden import Hidden, Opaque, Writer, as_array
+from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.program.native.loops import loop_of, reduces_alike
 from engine.program.native.memory import Ref, Row, broadcast_strides, elementwise, longer_inside, loop_nest
 
@@ -26,6 +26,8 @@ def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence
         return recorder.ufunc(ufunc, inputs, out, **kw)
     if method == "reduce" and out is None:
         return reduce(recorder, ufunc, *inputs, **kw)
+    if method == "accumulate" and out is None:
+        return _accumulate(recorder, ufunc, *inputs, **kw)
     raise Opaque
 
 
@@ -150,6 +152,30 @@ def _reduce_from_first(recorder: Writer, loop: Any, x: Ref, kept: Sequence[int],
     recorder.add(Row(loop, operands, (count,), (step_out, step_x, step_out), tuple([d for d, _, _ in around]), flat))
 
 
+def _accumulate(recorder: Writer, ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> Hidden:
+    """Running results along an axis: each is the one before it and an element, as in NumPy's own call of the loop."""
+    if not isinstance(x, Hidden) or x.dtype.char not in "fdil" or not x.size or dtype not in (None, x.dtype):
+        raise Opaque
+    found, real = loop_of(ufunc, (x.dtype, x.dtype)), ufunc.accumulate(x.actual, axis=axis, dtype=dtype)
+    if found is None or real.dtype != x.dtype:
+        raise Opaque
+    result, count = recorder.computed(real), real.shape[axis]
+    (of_x, of_out), item = (x.strides[axis], real.strides[axis]), real.itemsize
+    shape = tuple([1 if k == axis % real.ndim else d for k, d in enumerate(real.shape)])
+    first = [Ref(r.root, r.offset, shape, r.strides, r.dtype) for r in (x.ref, result.ref)]
+    recorder.add(elementwise((f"copy_{item}",), first))
+    if count > 1:
+        inner, (_, step_x, step), outer, strides = loop_nest(shape, [first[1].strides, first[0].strides, real.strides])
+        start = [(result.ref.root, result.ref.offset), (x.ref.root, x.ref.offset + of_x)]
+        place = (*start, (result.ref.root, result.ref.offset + of_out))
+        if inner == 1:
+            recorder.add(Row(found[0], place, (count - 1,), (of_out, of_x, of_out)))
+        else:
+            along = (*strides, of_out, of_x, of_out)
+            recorder.add(Row(found[0], place, (inner,), (step, step_x, step), (*outer, count - 1), along))
+    return result
+
+
 # ---- products of matrices --------------------------------------------------------------------------------------------
 
 
@@ -163,8 +189,8 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     if a.dtype.kind == "c" and a.size == b.size == 1:
         raise Opaque
     if real is None:
-        real = np.matmul(*[x.actual if isinstance(x, Hidden) else x for x in (a, b)])
-    refs = [x.ref if isinstance(x, Hidden) else recorder.constant(x) for x in (a, b)]
+        real = np.matmul(*[actual_of(x) for x in (a, b)])
+    refs = [ref_of(recorder, x) for x in (a, b)]
     result = recorder.computed(real)
     left = _with_axis(refs[0], 0) if np.ndim(a) == 1 else refs[0]
     right = _with_axis(refs[1], 1) if np.ndim(b) == 1 else refs[1]
@@ -173,7 +199,8 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
         out = _with_axis(out, len(out.shape) - 1)
     elif np.ndim(b) == 1:
         out = _with_axis(out, len(out.shape))
-    _add_product(recorder, found[0], left, right, out)
+    dims = left.shape[-2], left.shape[-1], right.shape[-1]
+    recorder.add(core_row(found[0], [left, right, out], (2, 2, 2), dims))
     return result
 
 
@@ -183,16 +210,27 @@ def _with_axis(x: Ref, axis: int) -> Ref:
     return Ref(x.root, x.offset, shape, strides, x.dtype)
 
 
-def _add_product(recorder: Writer, loop: Any, a: Ref, b: Ref, out: Ref) -> None:
-    lead = out.shape[:-2]
-    outside = [broadcast_strides(x.shape[:-2], x.strides[:-2], lead) for x in (a, b, out)]
-    axes = [(d, s) for d, *s in zip(lead, *outside, strict=True) if d != 1]
-    (count, steps), around = axes[-1] if axes else (1, [0, 0, 0]), axes[:-1]
-    dims = count, a.shape[-2], a.shape[-1], b.shape[-1]
-    core = (*a.strides[-2:], *b.strides[-2:], *out.strides[-2:])
-    operands = tuple([(x.root, x.offset) for x in (a, b, out)])
+def core_row(
+    loop: tuple[Any, ...], operands: Sequence[Ref], cores: Sequence[int], dims: Sequence[int], outputs: int = 1
+) -> Row:
+    """The row of a loop with core dimensions.
+
+    Parameters
+    ----------
+    cores : sequence of int
+        How many each operand has, behind those that are broadcast to the shape of the last one.
+    dims : sequence of int
+        Their sizes, each once.
+    """
+    lead = [len(x.shape) - core for x, core in zip(operands, cores, strict=True)]
+    stack = operands[-1].shape[: lead[-1]]
+    outside = [broadcast_strides(x.shape[:k], x.strides[:k], stack) for x, k in zip(operands, lead, strict=True)]
+    axes = [(d, s) for d, *s in zip(stack, *outside, strict=True) if d != 1]
+    (count, steps), around = axes[-1] if axes else (1, [0] * len(operands)), axes[:-1]
+    inside = itertools.chain(*[x.strides[k:] for x, k in zip(operands, lead, strict=True)])
+    places = tuple([(x.root, x.offset) for x in operands])
     strides = tuple(itertools.chain(*[s for _, s in around]))
-    recorder.add(Row(loop, operands, dims, (*steps, *core), tuple([d for d, _ in around]), strides))
+    return Row(loop, places, (count, *dims), (*steps, *inside), tuple([d for d, _ in around]), strides, outputs)
 
 
 def dot(recorder: Writer, a: Any, b: Any) -> Hidden:
@@ -211,7 +249,7 @@ def dot(recorder: Writer, a: Any, b: Any) -> Hidden:
     if a.dtype.kind == "c" and a.shape[-1] == 1:
         # what becomes of infinities differs
         raise Opaque
-    real = a.actual.dot(b.actual if isinstance(b, Hidden) else b)
+    real = a.actual.dot(actual_of(b))
     left = a if a.ndim == 2 else a[np.newaxis]
     right = b if len(b.shape) == 2 else b[:, np.newaxis]
     if not isinstance(real, np.ndarray):
@@ -221,6 +259,8 @@ def dot(recorder: Writer, a: Any, b: Any) -> Hidden:
 
 
 _CASTS = frozenset(["df", "fd", "bf", "bd", "bi", "bl", "if", "id", "il", "li", "lf", "ld", "fb", "db", "ib", "lb"])
+_CHECKED_CASTS = frozenset(["fi", "fl", "di", "dl"])
+"""Those that refuse numbers which the other dtype does not have."""
 _NAMES = {"?": "b", "f": "f", "d": "d", "i": "i", "l": "l"}
 
 
@@ -230,6 +270,11 @@ def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
     if dtype == x.dtype:
         return recorder.copy(x, real)
     name = _NAMES.get(x.dtype.char, "-") + _NAMES.get(dtype.char, "-")
+    if name in _CHECKED_CASTS and np.dtype("l").itemsize == 8 and np.isfinite(x.actual).all():
+        result = recorder.computed(real)
+        if result.size:
+            recorder.add_checked(elementwise((f"cast_{name[0]}_{name[1]}",), [x.ref, result.ref]))
+        return result
     if name not in _CASTS or np.dtype("l").itemsize != 8:
         raise Opaque
     return recorder.elementwise((f"cast_{name[0]}_{name[1]}",), [x.ref], real)
@@ -285,6 +330,33 @@ def add_take(recorder: Writer, x: Ref, positions: np.ndarray, out: Ref, start: i
     recorder.add(Row((f"take_{size}",), operands, (count,), (held.strides[0], 0, step)))
 
 
+def filled(recorder: Writer, shape: tuple[int, ...], dtype: np.dtype, value: Any = 0) -> Hidden:
+    """An array that is full of one number."""
+    result = recorder.computed(np.full(shape, value, dtype))
+    if result.size:
+        blank = recorder.constant(np.asarray(value, dtype))
+        recorder.add(elementwise((f"copy_{result.itemsize}",), [blank, result.ref]))
+    return result
+
+
+def put(recorder: Writer, whole: Any, key: Any, x: Any) -> None:
+    """Write a value to known positions of what rows compute, of whatever index; of several at one the last stays."""
+    positions = np.arange(whole.size).reshape(whole.shape)[key]
+    if x.dtype != whole.dtype or positions.shape != x.shape or positions.size > _MOST:
+        raise Opaque
+    whole.actual[key] = actual_of(x)
+    if not positions.size:
+        return
+    source = ref_of(recorder, in_c_order(recorder, x))
+    offsets = np.zeros(positions.size, np.intp)
+    for axis, step in zip(np.unravel_index(positions.ravel(), whole.shape), whole.strides, strict=True):
+        offsets += axis * step
+    held = recorder.constant(offsets)
+    operands = ((held.root, 0), (source.root, source.offset), (whole.ref.root, whole.ref.offset))
+    size = whole.itemsize
+    recorder.add(Row((f"put_{size}",), operands, (len(offsets),), (held.strides[0], size, 0)))
+
+
 # ---- functions -------------------------------------------------------------------------------------------------------
 
 
@@ -315,8 +387,8 @@ def _where(recorder: Writer, condition: Any, x: Any, y: Any) -> Hidden:
     given = (condition, x, y)
     if condition.dtype != np.bool_ or not (hasattr(x, "dtype") and hasattr(y, "dtype")) or x.dtype != y.dtype:
         raise Opaque
-    real = np.where(*[v.actual if isinstance(v, Hidden) else v for v in given])
-    operands = [v.ref if isinstance(v, Hidden) else recorder.constant(np.asarray(v)) for v in given]
+    real = np.where(*[actual_of(v) for v in given])
+    operands = [ref_of(recorder, v) for v in given]
     return recorder.elementwise((f"select_{real.itemsize}",), operands, real)
 
 
@@ -324,7 +396,7 @@ def concatenate(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -
     """`numpy.concatenate` along an axis."""
     if isinstance(arrays, Hidden) or axis is None or out is not None:
         raise Opaque
-    real = np.concatenate([a.actual if isinstance(a, Hidden) else a for a in arrays], axis)
+    real = np.concatenate([actual_of(a) for a in arrays], axis)
     return joined(recorder, arrays, axis % real.ndim, real)
 
 
@@ -345,13 +417,13 @@ def write(recorder: Writer, whole: Any, key: Any, x: Any) -> None:
     """Write a value to a part of what rows compute."""
     if whole.ref.root.kind != "computed" or x.dtype != whole.dtype:
         raise Opaque
-    whole.actual[key] = x.actual if isinstance(x, Hidden) else x
+    whole.actual[key] = actual_of(x)
     part = whole.actual[key]
     if isinstance(part, np.generic):
         part = whole.actual[(*key, ...) if isinstance(key, tuple) else (key, ...)]
     if not part.size:
         return
-    ref = x.ref if isinstance(x, Hidden) else recorder.constant(np.asarray(x))
+    ref = ref_of(recorder, x)
     recorder.elementwise((f"copy_{whole.itemsize}",), [ref], None, recorder.view(whole, part))
 
 
@@ -361,7 +433,7 @@ def stack(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Hidd
         raise Opaque
     rank = len(arrays[0].shape) + 1
     key = (*[slice(None)] * (axis % rank), np.newaxis)
-    real = np.stack([a.actual if isinstance(a, Hidden) else a for a in arrays], axis)
+    real = np.stack([actual_of(a) for a in arrays], axis)
     expanded = [expanded(recorder, a, key) for a in arrays]
     return joined(recorder, expanded, axis % rank, real)
 
@@ -385,7 +457,16 @@ def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{
         f: _view(f)
-        for f in (np.broadcast_to, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip)
+        for f in (
+            np.broadcast_to,
+            np.transpose,
+            np.swapaxes,
+            np.moveaxis,
+            np.expand_dims,
+            np.squeeze,
+            np.flip,
+            np.diagonal,
+        )
     },
     np.reshape: _method("reshape"),
     np.ravel: _method("ravel"),

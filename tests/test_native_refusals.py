@@ -1,0 +1,138 @@
+"""Rows that may refuse what they are given: indices, matrices and numbers out of range, and what happens then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+from engine.ops import gather, scan, segment, solve
+from engine.ops.compare import cast
+from engine.ops.cross_entropy import sparse_softmax_cross_entropy_with_logits
+from engine.ops.decompose import cholesky
+from engine.ops.determinants import det, slogdet
+from engine.ops.diagonal import matrix_diag, matrix_diag_part
+from engine.program import native
+from engine.program.native import staged
+from engine.program.native.encoding import table_of
+from engine.program.native.memory import Call
+from tests.support import assert_same_bits
+from tests.test_native import derived, natively
+from tests.test_program import lowered
+
+pytestmark = pytest.mark.skipif(not native.status().active, reason=str(native.status()))
+
+RNG = np.random.default_rng(0)
+SQUARE = RNG.normal(size=(4, 5, 5)) + 4 * np.eye(5)
+POSITIVE = SQUARE @ SQUARE.mT
+X = RNG.normal(size=(6, 3))
+AT = np.array([4, 0, 4, 2])
+
+LEGAL: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
+    "gather": (lambda x, i: gather.gather(x, i), (X, AT), (X, np.array([1, 6, 0, 2]))),
+    "gather int32": (lambda x, i: gather.gather(x, i, axis=1), (X, np.int32([2, 1])), (X, np.int32([2, -1]))),
+    "gather batched": (
+        lambda x, i: gather.gather(x, i, batch_dims=1),
+        (X, np.arange(6) % 3),
+        (X, np.arange(6)),
+    ),
+    "segment": (
+        lambda x, i: segment.unsorted_segment_sum(x, i, 5),
+        (X, np.array([0, 4, -1, 4, 2, 0])),
+        (X, np.array([0, 5, 1, 4, 2, 0])),
+    ),
+    "labels": (
+        lambda x, i: sparse_softmax_cross_entropy_with_logits(i, x),
+        (X, np.arange(6) % 3),
+        (X, np.arange(6) - 1),
+    ),
+    "solve": (solve.solve, (SQUARE[0], X[:5]), (np.ones((5, 5)), X[:5])),
+    "inv": (solve.inv, (SQUARE,), (0 * SQUARE,)),
+    "cholesky": (cholesky, (POSITIVE,), (-POSITIVE,)),
+    "triangular": (solve.triangular_solve, (SQUARE, X[:5]), (SQUARE - SQUARE * np.eye(5), X[:5])),
+}
+
+
+def result_of(call: Callable[..., Any], *arguments: Any) -> Any:
+    """What a call gives, or the kind and words of its error."""
+    try:
+        return [np.asarray(x).tolist() for x in call(*arguments)]
+    except Exception as error:  # noqa: BLE001 - whatever it is, it must be the same
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", LEGAL)
+def test_what_rows_refuse_raises_as_the_kernel_does(name: str) -> None:
+    f, good, bad = LEGAL[name]
+    program = lowered(lambda *xs: 2 * f(*[x + 0 for x in xs]), good)
+    table = natively(program, good)
+    expected = result_of(program.run_generated, *bad)
+    assert isinstance(expected, tuple), "it should raise"
+    for _ in range(10):
+        # also after many errors the table is what runs
+        assert result_of(program, *bad) == expected
+    assert program.native is table
+    assert_same_bits(program(*good), program.run_generated(*good))
+
+
+def test_what_rows_refuse_and_the_kernel_takes_is_computed() -> None:
+    singular = np.array(SQUARE)
+    singular[2, 0] = 0
+    program = lowered(det_gradient, (SQUARE,))
+    natively(program, (SQUARE,))
+    assert_same_bits(program(singular), program.run_generated(singular))
+    numbers = np.array([1.5, -2.7, 1e30, np.nan])
+    program = lowered(lambda a: cast(a * 1.0, tf.int64), (np.ones(4),))
+    natively(program, (np.ones(4),))
+    with np.errstate(invalid="ignore"):
+        assert_same_bits(program(numbers), program.run_generated(numbers))
+
+
+def det_gradient(a: Any) -> Any:
+    """Determinants, and the cofactors of matrices."""
+    return derived(det, [a])
+
+
+def test_what_a_refused_kernel_needs_is_still_there() -> None:
+    """Memory of operands that rows have read already is not used again before the rows that may refuse."""
+
+    def f(x: Any, i: Any) -> Any:
+        y = x * 2
+        return solve.triangular_solve(cast(gather.gather(y, i), tf.float64), y[:3] + 1)
+
+    good = RNG.normal(size=(4, 3)).astype(np.float64) + 3, np.array([0, 1, 2])
+    program = lowered(f, good)
+    natively(program, good)
+    bad = good[0] * np.array([1, 0, 1]), good[1]
+    assert result_of(program, *bad) == result_of(program.run_generated, *bad)
+
+
+CALLED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    **{name: (f, good) for name, (f, good, _) in LEGAL.items()},
+    "single precision": (lambda a: solve.inv(cholesky(a)), (POSITIVE.astype(np.float32),)),
+    "determinants": (lambda a: det(a) + slogdet(a)[1], (SQUARE,)),
+    "cofactors": (det_gradient, (SQUARE,)),
+    "diagonals": (lambda a: matrix_diag(matrix_diag_part(a)), (SQUARE,)),
+    "running sums": (lambda a: scan.cumsum(a, axis=1, reverse=True) + scan.cumprod(a), (X,)),
+    "truncation": (lambda a: cast(a, tf.int32), (X,)),
+}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_nothing_is_called(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    f, inputs = CALLED[name]
+    calls = []
+
+    def watched(recording: Any, *rest: Any) -> Any:
+        calls.extend(step for step in recording.steps if isinstance(step, Call))
+        return table_of(recording, *rest)
+
+    monkeypatch.setattr(staged, "table_of", watched)
+    program = lowered(f, inputs)
+    natively(program, inputs)
+    assert not calls
+    changed = [x[::-1].copy() if x.dtype.kind == "f" else x for x in inputs]
+    assert_same_bits(program(*changed), program.run_generated(*changed))
