@@ -9,6 +9,7 @@ from engine.core.errors import InvalidArgumentError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.unconnected import UnconnectedGradients
 from engine.reverse import require_one_number
+from engine.runtime.collector import uncollected
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
 from graph_api.graph import Graph
@@ -80,7 +81,8 @@ def gradients(
     if strict and grad_ys is None:
         require_one_number("gradients", as_list(ys), "tf.jacobian")
     with graph_of(ys, "ys").name_scope(name):
-        found = symbolic_gradients(ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method)
+        given = ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method
+        found = uncollected(symbolic_gradients, *given)
         for rows in found:
             if isinstance(rows, IndexedSlices):
                 rows.components()  # its shape becomes a node now: a run must not add any, a finalized graph cannot

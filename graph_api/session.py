@@ -32,6 +32,7 @@ from engine.core.variable import Variable, assign_variable, read_variable, varia
 from engine.program import lower
 from engine.program.examine import examine
 from engine.program.passes.pipeline import DEFAULT_PASSES
+from engine.runtime.collector import uncollected
 from engine.runtime.ownership import UNSHARED, Shared
 from engine.runtime.state import exclusively, in_order
 from graph_api.defaults import stacks
@@ -116,7 +117,7 @@ class Session:
                     fetched,
                     feeds,
                     values,
-                    lambda avals: self._compile(elements, feeds, avals),
+                    lambda avals: uncollected(self._compile, elements, feeds, avals),
                     lambda avals: self._examine(elements, feeds, avals),
                     stale,
                 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.core.dtypes import as_dtype, float32
+from engine.core.dtypes import DType, as_dtype, float32
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
+from engine.core.value import dtype_of
 from engine.ops.arithmetic import maximum, square
-from engine.ops.compare import cast_like
+from engine.ops.compare import cast, cast_like
 from engine.ops.complexes import abs
 from engine.ops.explog import pow, sqrt
 from optim.keras_optimizer import KerasOptimizer, in_single
@@ -20,7 +22,23 @@ from optim.optimizer import Optimizer
 
 def toward(average: Any, x: Any, decay: Any) -> Operand:
     """A running average after one more sample."""
-    return average + (x - average) * (1 - decay)
+    return moved(average, x, 1 - decay)
+
+
+def moved(average: Any, x: Any, weight: Any) -> Operand:
+    """A running average after one more sample, which has some weight."""
+    return average + (x - average) * weight
+
+
+def in_common(hyper: SimpleNamespace, name: str, given: Sequence[Any], compute: Callable[..., Any]) -> Any:
+    """``compute(*given)``, once in a step: it is the same for all variables whose hyperparameters are the same.
+
+    `hyper` keeps it under a name; a variable of which `given` are others gets its own.
+    """
+    known = vars(hyper).setdefault("in_common", {})
+    if name not in known or any(a is not b for a, b in zip(known[name][0], given, strict=True)):
+        known[name] = given, compute(*given)
+    return known[name][1]
 
 
 def adam(
@@ -42,8 +60,13 @@ def adam(
     Kingma and Ba (2014), *Adam: A Method for Stochastic Optimization*, arXiv:1412.6980. Reddi, Kale and Kumar (2018),
     *On the Convergence of Adam and Beyond*, arXiv:1904.09237.
     """
-    t = cast_like(state.iterations + 1, value)
-    return _adam(gradient, value, slots, hyper, pow(in_single(hyper.beta_1), t), pow(in_single(hyper.beta_2), t))
+    powers = in_common(hyper, "powers", (state.iterations, hyper.beta_1, hyper.beta_2, dtype_of(value)), _powers)
+    return _adam(gradient, value, slots, hyper, *powers)
+
+
+def _powers(iterations: Any, beta_1: Any, beta_2: Any, dtype: DType) -> tuple[Operand, Operand]:
+    t = cast(iterations + 1, dtype)
+    return pow(in_single(beta_1), t), pow(in_single(beta_2), t)
 
 
 def _adam(
@@ -56,8 +79,9 @@ def _adam(
     nesterov: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Adam, given β₁ᵗ and β₂ᵗ; `nesterov` moves by ``β₁ m + (1 - β₁) g`` in place of ``m``."""
-    rate = sqrt(1 - power_2) * hyper.learning_rate / (1 - power_1)
-    new = {"m": toward(slots["m"], gradient, hyper.beta_1), "v": toward(slots["v"], square(gradient), hyper.beta_2)}
+    rate = in_common(hyper, "rate", (power_1, power_2, hyper.learning_rate), _rate)
+    weights = [in_common(hyper, n, (decay,), _rest) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))]
+    new = {"m": moved(slots["m"], gradient, weights[0]), "v": moved(slots["v"], square(gradient), weights[1])}
     scale = new["v"]
     if hyper.amsgrad:
         scale = new["vhat"] = maximum(slots["vhat"], scale)
@@ -65,6 +89,14 @@ def _adam(
     if nesterov:
         mean = mean * hyper.beta_1 + gradient * (1 - hyper.beta_1)
     return value - mean * rate / (sqrt(scale) + hyper.epsilon), new
+
+
+def _rate(power_1: Any, power_2: Any, learning_rate: Any) -> Operand:
+    return sqrt(1 - power_2) * learning_rate / (1 - power_1)
+
+
+def _rest(decay: Any) -> Operand:
+    return 1 - decay
 
 
 def adam_with_powers(
@@ -76,8 +108,9 @@ def adam_with_powers(
     nesterov: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """`adam`, with the powers of the betas that are kept."""
-    power_1, power_2 = [cast_like(power, value) for power in (state.beta1_power, state.beta2_power)]
-    return _adam(gradient, value, slots, hyper, power_1, power_2, nesterov)
+    given = state.beta1_power, state.beta2_power, dtype_of(value)
+    powers = in_common(hyper, "powers", given, lambda x, y, dtype: (cast(x, dtype), cast(y, dtype)))
+    return _adam(gradient, value, slots, hyper, *powers, nesterov)
 
 
 def adamax(

@@ -33,6 +33,7 @@ from engine.core.value import Value, as_array
 from engine.core.variable import Variable, go_on, tracked_value
 from engine.ops.compare import cast
 from engine.ops.gather import gather
+from engine.runtime.collector import uncollected
 from engine.runtime.state import exclusively
 from engine.symbolic import gradients
 from optim import dense
@@ -53,7 +54,7 @@ from optim.pairs import (
 )
 from optim.protocols import UserProtocol, user_step, written_by_users
 from optim.schedules import LearningRateSchedule
-from optim.state import MAKING, Done, Slots, assign_all, filled, locks_of
+from optim.state import MAKING, Done, Slots, assign_all, filled, graph_of, locks_of
 
 
 class Optimizer(UserProtocol):
@@ -306,7 +307,8 @@ class Optimizer(UserProtocol):
         return self._step(pairs, global_step, name)
 
     def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
-        return unrecorded(self._step_unrecorded, pairs, global_step, name)
+        around = unrecorded if graph_of([pairs[0][1]]) is None else partial(uncollected, unrecorded)
+        return around(self._step_unrecorded, pairs, global_step, name)
 
     def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         ready = those_with_gradient(pairs)
@@ -366,19 +368,14 @@ class Optimizer(UserProtocol):
         done, others = dense.updates(self, self._processed(pairs), hyper_of, state, self._may_overwrite())
         for gradient, variable in others:
             slots = self._slots_of(variable)
-            value, new = self._updated(
-                gradient,
-                current(variable),
-                {n: current(s) for n, s in slots.items()},
-                hyper_of(variable),
-                state,
-            )
+            kept = {n: current(s) for n, s in slots.items()}
+            value, new = self._updated(gradient, current(variable), kept, hyper_of(variable), state)
             constraint = getattr(variable, "constraint", None)
             if constraint is not None:
                 value = constraint(whole(value, current(variable)))
             change(variable, value)
-            for name, kept in new.items():
-                change(slots[name], kept)
+            for name, found in new.items():
+                change(slots[name], found)
         for variable, value in pending.values():
             require_fit(value, variable, "the new value computed for")
         return [*done, *pending.values()]

@@ -37,6 +37,7 @@ ORDER = (
     "engine.runtime.machine",
     "engine.runtime.ownership",
     "engine.runtime.later",
+    "engine.runtime.collector",
     "engine.runtime.state",
     "engine.runtime.cache",
     "engine.core.sums",

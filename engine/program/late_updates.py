@@ -335,7 +335,8 @@ def _part(
     # a variable whose old value nothing reads has a place all the same
     before = [initial.get(id(handle), -1 - k) for k, handle in enumerate(handles)]
     aval = avals[made[0]]
-    others = dict.fromkeys(s for each in group for s in each.inputs if s not in {*made, *before})
+    own = {*made, *before}
+    others = dict.fromkeys(s for each in group for s in each.inputs if s not in own)
     operands = [s for s in others if avals[s].shape]
     numbers = [s for s in others if not avals[s].shape]
     steps = [Step(each.op, each.inputs, each.outputs[0]) for each in group]

@@ -81,6 +81,7 @@ class Program:
     products: Mapping[int, tuple[int, Product]] = field(default_factory=dict)
     _staged: bool = False
     _compiled: tuple[Callable[..., Any], BufferAssignment | None] | None = None
+    _checked: Callable[..., Any] | None = None
     _failures: int = 0
     _owners: set[int] | None = None
 
@@ -141,7 +142,7 @@ class Program:
 
     def _run_checked(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the program with a check of every product."""
-        checked = self._generate(None)
+        checked = self._checked = self._checked or self._generate(None)
         self._failures += 1
         if self._failures >= _MAX_FAILURES:
             self._compiled = checked, None
@@ -318,7 +319,7 @@ class Program:
         self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
         self.speculation, self.inline, self.buffers, self.stages = state[6:]
         self.constants = {s: unpacked(array) for s, array in self.constants.items()}
-        self._compiled, self._failures, self._owners, self.orders = None, 0, None, {}
+        self._compiled, self._checked, self._failures, self._owners, self.orders = None, None, 0, None, {}
         self.native, self._staged, self.updates, self.products = None, False, (), {}
 
     def sizes(self) -> dict[str, Size]:
