@@ -112,6 +112,9 @@ def _transposed_vjp(node: Node, given: Sequence[Any]) -> Sequence[Any]:
                 seeds.append((pulled, t))
     finally:
         tape.stop()
+    if not seeds:
+        # nothing that has a tangent has a rule: no path leads through here
+        return [None] * len(node.outputs)
     result = reverse(tape.nodes, seeds, cts)
     return [zeros_like(o) if r is None else r for r, o in zip(result, node.outputs, strict=True)]
 

@@ -13,6 +13,7 @@ from engine.jacobian.structure.path import Path
 from engine.ops.late import Call
 from engine.program import program
 from engine.runtime.cache import clear_caches
+from tests.fuzz import execute
 
 
 @contextmanager
@@ -49,6 +50,24 @@ def late_calls() -> Iterator[list[Any]]:
         yield found
     finally:
         Call.tried = before  # type: ignore[method-assign]
+
+
+@contextmanager
+def unknown_shapes() -> Iterator[list[Any]]:
+    """The values of unknown shape that graphs consist of."""
+    found: list[Any] = []
+    before = execute._run
+
+    def noted(session: Any, *rest: Any) -> execute.Results:
+        made = [out for node in session.graph.nodes for out in node.outputs]
+        found.extend([x for x in made if not x.aval.is_static])
+        return before(session, *rest)
+
+    execute._run = noted
+    try:
+        yield found
+    finally:
+        execute._run = before
 
 
 @contextmanager

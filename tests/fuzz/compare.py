@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.fuzz.around import contents_asked, infinities_met, late_calls, quiet
+from tests.fuzz.around import contents_asked, infinities_met, late_calls, quiet, unknown_shapes
 from tests.fuzz.differences import check_differences
 from tests.fuzz.execute import WAYS, Failed, Results, Run, attempt, reference_of, values_of
 from tests.fuzz.peer import check_tensorflow
@@ -307,19 +307,22 @@ def differences(program: Program, ways: Sequence[str] | None = None) -> list[Dif
 
 
 def _differences(way: str, function: Callable[[Run], Results], run: Run) -> list[Difference]:
-    with contents_asked() as asked, late_calls() as late:
+    with contents_asked() as asked, late_calls() as late, unknown_shapes() as shapes:
         got = attempt(lambda: function(run))
     if isinstance(got, Failed):
         if _allowed(way, got, run.program):
             return []
         return [Difference(way, "value", f"error {got.kind}", got.message[:1500])]
-    why = Circumstances(bool(asked), bool(late), functools.cache(lambda: _meets_infinities(function, run)))
+    why = Circumstances(
+        bool(asked), bool(late), bool(shapes), functools.cache(lambda: _meets_infinities(function, run))
+    )
     return [d for d in compared(way, got, run, why.late) if excuse(d, run.program, why) is None]
 
 
 def _meets_infinities(function: Callable[[Run], Results], run: Run) -> bool:
     """Whether some value on the way is infinite or NaN."""
-    if not all(np.isfinite(x.value).all() for x in run.program.leaves if x.value.dtype.kind in "fc"):
+    known = [*[x.value for x in run.program.leaves], *run.reference["value"]]
+    if not all(np.isfinite(a).all() for a in known if a.dtype.kind in "fc"):
         return True
     with infinities_met() as found:
         attempt(lambda: function(run))
@@ -335,12 +338,15 @@ class Circumstances(NamedTuple):
         Whether a plan asked for contents that were not known.
     late : bool
         Whether calls were put off until a rank is known.
+    shapes : bool
+        Whether a graph had a value of unknown shape: a placeholder, or what has as many rows as some value says.
     infinities : callable
         Whether some value was infinite or NaN, those of branches not taken included.
     """
 
     unknown: bool
     late: bool
+    shapes: bool
     infinities: Callable[[], bool]
 
 
@@ -370,16 +376,18 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
                 return "loops and branches: products"
             if d.kind == "bits" and d.key == "gradient" and any(map(ROWS.search, program.recipes)):
                 return "loops and branches: rows of a source"
-        # a row of the op table alone puts it on a tape, where nothing sees into it
-        if d.key in PLANNED and d.kind in ROUNDED and program.has({"row deferred_op"}):
-            return "deferred_op on a tape"
+        # rows of the op table alone put them on a tape, where nothing sees into them
+        if d.key in PLANNED and d.kind in ROUNDED and program.has({"row deferred_op", "row custom_call"}):
+            return "ops of graphs on a tape"
     if d.way in IN_GRAPHS | {"plan"} and d.key in PLANNED and spread and why.unknown:
         return "indices that are fed or computed"
     if d.way == "plan" and d.kind != "dtype" and program.leads_through(UPDATES):
         return "plans and variables that are updated"
     if why.late and d.key == "order2" and (d.kind == "sign of zero" or (d.kind == "NaN" and why.infinities())):
         return "unknown shapes: put off"
-    if d.way != "unknown" or d.kind not in ROUNDED or all(x.known == "all" for x in program.leaves):
+    if d.way == "watched" and d.key in PLANNED and d.kind in ROUNDED | {"NaN", "inf"} and why.infinities():
+        return "an outer tape and values that are not finite"
+    if d.way not in IN_GRAPHS or not why.shapes or not spread:
         return None
     if d.kind == "bits" and (d.key == "order2" or any(map(OTHER_RULES.search, program.recipes))):
         return f"unknown shapes: {d.key}"
