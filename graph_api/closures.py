@@ -14,12 +14,17 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
+import numpy as np
+
 from engine.core import nest
+from engine.core.aval import Shape, compatible, format_shape
+from engine.core.errors import ShapeError
 from engine.core.op import Node, Op
 from engine.core.tape import active
 from engine.core.value import address
 from engine.core.variable import assign_variable, read_variable
 from engine.ops import shape
+from engine.ops.checked import checked_op
 from engine.subtraces.capture import Region
 from engine.subtraces.subtrace import SubTrace
 from graph_api.convert import convert_to_tensor
@@ -162,3 +167,37 @@ class Closure:
         graph.flow_assignments += 1
         with graph.control_dependencies(written):
             return [shape.identity(x) for x in [*outputs[:states_at], *outputs[states_at + count :]]]
+
+
+class _SameShape:
+    """Raises if a value has not the shape that a loop was built for."""
+
+    def __init__(self, what: str, expected: Shape) -> None:
+        self.what, self.expected = what, expected
+
+    def __call__(self, dims: np.ndarray) -> None:
+        """Examine the dimensions."""
+        found = tuple(dims.tolist())
+        if not compatible(found, self.expected):
+            raise ShapeError(
+                f"{self.what} changes its shape between iterations: it enters the loop with shape "
+                f"{format_shape(self.expected)}, and an iteration gives {format_shape(found)}. Let it enter the loop "
+                f"with a shape that is not known, or say what stays the same with `shape_invariants`"
+            )
+
+
+def same_shapes(what: str, before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """What an iteration gives, examined when it runs where less is known of it than of what it started with.
+
+    The ops of a body are chosen for the shapes that values enter it with.
+    """
+    given = []
+    for i, (b, a) in enumerate(zip(before, after, strict=True)):
+        wanted, have = b.aval.shape, a.aval.shape
+        if wanted is not None and (
+            have is None or any(d is None and e is not None for d, e in zip(have, wanted, strict=True))
+        ):
+            a = checked_op(a, shape.shape(a), check=_SameShape(f"{what} {i}", wanted))
+            a.set_shape(wanted)
+        given.append(a)
+    return given

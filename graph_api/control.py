@@ -17,7 +17,7 @@ from engine.ops.reduce import reduce_sum
 from engine.ops.while_loop import while_op
 from engine.subtraces.capture import Region
 from engine.subtraces.subtrace import build
-from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, where
+from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, same_shapes, where
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import assertion
 from graph_api.graph import get_default_graph
@@ -310,7 +310,8 @@ def while_loop(
             goes_on = compare.logical_and(compare.less(bound[0], limit), goes_on)
         call = Call("while_loop: argument `body`", lambda *v: nest.like_loop_vars(loop_vars, body(*v)), given)
         _require_unchanged(own, call.tensors)
-        nexts = [*[b + 1 for b in bound[: len(counter)]], *call.tensors]
+        after = same_shapes("while_loop: loop variable", own, call.tensors)
+        nexts = [*[b + 1 for b in bound[: len(counter)]], *after]
         closure = Closure(graph, first, bound, [([goes_on], []), (nexts, call.effects)])
         # the reverse walk meets them in their order
         initial = [*counter, *kept_apart(_allocated(closure, arguments, start)[::-1], closure.captured)[::-1]]

@@ -13,7 +13,7 @@ from engine.core.nest import Structure
 from engine.ops import joining, shape
 from engine.ops.scan_loop import scan_op
 from engine.subtraces.subtrace import SubTrace
-from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed
+from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, same_shapes
 from graph_api.graph import get_default_graph
 from graph_api.tensor import Tensor
 
@@ -51,7 +51,11 @@ def _scanned(
     label = f"{name}: argument `fn`"
     after, made = Call(label, lambda: new), Call(label, lambda: result)
     _require_carried(label, initial, new, bound[:carries], after.tensors)
-    closure = Closure(graph, first, bound, [([*after.tensors, *made.tensors], [*after.effects, *made.effects])])
+    carried = same_shapes(f"{name}: carried value", bound[:carries], after.tensors)
+    # what is carried and stacked as well stays one value
+    same = {id(x): kept for x, kept in zip(after.tensors, carried, strict=True)}
+    stacked = [same.get(id(x), x) for x in made.tensors]
+    closure = Closure(graph, first, bound, [([*carried, *stacked], [*after.effects, *made.effects])])
     (region,) = closure.regions
     body = closure.closed(region, closure.assigned, carries)
     states = len(closure.assigned)

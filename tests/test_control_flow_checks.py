@@ -10,7 +10,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import DTypeError, InvalidArgumentError
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 
 MODES = ("graph", "tape")
 
@@ -242,3 +242,21 @@ def test_an_assertion_about_a_known_shape_raises_while_the_graph_is_built() -> N
         graph_api.assert_equal(graph_api.shape(x), [2, 3])
         with pytest.raises(InvalidArgumentError, match="assert_equal"):
             graph_api.assert_equal(graph_api.shape(x)[0], 3)
+
+
+@pytest.mark.parametrize("front_end", ["while_loop", "foldl"])
+def test_a_loop_is_run_for_the_shapes_that_it_was_built_for(front_end: str) -> None:
+    """Here the sums of the body were chosen for matrices. A run must not apply them to vectors."""
+
+    def step(x: Any) -> Any:
+        return graph_api.cond(graph_api.reduce_sum(x) < 5, lambda: graph_api.cos(x), lambda: x[0] * x[-1])
+
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.placeholder("float64", (2, 1))
+        if front_end == "while_loop":
+            y = graph_api.while_loop(lambda i, _: i < 3, lambda i, a: [i + 1, step(a)], [graph_api.constant(0), x])[1]
+        else:
+            y = graph_api.foldl(lambda a, _: step(a), graph_api.zeros(3), initializer=x)
+        assert session.run(y, {x: [[-1.0], [-2.0]]}).shape == (2, 1)
+        with pytest.raises(ShapeError, match=r"changes its shape between iterations: .* \(2, 1\), .* gives \(1,\)"):
+            session.run(y, {x: [[5.0], [5.0]]})
