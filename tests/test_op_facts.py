@@ -14,7 +14,6 @@ from engine.core.eager import EagerTensor
 from engine.core.op import Layout, Op
 from engine.core.value import aval_of
 from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product, vector_product
-from engine.program.passes.horizontal_fusion import repeated, stacked, unstacked
 from engine.program.passes.inplace_concat import alloc, write_rows
 from tests.op_table import OPS, ROWS
 
@@ -49,9 +48,6 @@ def _program_calls() -> Iterator[Call]:
     yield Call(vector_product, [row[:3], a], {"transpose": False})
     yield Call(scaled_product, [a, np.ones((4, 6)), np.ones((2, 4)), np.ones((4, 3))], {})
     yield Call(number_like, [a], {"number": 2.5})
-    yield Call(stacked, [row, row + 1], {})
-    yield Call(unstacked, [a], {})
-    yield Call(repeated, [a], {"rows": 2})
     yield Call(alloc, [], {"shape": (3,), "dtype": np.dtype(float)})
     yield Call(write_rows, [np.zeros((5, 4)), a], {"start": 1})
 

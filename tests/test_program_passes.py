@@ -186,68 +186,6 @@ def test_reshapes_that_copy_stay() -> None:
     assert out.flags.c_contiguous
 
 
-# ---- siblings --------------------------------------------------------------------------------------------------------
-
-
-def steps(x: Any, w: Any) -> Any:
-    """A recurrence with more than a few steps."""
-    for _ in range(12):
-        x = trig.tanh(linalg.matvec(w, x) + x)
-    return x
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("sweep", [rows, columns])
-def test_the_states_of_a_recurrence_are_treated_at_once(sweep: Callable[..., Any], dtype: str) -> None:
-    x, w = numbers(5).astype(dtype), (numbers(5, 5) / 4).astype(dtype)
-    inputs = [x, w]
-    f = lambda *xs: sweep(steps, *xs)  # noqa: E731
-    program, plain = lowered(f, inputs), lowered(f, inputs, [p for p in ALL_PASSES if p != "horizontal_fusion"])
-    assert_same_bits(program(*inputs), plain(*inputs))
-    assert program.report["horizontal_fusion"] == 24
-    assert [names(program).count(n) for n in ("square_op", "subtract", "stacked", "repeated")] == [1, 1, 1, 1]
-
-
-def test_siblings_wait_for_no_other() -> None:
-    x = numbers(4)
-
-    def f(x: Any) -> Any:
-        out = []
-        for i in range(20):
-            x = arithmetic.negative(x) if i % 5 else trig.sin(x)
-            out.append(arithmetic.square(x))
-        return [*out, out[3] + out[19]]
-
-    program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
-    assert program.report["horizontal_fusion"] == 20 and names(program).count("square_op") == 1
-    assert names(program).count("negative") == 16
-    assert_same_bits(program(x), plain(x))
-    pickle.loads(pickle.dumps(program))(x)
-
-
-def test_one_sibling_that_waits_for_another_is_no_sibling() -> None:
-    x = numbers(8, 4)
-
-    def f(x: Any) -> Any:
-        squares = [arithmetic.square(trig.sin(x[i])) for i in range(7)]
-        # what takes the result of one gives the operand of the other
-        return [*squares, arithmetic.square(trig.cos(squares[6]))]
-
-    program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
-    assert "siblings" not in program.report
-    assert_same_bits(program(x), plain(x))
-
-
-def test_few_or_large_siblings_stay_alone() -> None:
-    for f, x in (
-        (lambda x: [arithmetic.square(trig.sin(x[i])) for i in range(7)], numbers(7, 3)),
-        (lambda x: [arithmetic.square(trig.sin(x[i])) for i in range(9)], numbers(9, 5000)),
-        (lambda x: [arithmetic.square(trig.sin(x[i])) for i in range(9)], numbers(9)),
-        (lambda x: [trig.tanh(trig.sin(x[i])) for i in range(9)], numbers(9, 3)),
-    ):
-        assert "horizontal_fusion" not in lowered(f, [x]).report
-
-
 # ---- plain products --------------------------------------------------------------------------------------------------
 
 

@@ -79,15 +79,6 @@ class Tuning:
     slice_concat_length: int = field(
         default=64, metadata=_about("elements", "in a slice on average, from which on it pays", _CHOSEN)
     )
-    horizontal_fusion_count: int = field(
-        default=8, metadata=_about("instructions", "of a group, from which on one call on a stack pays", _CHOSEN)
-    )
-    horizontal_fusion_elements: int = field(
-        default=1 << 12, metadata=_about("elements", "of an array, up to which it pays", _CHOSEN)
-    )
-    horizontal_fusion_stack: int = field(
-        default=1 << 18, metadata=_about("elements", "of a stack of repeated rows", _MEMORY)
-    )
     inplace_concat_bytes: int = field(
         default=1 << 16, metadata=_about("bytes", "below which arrays are joined at the end", _CHOSEN)
     )

@@ -132,13 +132,6 @@ MUTANTS = (
         ("tests/test_program_loop_fusion.py::test_blocks_change_no_bit",),
     ),
     Mutant(
-        "siblings are joined though one waits for another",
-        "engine/program/passes/horizontal_fusion.py",
-        "if max(first, ready) >= min(last, wanted):",
-        "if max(first, ready) > min(last, wanted):",
-        ("tests/test_program_passes.py::test_one_sibling_that_waits_for_another_is_no_sibling",),
-    ),
-    Mutant(
         "a program hopes for ever for runs without NaN",
         "engine/program/program.py",
         "if self._failures >= _MAX_FAILURES:",

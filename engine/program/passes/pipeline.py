@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from engine.program.instruction import is_stateful, without_unused
 from engine.program.passes.buffer_assignment import assign_buffers
-from engine.program.passes.horizontal_fusion import fuse_horizontally
 from engine.program.passes.inplace_concat import concat_in_place
 from engine.program.passes.loop_fusion import fuse_loops
 from engine.program.passes.nan_checks import speculate
@@ -86,12 +85,6 @@ def _while_merging(program: Program) -> int:
     return count
 
 
-def _horizontal_fusion(program: Program) -> int:
-    live_out = set(program.outputs)
-    program.instructions, count = fuse_horizontally(program.instructions, program.avals, live_out, program.orders)
-    return count
-
-
 def _slice_concat(program: Program) -> int:
     live_out = set(program.outputs)
     program.instructions, count = concat_slices(program.instructions, program.avals, program.constants, live_out)
@@ -144,9 +137,6 @@ PIPELINE = (
     ),
     Pass("dead_code_elimination", "program", "Drops what no output needs.", _dead_code_elimination),
     Pass("while_merging", "program", "Runs a loop once for its results and for its gradient.", _while_merging),
-    Pass(
-        "horizontal_fusion", "program", "Runs one op on many small arrays as one call on a stack.", _horizontal_fusion
-    ),
     Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", _slice_concat),
     Pass("loop_fusion", "program", "Runs elementwise ops on large arrays together, tile by tile.", _loop_fusion),
     Pass("inplace_concat", "program", "Writes the operands of a large concat straight into it.", _inplace_concat),
