@@ -51,7 +51,6 @@ WITHOUT_ROW = {
     "alloc": "is made by lowering only; tests/test_program_loop_fusion.py",
     "number_like": "is made by lowering only; tests/test_program_algebraic.py",
     "scaled_product": "is made by lowering only; tests/test_program_passes.py",
-    "vector_product": "is made by lowering only; tests/test_program_passes.py",
     "diagonal_product": "is made by lowering only; tests/test_program_passes.py",
 }
 """Ops that cannot have a row, and why."""

@@ -13,7 +13,7 @@ import pytest
 from engine.core.eager import EagerTensor
 from engine.core.op import Layout, Op
 from engine.core.value import aval_of
-from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product, vector_product
+from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.program.passes.inplace_concat import alloc, write_rows
 from tests.op_table import OPS, ROWS
 
@@ -44,8 +44,6 @@ def _program_calls() -> Iterator[Call]:
     yield Call(identity_product, [a], {"transpose": False})
     yield Call(identity_product, [a], {"transpose": True})
     yield Call(diagonal_product, [a, row[None]], {"transpose": False})
-    yield Call(vector_product, [row, a], {"transpose": True})
-    yield Call(vector_product, [row[:3], a], {"transpose": False})
     yield Call(scaled_product, [a, np.ones((4, 6)), np.ones((2, 4)), np.ones((4, 3))], {})
     yield Call(number_like, [a], {"number": 2.5})
     yield Call(alloc, [], {"shape": (3,), "dtype": np.dtype(float)})

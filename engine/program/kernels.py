@@ -1,4 +1,4 @@
-"""Ops that only lowering and its passes make: products with diagonal matrices and with vectors, and `number_like`.
+"""Ops that only lowering and its passes make: products with diagonal matrices and scaled rows, `number_like`.
 
 They exist in programs only, where all derivatives and batches have been taken. So they have no rules for either.
 """
@@ -65,22 +65,6 @@ diagonal_product = instruction_op(
     "A matrix (transposed) times a diagonal matrix, of which a row or column of its rank is given.",
     keeps_nan=(0, 1),
     flops=lambda operands, results, params: results[0].size or 0,
-)
-
-
-def _vector_abstract(x: Aval, matrix: Aval, *, transpose: bool) -> Aval:
-    return Aval(None if matrix.shape is None else (matrix.shape[0 if transpose else 1],), x.dtype)
-
-
-vector_product = instruction_op(
-    "vector_product",
-    __name__,
-    lambda x, matrix, *, transpose: x.dot(matrix.T if transpose else matrix),
-    _vector_abstract,
-    "A vector times a matrix (transposed): what the product of a row and a matrix is but for its shape.",
-    inline=lambda avals, params: "{0}.dot({1}.T)" if params["transpose"] else "{0}.dot({1})",
-    keeps_nan=(0, 1),
-    flops=lambda operands, results, params: 2 * (operands[1].size or 0),
 )
 
 

@@ -30,7 +30,6 @@ from engine.core.trace import constant
 from engine.core.value import as_array, scalar
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.ops.creation import identity_like
-from engine.ops.linalg import matmul_op
 from engine.program.instruction import Instruction, is_stateful
 from engine.program.late_updates import Update, products_put_off, taken_out
 from engine.program.layout import Order, is_view, order_of, order_of_result
@@ -44,7 +43,6 @@ from engine.program.passes.algebraic import (
     structure_of_seeds,
 )
 from engine.program.passes.pipeline import DEFAULT_PASSES, run_pipeline
-from engine.program.passes.unit_axes import without_unit_axes
 from engine.program.program import Program, located
 from engine.program.state import Assignment, assignments
 from engine.program.traced_value import TracedValue, ValueTable
@@ -247,7 +245,8 @@ class Lowering(ValueTable):
         self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], known: bool
     ) -> tuple[int, ...] | None:
         """The output value ids by what a pass makes of the op, or None; `known`: whether operands have structure."""
-        if op.stateful or op.multi or not (known or self.may_become_simpler(op, inputs, avals)):
+        # without structure shapes alone may tell a simpler way
+        if op.stateful or op.multi or not (known or op.specialize is not None):
             return None
         for a in avals:
             if not is_known(a.shape):
@@ -259,16 +258,6 @@ class Lowering(ValueTable):
                 self.count(name)
                 return (found.value_id,)
         return None
-
-    def may_become_simpler(self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval]) -> bool:
-        """Whether shapes alone may tell a simpler way: it is quicker to ask than to try."""
-        if op.specialize is not None or not op.elementwise:
-            return op.specialize is not None or op is matmul_op
-        first = avals[0].shape
-        for a in avals:
-            if a.shape != first:
-                return True
-        return not self.before_reshape.keys().isdisjoint(inputs)
 
     def instruction(
         self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], results: Any
@@ -369,13 +358,12 @@ _ATTEMPTS: dict[str, Callable[..., Any]] = {
     "seeds": seed_product,
     "algebraic_simplification": simplified,
     "shape_specialization": _specialized,
-    "unit_axes": without_unit_axes,
 }
 """By name of the pass: what a node may be replaced by, as a function of its op, operands and parameters. "seeds" is no
 pass, because it defines what the seeds of a Jacobian mean, and cannot be left out."""
 
 
-_WITHOUT_STRUCTURE = {name: _ATTEMPTS[name] for name in ("shape_specialization", "unit_axes")}
+_WITHOUT_STRUCTURE = {"shape_specialization": _specialized}
 """Those that look at shapes alone."""
 _SEED_MAKERS = (identity_like, seed_rows)
 

@@ -18,7 +18,6 @@ class ValueTable:
 
     avals: dict[int, Aval]
     structures: dict[int, Any]
-    before_reshape: dict[int, int]
     orders: dict[int, Any]
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
@@ -56,16 +55,6 @@ class TracedValue(Value):
     def order(self) -> Any:
         """What is known of how it lies in memory (`engine.program.layout.Order`)."""
         return self.lowering.orders[self.value_id]
-
-    @property
-    def is_reshaped(self) -> bool:
-        """Whether `before_reshape` is another value."""
-        return self.value_id in self.lowering.before_reshape
-
-    @property
-    def before_reshape(self) -> TracedValue:
-        """What it is a reshape of, with the same elements in the same places in memory, or itself."""
-        return TracedValue(self.lowering, self.lowering.before_reshape.get(self.value_id, self.value_id))
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
         return self.lowering.apply(op, inputs, params)

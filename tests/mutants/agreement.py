@@ -57,13 +57,6 @@ MUTANTS = (
         ("tests/test_program_passes.py",),
     ),
     Mutant(
-        "vectors are multiplied as such however they lie",
-        "engine/program/passes/unit_axes.py",
-        "if vector.order is not Order.CONTIGUOUS or matrix.order is not Order.CONTIGUOUS:",
-        "if vector.order is None:",
-        (f"{AGREE}[a vector times a matrix that lies backwards]",),
-    ),
-    Mutant(
         "arrays are joined in place along any axis",
         "engine/program/passes/inplace_concat.py",
         'if not aval.is_static or join.params["axis"] not in (0, -len(aval.shape or ())):',

@@ -125,7 +125,6 @@ PIPELINE = (
     Pass("noop_elimination", "node", "Drops a node that changes nothing for these shapes; merges reshapes."),
     Pass("shape_specialization", "node", "Replaces a node by simpler ops where its shapes allow it (`Op.specialize`)."),
     Pass("algebraic_simplification", "node", "Uses known contents: a product with ones is the other operand."),
-    Pass("unit_axes", "node", "Leaves out axes of size one that make no difference."),
     Pass("reference_operands", "node", "Reads the shape of an operand off an earlier value of that shape."),
     Pass("constant_folding", "node", "Computes a node of constants while lowering."),
     Pass("common_subexpression_elimination", "node", "Uses an earlier result of the same op, operands and parameters."),
