@@ -27,7 +27,7 @@ from engine.core.errors import RuleError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.kinds import PerOperand, Together
 from engine.core.op import Node
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Results
 from engine.core.tape import active
 from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.core.variable import read_variable
@@ -184,7 +184,7 @@ def live_path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple
     return path, live
 
 
-def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> Any:
+def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> Results | None:
     """The cotangent of the node's output (a tuple if it has several), or None if there is none.
 
     Removed from `cotangents` to free it, unless the value is itself a source. Rules want it dense.

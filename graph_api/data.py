@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Iterator as PythonIterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -187,7 +187,7 @@ class Dataset(BaseDataset):
         made._initializer = made._start(self._stage, "MakeIterator")
         return made
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         raise RuntimeError("dataset.__iter__() is only supported when eager execution is enabled; use an iterator's")
 
     @property

@@ -15,6 +15,7 @@ from engine.frontend.platform import logging
 from graph_api.graph import get_default_graph
 from graph_api.session import Session
 from graph_api.training import get_global_step
+from graph_api.variable import Variable
 
 
 class SessionRunArgs(NamedTuple):
@@ -285,7 +286,7 @@ def _named(tensor: Any) -> str:
     return tensor if isinstance(tensor, str) else str(tensor.name)
 
 
-def _required_step(hook: str) -> Any:
+def _required_step(hook: str) -> Variable:
     step = get_global_step()
     if step is None:
         raise RuntimeError(f"Global step should be created to use {hook}: call tf.train.get_or_create_global_step()")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from engine.core import row_assignment
@@ -92,7 +93,7 @@ def public(row: Any, name: str) -> Callable[..., Any]:
 LIFT["graph_api"] = public
 
 
-def tree() -> Any:
+def tree() -> ModuleType:
     """Everything, in a tree of namespaces; ``compat.v1`` is the whole again."""
     root = build("graph_api", TABLE, public)
     for value, names in NATIVE:

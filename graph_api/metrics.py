@@ -18,12 +18,13 @@ from engine.core.operands import Operand
 from engine.core.value import known_shape, shape_of
 from graph_api.graph import GraphKeys, get_default_graph
 from graph_api.tensor import Tensor
+from graph_api.variable import Variable
 
 METRIC_VARIABLES = "metric_variables"
 Result = tuple[Any, Any]
 
 
-def _sum(name: str, shape: Sequence[int] = (), dtype: Any = np.float32) -> Any:
+def _sum(name: str, shape: Sequence[int] = (), dtype: Any = np.float32) -> Variable:
     """A local variable that starts at zero."""
     collections = [GraphKeys.LOCAL_VARIABLES, METRIC_VARIABLES]
     return tf.Variable(np.zeros(shape, dtype), trainable=False, collections=collections, name=name)

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.dtypes import float32, int64
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Results
 from engine.core.variable import assign_variable, read_variable, variable_handle
 from engine.ops import dropout as dropouts
 from engine.ops import random
@@ -55,7 +55,7 @@ def drawn(function: Callable[..., Any], seed: int | None, name: str) -> Any:
     """Call ``function(draw=...)`` with a draw that is another one each time the graph runs."""
     graph = get_default_graph()
 
-    def call() -> Any:
+    def call() -> Results:
         with graph.control_dependencies(None):
             key = _seed_of(graph, seed)
             handle = _hidden(graph, Aval((), int64), lambda: np.int64(1), "counter")

@@ -128,7 +128,7 @@ def map_fn(
         return _finished(result, back_prop)
 
 
-def _finished(result: Any, back_prop: bool) -> Any:
+def _finished(result: Any, back_prop: bool) -> Structure[Tensor]:
     return result if back_prop else nest.map_structure(shape.stop_gradient, result)
 
 

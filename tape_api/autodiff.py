@@ -91,7 +91,7 @@ class ForwardAccumulator:
         with paused(self._tape):
             self._push()
 
-        def product(x: Any) -> Any:
+        def product(x: Any) -> Value | None:
             if not isinstance(x, Value):
                 raise TypeError(f"jvp: must be given tensors or variables, got {x!r}")
             found = self._tangents.get(id(tracked_value(x)))

@@ -11,7 +11,6 @@ import numpy as np
 
 from engine.core.aval import compatible, format_shape
 from engine.core.errors import DTypeError, NotFoundError, ShapeError
-from engine.core.operands import Array
 from engine.core.value import shape_of
 from engine.frontend.saver import checkpoint_name, restored_values
 from engine.io import bundle, checkpoints
@@ -122,11 +121,11 @@ class Checkpoint:
 
     # ---- restoring ---------------------------------------------------------------------------------------------------
 
-    def read(self, save_path: str, options: Any = None) -> Array:
+    def read(self, save_path: str, options: Any = None) -> Restored | NotRestored:
         """Restore what `write` saved; as `restore`."""
         return self.restore(save_path)
 
-    def restore(self, save_path: Any, options: Any = None) -> Any:
+    def restore(self, save_path: Any, options: Any = None) -> Restored | NotRestored:
         """Set all variables that there are to what a checkpoint holds; those made later get theirs when they are made.
 
         Parameters
@@ -454,7 +453,7 @@ def save_weights(model: Any, filepath: Any) -> None:
     checkpoints.update_state(os.path.dirname(path), path, save_relative_paths=True)
 
 
-def load_weights(model: Any, filepath: Any) -> Restored:
+def load_weights(model: Any, filepath: Any) -> Restored | NotRestored:
     """Set a model's weights to those of a checkpoint; the status that `Checkpoint.restore` returns."""
     path = _not_hdf5(filepath)
     if not checkpoints.exists(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from engine.core.operands import Operand
 from engine.core.tape import active
 from engine.core.value import Value, as_declared
 from tape_api.tensor import convert_to_tensor
+
+T = TypeVar("T")
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -107,7 +109,7 @@ def function(
 _DATA = (np.ndarray, np.generic, int, float, complex)
 
 
-def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: str | None = None) -> T:
     """``true_fn()`` if `pred` holds, else ``false_fn()``."""
     for argument, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         nest.require_callable("cond", argument, function)
@@ -222,12 +224,12 @@ _NOT_EAGER = (
 )
 
 
-def gradients(*_: Any, **__: Any) -> Any:
+def gradients(*_: Any, **__: Any) -> NoReturn:
     """Not for eager tensors: use a `GradientTape` (or `graph_api`, which has ``gradients``)."""
     raise RuntimeError(_NOT_EAGER.format(name="gradients", use="tape.gradient(ys, xs)"))
 
 
-def hessians(*_: Any, **__: Any) -> Any:
+def hessians(*_: Any, **__: Any) -> NoReturn:
     """Not for eager tensors: use a `GradientTape` (or `graph_api`, which has ``hessians``)."""
     raise RuntimeError(_NOT_EAGER.format(name="hessians", use="tape.hessian(ys, xs)"))
 

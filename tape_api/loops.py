@@ -188,7 +188,9 @@ def scanned(
     return state, _stacked(results[::-1] if backwards else results)
 
 
-def _looked_at(step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, columns: Any) -> Any:
+def _looked_at(
+    step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, columns: Any
+) -> tuple[Any, Any]:
     """How the results of `scanned` look: of symbols only that is asked, by a model that is being built."""
     length = tf.shape(columns[0])[0]
     after, result = step(state, nest.pack_sequence_as(sequences, [c[0] for c in columns]))

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import tape_api
+from engine.core.operands import Results
 from engine.frontend.sampled_losses import functions
 from tape_api.random import draws
 from tape_api.tensor import wrapped
 
 
-def _drawn(function: Callable[..., Any], seed: Any, name: str) -> Any:
+def _drawn(function: Callable[..., Any], seed: Any, name: str) -> Results:
     return wrapped(function(draw=draws.next(name, seed)))
 
 

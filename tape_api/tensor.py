@@ -59,7 +59,7 @@ def _as_requested(value: Any, dtype: DType | None, what: str) -> EagerTensor:
     return tensor
 
 
-def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Any:
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> EagerTensor:
     """A tensor of `value`.
 
     Parameters

@@ -18,7 +18,7 @@ from engine.core.eager import EagerTensor, Reference, array_text
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Op
-from engine.core.operands import Array, Operand
+from engine.core.operands import Array, Operand, Results
 from engine.core.row_assignment import AssignsRows
 from engine.core.tape import active, record_read, unrecorded
 from engine.core.value import not_an_array
@@ -130,7 +130,7 @@ class Variable(AssignsRows):
             record_read(self, read_variable, (self,), tensor)
         return tensor
 
-    def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         for x in inputs:
             if type(x) is not EagerTensor and type(x) is not Variable:
                 return super()._enter(op, inputs, params)

@@ -32,7 +32,7 @@ from engine.core.aval import Aval
 from engine.core.errors import ShapeError
 from engine.core.expand_axes import expand_dims, repeat_leading
 from engine.core.op import Op
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Results
 from engine.core.value import Value, as_array, aval_of, not_an_array, shape_of
 
 _FIRST_LEVEL = 10
@@ -98,7 +98,7 @@ class Batched(Value):
         shape = shape_of(self.inner)
         return self._size if shape is None or shape[0] is None else shape[0]
 
-    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         flags = tuple([isinstance(x, Batched) and x.level == self.level for x in inputs])
         inner = tuple([x.inner if flag else self._operand(x, op) for x, flag in zip(inputs, flags, strict=True)])
         size = self.size
@@ -188,7 +188,7 @@ def lead_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ..
     return op(data, *inputs[1:], **{**params, "lead": params.get("lead", 0) + 1})
 
 
-def shift_axes(axis: Any) -> Any:
+def shift_axes(axis: Any) -> int | tuple[Any, ...] | None:
     """Axis parameters of the op on inner values: negative ones count from the end and stay, others move by one."""
     if isinstance(axis, tuple):
         return tuple(shift_axes(a) for a in axis)

@@ -65,7 +65,7 @@ class Walk:
             self.cotangents[key] = ct if key not in self.cotangents else total(self.cotangents[key], ct)
 
     @property
-    def gradient(self) -> Any:
+    def gradient(self) -> np.ndarray | None:
         """The gradient, None if a rule stopped it."""
         return self.cotangents.get(id(self.source)) if self.source is not self.target or self.parts else None
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 
-def pillow(name: str) -> Any:
+def pillow(name: str) -> ModuleType:
     """``PIL.Image``.
 
     Raises

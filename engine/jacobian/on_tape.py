@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import sparray
 from scipy.sparse.linalg import LinearOperator
 
 from engine.core import nest
@@ -44,6 +45,7 @@ from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.taking import Taking
 from engine.jacobian.views.operator import JacobianOperator, SymbolicOperator, end_of, symbolic_operator, zero_operator
 from engine.jacobian.views.results import (
+    SparseJacobian,
     options_for,
     pattern_for,
     require_differentiable,
@@ -245,7 +247,7 @@ class TapeDerivatives:
         options = options_for("hessian", mode, format, max_bytes, symmetric=True)
         with Taking(self, target, sources) as (targets, flat):
             if format == "operator":
-                found = [[self._hessian_operator(targets, flat)]]
+                found: list[list[Any]] = [[self._hessian_operator(targets, flat)]]
             else:
                 plan, blocks = self._hessian(targets, flat, options)
                 shapes = [known_shape(x, "hessian") for x in flat]
@@ -389,7 +391,7 @@ class TapeDerivatives:
         }
         inner = [known_shape(w, "jacobian") for w in wanted]
 
-        def finished(i: int, j: int, shape: tuple[int, ...]) -> Any:
+        def finished(i: int, j: int, shape: tuple[int, ...]) -> Operand | SparseJacobian | sparray | None:
             values, block = parts.get((i, j), (None, None))
             if 0 in shape or 0 in inner[j]:
                 values = None
@@ -474,7 +476,7 @@ def _finished(
     source: Any,
     format: str,
     policy: UnconnectedGradients,
-) -> Any:
+) -> Operand | SparseJacobian | sparray | None:
     """A block as the caller gets it, of the shapes of target and source."""
     if type(values) is np.ndarray and format == "dense":
         return EagerTensor(values.reshape(shape + source_shape))

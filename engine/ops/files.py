@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from engine.io.pictures import pillow
 from engine.ops.compare import cast
 
 
-def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> NoReturn:
     raise UnimplementedError(f"{op.name.removesuffix('_op')}: files cannot be vectorised; read them one at a time")
 
 

@@ -126,7 +126,7 @@ def _gather_abstract(params: Aval, indices: Aval, *, axis: int, batch_dims: int)
     return Aval(shape, params.dtype, _gathered_value(params.value, indices.value))
 
 
-def _gathered_value(params: Any, indices: Any) -> Any:
+def _gathered_value(params: Any, indices: Any) -> int | tuple[int | None, ...] | None:
     """What is known of the contents, if `params` is a vector of partly known integers."""
     if not isinstance(params, tuple) or indices is None:
         return None

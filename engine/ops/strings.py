@@ -53,7 +53,7 @@ def _elementwise(
     )
 
 
-def _characters(x: bytes, unit: str) -> Any:
+def _characters(x: bytes, unit: str) -> bytes | str:
     return x if unit == "BYTE" else x.decode("utf-8", "replace")
 
 
@@ -140,7 +140,7 @@ regex_full_match_op = _elementwise(
 )
 
 
-def _number(x: bytes, *, out_type: DType) -> Any:
+def _number(x: bytes, *, out_type: DType) -> np.generic:
     try:
         if b"_" in x:
             raise ValueError("Python would take it for a number")

@@ -195,7 +195,7 @@ def _while_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tu
     return with_fixed(inputs, arrays, params, ("cond", "body"), params["count"], 0)
 
 
-def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]) -> Any:
+def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]) -> tuple[Any, ...] | None:
     """One loop for a loop and the one that its gradient needs, which saves loop variables."""
     (_, a), (_, b) = first, second
     count = a["count"]

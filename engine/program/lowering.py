@@ -363,7 +363,7 @@ _ATTEMPTS: dict[str, Callable[..., Any]] = {
 pass, because it defines what the seeds of a Jacobian mean, and cannot be left out."""
 
 
-_WITHOUT_STRUCTURE = {"shape_specialization": _specialized}
+_WITHOUT_STRUCTURE: dict[str, Callable[..., Any]] = {"shape_specialization": _specialized}
 """Those that look at shapes alone."""
 _SEED_MAKERS = (identity_like, seed_rows)
 

@@ -1,6 +1,6 @@
 """What layers and losses share: ``tf.keras.backend``. Defined in `engine.frontend.keras.settings`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.frontend.keras import settings as _shared
 from engine.frontend.keras.host import public_names as _public_names
@@ -20,8 +20,6 @@ def clear_session() -> None:
 
 
 if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
-
+    from engine.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 else:
     _host.fill(globals(), _shared, names=sorted({*_public_names(_shared)} - {"clear_session"}))

@@ -18,6 +18,7 @@ from graph_api.convert import convert_to_tensor, finish
 from graph_api.graph import Graph, get_default_graph
 from graph_api.keras.sessions import session_of
 from graph_api.keras.symbols import GraphSymbols
+from graph_api.tensor import Tensor
 from graph_api.variable import Variable
 from optim import keras as optimizers
 from optim.state import step
@@ -37,7 +38,7 @@ class GraphHost(Host):
         super().__init__()
         self._names: WeakKeyDictionary[Graph, Counter[str]] = WeakKeyDictionary()
 
-    def tensor(self, x: Any, dtype: Any = None) -> Any:
+    def tensor(self, x: Any, dtype: Any = None) -> Tensor:
         """`convert_to_tensor`."""
         return convert_to_tensor(x, dtype)
 
@@ -73,7 +74,7 @@ class GraphHost(Host):
         layer._updates.extend(made)
         return made
 
-    def after(self, operation: Any, result: Callable[[], Any]) -> Any:
+    def after(self, operation: Any, result: Callable[[], Any]) -> Tensor:
         """The result waits for the operation."""
         with get_default_graph().control_dependencies([operation]):
             return convert_to_tensor(result()) + 0
@@ -113,7 +114,7 @@ class GraphHost(Host):
         """``tf.nn.dropout``."""
         return sampling.dropout(x, rate=rate, noise_shape=noise_shape, seed=seed)
 
-    def input(self, aval: Any, name: str | None, tensor: Any = None) -> Any:
+    def input(self, aval: Any, name: str | None, tensor: Any = None) -> Tensor:
         """A placeholder, or the tensor given."""
         graph = get_default_graph()
         made = graph.placeholder(aval, name=name) if tensor is None else convert_to_tensor(tensor)

@@ -1,13 +1,11 @@
 """Initial values of weights: ``tf.keras.initializers``, which `engine.frontend.keras.initializers` defines."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.frontend.keras import initializers as _shared
 from graph_api.keras.host import host as _host
 
 if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
-
+    from engine.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 else:
     _host.fill(globals(), _shared)

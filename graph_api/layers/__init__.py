@@ -157,8 +157,6 @@ for _shared_class, _name, _arguments, _others in _TABLE:
 globals().update(_made_here)
 
 if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
-
+    from engine.frontend.untyped import __getattr__ as __getattr__
 
 __all__ = ["Layer", *_made_here]  # noqa: PLE0604 - they are strings

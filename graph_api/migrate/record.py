@@ -16,7 +16,7 @@ import io
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -252,7 +252,7 @@ class Recorder:
     # ---- the rest ----------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def listening(self) -> Any:
+    def listening(self) -> Iterator[None]:
         """Keep what is printed, too."""
         usual, sys.stdout = sys.stdout, Both(sys.stdout, self._printed)
         try:

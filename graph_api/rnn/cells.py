@@ -82,7 +82,7 @@ class RNNCell(Layer):
         raise NotImplementedError(f"{type(self).__name__} must define `state_size`")
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         """The size of the output."""
         raise NotImplementedError(f"{type(self).__name__} must define `output_size`")
 
@@ -141,7 +141,7 @@ class _WeightedCell(RNNCell):
         self._activation = activations.get(host, activation) if activation else tf.tanh
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         """The number of units."""
         return self._num_units
 
@@ -380,7 +380,7 @@ class LSTMCell(_LSTM):
         self._forget_bias, self._state_is_tuple = forget_bias, state_is_tuple
 
     @property
-    def output_size(self) -> Any:
+    def output_size(self) -> int:
         """The number of units, or the size of the projection."""
         return self._num_units if self._num_proj is None else self._num_proj
 

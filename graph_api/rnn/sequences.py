@@ -14,6 +14,7 @@ from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
 from graph_api.rnn.loops import static_rnn
 from graph_api.scopes import get_variable_scope, variable_scope
+from graph_api.tensor import Tensor
 
 Loss = Callable[..., Any]
 
@@ -23,7 +24,7 @@ def _cross_entropy(given: Loss | None, labels: Any, logits: Any) -> Operand:
     return loss(labels=labels, logits=logits)
 
 
-def _ranked(name: str, x: Any, rank: int, what: str) -> Any:
+def _ranked(name: str, x: Any, rank: int, what: str) -> Tensor:
     tensor = convert_to_tensor(x)
     shape = shape_of(tensor)
     if shape is not None and len(shape) != rank:

@@ -94,7 +94,7 @@ class _Wrapper(RNNCell):
         self._cell = cell
 
     @property
-    def wrapped_cell(self) -> Any:
+    def wrapped_cell(self) -> RNNCell:
         """The cell inside."""
         return self._cell
 
@@ -214,7 +214,7 @@ class DropoutWrapper(_Wrapper):
             return type(state)([self._chosen(s) for s in state])
         return True
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> tuple[Any, ...]:  # type: ignore[override]
         """The output and the new state, with some elements dropped."""
         inputs = self._applied("input", nest.map_structure(convert_to_tensor, inputs))
         output, new = self._inner(inputs, state, scope)
@@ -235,7 +235,7 @@ class ResidualWrapper(_Wrapper):
         super().__init__(cell)
         self._residual_fn = residual_fn
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> tuple[Any, ...]:  # type: ignore[override]
         """The sum of inputs and outputs, and the new state."""
         output, new = self._inner(inputs, state, scope)
         if self._residual_fn is not None:
@@ -254,7 +254,7 @@ class DeviceWrapper(_Wrapper):
         super().__init__(cell)
         self._device = device
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> tuple[Any, ...]:  # type: ignore[override]
         """The output and the new state."""
         with get_default_graph().device(self._device):
             return self._inner(inputs, state, scope)

@@ -1,6 +1,6 @@
 """Odds and ends: ``tf.keras.utils``. Defined in `engine.frontend.keras.utils`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.frontend.keras import files as _files
 from engine.frontend.keras import images as _images
@@ -9,9 +9,7 @@ from engine.frontend.keras import utils as _shared
 from tape_api.keras.host import host as _host
 
 if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
-
+    from engine.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 else:
     _host.fill(globals(), _shared)
     _host.fill(globals(), _images, _progress)

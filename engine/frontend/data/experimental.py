@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from engine.core.operands import Operand
 from engine.frontend.data.combining import Sized
 from engine.frontend.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Options
 
 Change = Callable[[Any], Any]
 
 
-def cardinality(dataset: Any) -> Any:
+def cardinality(dataset: Any) -> Operand:
     """The number of elements; see `Dataset.cardinality`."""
     return dataset.cardinality()
 

@@ -76,7 +76,7 @@ class Host:
         """A prefix of names in a graph."""
         return nullcontext()
 
-    def named(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
+    def named(self, name: str, function: Callable[..., Any], *operands: Any) -> Operand:
         """``function(*operands)``, whose operation is to be called `name` in a graph."""
         return function(*operands)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -85,5 +85,5 @@ def tiled_table(
     return executor.Table(count, tuple(bases), named, np.array(packed, np.intp).tobytes(), (rows,), (), host, None)
 
 
-def _refused(*_: Any) -> Any:
+def _refused(*_: Any) -> NoReturn:
     raise RuntimeError("an update was given arrays of another form than it was made for")

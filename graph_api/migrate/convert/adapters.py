@@ -40,7 +40,7 @@ def adapted(node: Node) -> Iterator[Call]:
 def _index(node: Node) -> Iterator[Call]:
     rest = iter(range(1, len(node.inputs)))
 
-    def bound(part: Any) -> Any:
+    def bound(part: Any) -> object:
         return Ref(next(rest)) if part == OPERAND else part
 
     items: list[Any] = []

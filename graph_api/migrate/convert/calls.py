@@ -82,7 +82,7 @@ def _reached(module: str, path: str) -> Any:
 def noting(note: Callable[[str, Any, tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
     """Have calls of public functions made by `note`: of the place in `tape_api`, the function and its arguments."""
 
-    def wrapper(function: Any, place: str) -> Any:
+    def wrapper(function: Any, place: str) -> Callable[..., Any]:
         @functools.wraps(function)
         def noted(*args: Any, **kwargs: Any) -> Any:
             return note(place, function, args, kwargs)

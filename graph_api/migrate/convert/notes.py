@@ -85,7 +85,7 @@ class _Tee(io.TextIOBase):
         return getattr(self.to, name)
 
 
-def state(generator: Any) -> Any:
+def state(generator: Any) -> object:
     """The state of a generator, or of the common one of `numpy.random` or `random`."""
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state

@@ -116,7 +116,7 @@ def merged(functions: Sequence[Any]) -> None:
                 node.id = renamed.get(node.id, node.id)
 
 
-def _shape(function: Any) -> Any:
+def _shape(function: Any) -> tuple[int, tuple[str, ...]]:
     """What a function does, whatever it calls its own names."""
     nodes = [n for s in function.statements for n in _nodes(s)]
     own = [name for name, _ in function.parameters]

@@ -109,7 +109,7 @@ class WeightedCell(Layer):
         out = tf.matmul(inputs, self.kernel)
         return out if bias is None else tf.bias_add(out, bias)
 
-    def get_initial_state(self, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(self, batch_size: Any = None, dtype: Any = None) -> list[Operand]:
         """Zeros."""
         sizes = nest.flatten(self.state_size)
         return [self.host.tensor(tf.zeros([batch_size, size], dtype or self.dtype)) for size in sizes]
