@@ -110,7 +110,7 @@ def adam_with_powers(
     """`adam`, with the powers of the betas that are kept."""
     given = state.beta1_power, state.beta2_power, dtype_of(value)
     powers = in_common(hyper, "powers", given, lambda x, y, dtype: (cast(x, dtype), cast(y, dtype)))
-    return _adam(gradient, value, slots, hyper, *powers, nesterov)
+    return _adam(gradient, value, slots, hyper, *powers, nesterov=nesterov)
 
 
 def adamax(
