@@ -109,8 +109,8 @@ def adam_with_powers(
 ) -> tuple[Any, dict[str, Any]]:
     """`adam`, with the powers of the betas that are kept."""
     given = state.beta1_power, state.beta2_power, dtype_of(value)
-    powers = in_common(hyper, "powers", given, lambda x, y, dtype: (cast(x, dtype), cast(y, dtype)))
-    return _adam(gradient, value, slots, hyper, *powers, nesterov=nesterov)
+    power_1, power_2 = in_common(hyper, "powers", given, lambda x, y, dtype: (cast(x, dtype), cast(y, dtype)))
+    return _adam(gradient, value, slots, hyper, power_1, power_2, nesterov)
 
 
 def adamax(

@@ -1,4 +1,4 @@
-"""Mutants of peeling, colouring, directions, elimination and memory, and of the passes for NaN and unit axes."""
+"""Mutants of peeling, colouring, directions, elimination and memory, and of the checks for NaN."""
 
 from __future__ import annotations
 
@@ -169,34 +169,5 @@ MUTANTS = (
         "    if has_nan(x):\n",
         "    if has_nan(x) and not len(x):\n",
         (PASSES + "test_zero_times_infinity_is_found_behind_the_products",),
-    ),
-    # unit axes
-    Mutant(
-        "an axis before the last is left out for one behind it",
-        "engine/program/passes/unit_axes.py",
-        "elif full[len(full) - len(kept) :] == wanted[len(wanted) - len(kept) :] and len(kept) <= len(wanted):",
-        "elif len(kept) <= len(wanted):",
-        (PASSES + "test_elementwise_ops_leave_out_axes_of_size_one", "tests/test_program.py"),
-    ),
-    Mutant(
-        "large vectors are multiplied without their axis",
-        "engine/program/passes/unit_axes.py",
-        "    if len(shape) != 2 or size > FEW:\n",
-        "    if len(shape) != 2:\n",
-        ("tests/test_program_passes.py", "tests/test_same_numbers.py"),
-    ),
-    Mutant(
-        "a vector with steps is multiplied without its axis",
-        "engine/program/passes/unit_axes.py",
-        "if vector.order is not Order.CONTIGUOUS or matrix.order is not Order.CONTIGUOUS:",
-        "if vector.order is None or matrix.order is None:",
-        ("tests/test_program_passes.py", "tests/test_layout.py", "tests/test_same_numbers.py"),
-    ),
-    Mutant(
-        "a column that is a row is one",
-        "engine/program/passes/unit_axes.py",
-        "columns = _vector(b, 0 if transpose_b else 1)",
-        "columns = _vector(b, 0)",
-        (PASSES + "test_products_of_matrices_and_vectors", PASSES + "test_a_column_times_a_row_is_no_sum"),
     ),
 )

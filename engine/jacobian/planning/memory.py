@@ -127,8 +127,8 @@ def check_batch_room(shape: Sequence[int], dtype: DType) -> None:
     size, room = math.prod(shape) * dtype.size, memory()
     if size > room:
         raise ResourceExhaustedError(
-            f"batch_jacobian: the result, of shape {format_shape(tuple(shape))}, takes {readable(size)}, and this machine has "
-            f"{readable(room)}. jacobian with format='csr' or format='operator' holds less; vjp and jvp give products"
+            f"batch_jacobian: the result, of shape {format_shape(tuple(shape))}, takes {readable(size)}, and this "
+            f"machine has {readable(room)}. jacobian with format='csr' or format='operator' holds less; vjp and jvp give products"
         )
 
 
