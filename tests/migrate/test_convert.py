@@ -19,10 +19,10 @@ from tests.programs.catalogue import HERE
 
 SAME = """
     adversarial_examples checkpoints convnet_dropout ddpg dqn_target_network flags_and_app gan_scopes
-    hamiltonian_monte_carlo integrated_gradients layers_dcgan layers_mlp linear_regression lstm_language_model maml
-    matrix_factorization mixture_density_network moving_averages pinn_burgers ppo_clip real_nvp
-    reinforce_baseline rnn_cells scoped_model_reuse sessions_and_graphs slim_network softmax_regression style_transfer
-    transformer_block trpo vae wgan_gradient_penalty word2vec_nce
+    gaussian_process hamiltonian_monte_carlo influence_functions integrated_gradients layers_dcgan layers_mlp
+    linear_regression lstm_language_model maml matrix_factorization mixture_density_network moving_averages
+    pinn_burgers ppo_clip real_nvp reinforce_baseline rnn_cells scoped_model_reuse sessions_and_graphs
+    slim_network softmax_regression style_transfer transformer_block trpo vae wgan_gradient_penalty word2vec_nce
 """
 """Programs that convert as a whole and compare equal; neural_ode does too, but takes half a minute."""
 
@@ -73,6 +73,53 @@ def test_what_cannot_be_converted_is_said_and_counted(tmp_path: Path) -> None:
     assert trip.conversion.map["rate"] < 1.0
     compile(trip.conversion.text, "summaries_tape.py", "exec")
     assert "NotImplementedError" in trip.difference(tmp_path)
+
+
+CALLS = """
+import numpy as np
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [None, 3], name="x")
+ids = tf.placeholder(tf.int32, [None], name="ids")
+table = tf.get_variable("table", [5, 3], initializer=tf.ones_initializer())
+w = tf.get_variable("w", [3, 2], initializer=tf.ones_initializer())
+logits = tf.matmul(x + tf.nn.embedding_lookup(table, ids), w)
+mean, variance = tf.nn.moments(logits, [0])
+error = tf.losses.mean_squared_error(tf.zeros_like(logits), logits)
+loss = error + 0.1 * tf.nn.l2_loss(w) + tf.reduce_sum(mean + variance)
+optimizer = tf.train.GradientDescentOptimizer(0.1)
+pairs = optimizer.compute_gradients(loss)
+grads, norm = tf.clip_by_global_norm([g for g, _ in pairs], 0.5)
+train = optimizer.apply_gradients(zip(grads, [v for _, v in pairs]))
+by_norm = optimizer.apply_gradients([(tf.clip_by_norm(g, 0.2), v) for g, v in pairs])
+inner = tf.nn.l2_normalize(logits, 1)
+parts = tf.gradients(inner, inner.op.inputs[1])
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(3):
+        feed = {x: np.arange(6.0).reshape(2, 3) + i, ids: [1, 1 + i]}
+        sess.run([loss, norm, train], feed)
+        sess.run([mean, variance, error, by_norm, inner, parts], feed)
+"""
+
+
+def test_calls_that_make_several_nodes_stay_calls(tmp_path: Path) -> None:
+    program = tmp_path / "calls.py"
+    program.write_text(CALLS)
+    trip = round_trip(program)
+    text = trip.conversion.text
+    assert trip.difference(tmp_path) == "", text
+    assert trip.conversion.map["not_converted"] == []
+    for call in (
+        "tf.nn.moments(logits, [0])",
+        "0.1 * tf.nn.l2_loss(w)",
+        "tf.compat.v1.losses.mean_squared_error(",
+        "grads, norm = tf.clip_by_global_norm(gradients, 0.5)",
+        "optimizer.apply_gradients(zip(grads, [table, w]))",
+        "[tf.clip_by_norm(gradients[0], 0.2), tf.clip_by_norm(gradients[1], 0.2)]",
+    ):
+        assert call in text, (call, text)
+    # a gradient with respect to what it computes on the way: it cannot be one call
+    assert "l2_normalize" not in text
 
 
 OPS = sorted({row.name for row, _ in TABLE if isinstance(row, Op)})

@@ -97,6 +97,29 @@ with session as sess:
             print("two", type(sess.run([losses, w], {x: data})[0]).__name__)
 """
 )
+HANDED = """
+import numpy as np
+import tensorflow as tf
+class Line:
+    def __init__(self, sess, size=2):
+        self.sess = sess
+        self.x = tf.placeholder(tf.float32, [None, size])
+        self.y = tf.matmul(self.x, tf.ones([size, 1]))
+    def predict(self, x):
+        return self.sess.run(self.y, {self.x: x})
+sess = tf.Session()
+line = Line(sess)
+scale = tf.placeholder(tf.float32, [])
+scaled = scale * tf.reduce_sum(line.y)
+data = np.arange(6.0).reshape(3, 2)
+sess.run(tf.global_variables_initializer())
+feed = {line.x: data, scale: 1.0}
+print(line.predict(data).ravel(), sess.run(scaled, feed))
+for factor in (2.0, 3.0):
+    print(sess.run(scaled, {**feed, scale: factor}))
+    print(sess.run(scaled, {**feed, line.x: line.predict(data) * [[1.0, 2.0]]}))
+sess.close()
+"""
 CONVERT = """
 import json, sys
 from pathlib import Path
@@ -115,7 +138,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     """By name: the text and the map of what programs were converted to, all in one process."""
     folder = tmp_path_factory.mktemp("converted")
     texts = {name: (HERE / "graphs" / f"{name}.py").read_text() for name in WHOLE.split()}
-    texts |= {name: text for name, (text, _) in REFUSED.items()} | {"kept": KEPT, "lists": LISTS}
+    texts |= {name: text for name, (text, _) in REFUSED.items()} | {"kept": KEPT, "lists": LISTS, "handed": HANDED}
     files = {name: folder / f"p{i}.py" for i, name in enumerate(texts)}
     for name, file in files.items():
         file.write_text(texts[name])
@@ -131,7 +154,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     return {n: (out.read_text(), json.loads(out.with_suffix(".map.json").read_text())) for n, out in outs.items()}
 
 
-@pytest.mark.parametrize("name", [*WHOLE.split(), "lists"])
+@pytest.mark.parametrize("name", [*WHOLE.split(), "lists", "handed"])
 def test_whole_programs(converted: dict[str, tuple[str, dict[str, Any]]], name: str) -> None:
     """They were run, and printed what they printed before: `loop.tried`."""
     text, content = converted[name]
@@ -152,13 +175,14 @@ def test_what_is_not_sure_is_left(converted: dict[str, tuple[str, dict[str, Any]
 def test_what_stays_stays_as_it_was_written(converted: dict[str, tuple[str, dict[str, Any]]]) -> None:
     text, content = converted["kept"]
     assert content["whole"] is True, content["why"]
-    main = text.partition('if __name__ == "__main__":\n')[2].splitlines()
+    above, _, below = text.partition('if __name__ == "__main__":\n')
+    main = below.splitlines()
+    # what needs nothing when it is defined stands above
+    assert "\n\n\ndef values(sess):\n    # used twice\n" in above
     for line in (
         "# what it learns from",
         "data = np.arange(6.0).reshape(3, 2)  # three rows",
         """print("MatMul:0 ['w:0']")""",
-        "def values(sess):",
-        "    # used twice",
         "for i in range(3):",
         "    now = step(data[:2]).numpy()",
         "    run_step(data)  # again",

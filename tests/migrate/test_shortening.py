@@ -48,6 +48,34 @@ runs = [[a, b, tf.gradients(tf.reduce_sum(a * b), x)[0]]]
         [],
         {},
     ),
+    "variables in lists and dictionaries": (
+        """
+class Net:
+    def __init__(self):
+        self.params = [weights(4, 8), tf.Variable(tf.zeros([8]), name="bias"), weights(8, 2)]
+        self.y = tf.matmul(tf.nn.relu(tf.matmul(x, self.params[0]) + self.params[1]), self.params[2])
+net, layer = Net(), {"w": weights(2, 2), "b": weights(2)}
+loss = tf.reduce_mean(tf.square(tf.matmul(net.y, layer["w"]) + layer["b"]))
+runs = [net.y, [loss, tf.train.AdamOptimizer().minimize(loss)], [p.assign(p * 0.5) for p in net.params]]
+""",
+        [
+            'net_params = [tf.Variable(ARRAYS["net_params_0"]), tf.Variable(tf.zeros([8]), name="bias"),',
+            'layer = {"w": tf.Variable([[',
+            'variables = [*net_params, layer["w"], layer["b"]]',
+            'layer["w"]) + layer["b"]',
+        ],
+        {"tf.Variable(": 5},
+    ),
+    "functions that are one": (
+        """
+w = weights(4, 4)
+def loss_of(h):
+    return tf.reduce_mean(tf.square(tf.tanh(tf.matmul(h, w))))
+runs = [loss_of(x), loss_of(x), w.assign(w * 0.5)]
+""",
+        ["return w.assign(w * 0.5).read_value()"],
+        {"def ": 2, "tf.tanh(": 1},
+    ),
     "two networks": (
         """
 def network(x, w1, b1, w2):
@@ -126,4 +154,5 @@ def test_repeated_code_is_written_once(name: str, tmp_path: Path) -> None:
     assert trip.difference(tmp_path) == "", text
     assert trip.conversion.map["not_converted"] == []
     assert [part for part in expected if part not in text] == [], text
+    assert max(map(len, text.splitlines())) <= 120
     assert {part: text.count(part) for part in counts} == counts, text

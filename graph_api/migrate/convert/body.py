@@ -206,6 +206,10 @@ class Body:
         wanted = [(x, r) for x, r in zip(call.xs, call.results, strict=True) if r is not None]
         xs = [self.module.variable(source(x)) if isinstance(x, Variable) else self.value(x) for x, _ in wanted]
         target = ys[0] if len(ys) == 1 else ast.List(ys, ast.Load())
+        if call.method == "hessian":
+            for x, (_, r) in zip(xs, wanted, strict=True):
+                self.let(r, ast.Call(path(f"{block.name}.hessian"), [target, x], []), item)
+            return
         keywords = []
         if call.grad_ys is not None:
             seeds = [ast.Constant(None) if g is None else self.whole(g) for g in call.grad_ys]
@@ -241,13 +245,15 @@ class Body:
 
     def shared_label(self, results: Sequence[Any]) -> str:
         """What the program calls the results of a gradient all together."""
-        given = {(self.module.names.given(r) or "").rpartition("_")[0] for r in results}
+        given = {(self.module.names.given(r) or "").rpartition("_")[0] for r in results if isinstance(r, Symbol)}
         label: str = given.pop() if len(given) == 1 else ""
-        return label or "gradients"
+        return label if label and not label[-1].isdigit() else "gradients"
 
     def _only_for_steps(self, item: GradientItem, results: Sequence[Any]) -> bool:
-        users = [u for r in results for p in parts(r) for u in self._uses.get(id(p), ())]
-        return len(results) > 1 and bool(users) and (len(results) > 3 or all(isinstance(u, StepItem) for u in users))
+        # the rows of an IndexedSlices are often the program's own: others use them too
+        users = [u for r in results for p in parts(r)[:1] for u in self._uses.get(id(p), ())]
+        handed = all(isinstance(u, (StepItem, CallItem)) for u in users)
+        return len(results) > 1 and bool(users) and (len(results) > 3 or handed)
 
     def label(self, x: Any) -> str:
         """What a tensor or variable is called."""
@@ -444,6 +450,11 @@ class Body:
     def is_used(self, x: Any) -> bool:
         """Whether something uses a tensor."""
         return bool(self._uses.get(id(x)))
+
+    def is_for_step(self, x: IndexedSlices, maker: Item) -> bool:
+        """Whether one step of an optimizer uses a gradient of rows, and nothing else but what makes it."""
+        users = {id(u): u for u in self._uses.get(id(x.values), ()) if u is not maker}
+        return len(users) == 1 and isinstance(next(iter(users.values())), StepItem)
 
     def fresh(self, wanted: Sequence[str]) -> list[str]:
         """Free names."""

@@ -44,7 +44,7 @@ class Span:
 
 @dataclass(eq=False)
 class Gradient(Span):
-    """A call of `gradients`. `results` has a tensor or None per x."""
+    """A call of `gradients` or `hessians`. `results` has a tensor or None per x; `method` is that of a tape."""
 
     ys: list[Any] = field(default_factory=list)
     xs: list[Any] = field(default_factory=list)
@@ -52,6 +52,7 @@ class Gradient(Span):
     aggregation: Any = None
     zeros: bool = False
     results: list[Any] = field(default_factory=list)
+    method: str = "gradient"
 
 
 @dataclass(eq=False)
@@ -155,12 +156,22 @@ class Capture:
             run.forms.append(set())
         run.forms[run.sites.index(seen.site)].add(form_of(seen.fetches))
 
+    def _hessians(self, graph: Graph, first: int, result: list[Any], ys: Any, xs: Any, **options: Any) -> None:
+        plain = not set(options) - {"name", "aggregation_method"}
+        if plain and len(as_list(ys)) == 1:
+            found = Gradient(graph, first, len(graph.nodes), [_tensor(y) for y in as_list(ys)], as_list(xs))
+            found.aggregation, found.results = options.get("aggregation_method"), list(result)
+            found.method = "hessian"
+            self.gradients.append(found)
+
     def called(self, place: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a public function, and note what nodes that makes."""
         graph = get_default_graph()
         first = len(graph.nodes)
         result = function(*args, **kwargs)
-        if len(graph.nodes) > first + 1:
+        if place == "hessians":
+            self._hessians(graph, first, result, *args, **kwargs)
+        elif len(graph.nodes) > first + 1:
             self.calls.append(Called(graph, first, len(graph.nodes), place, args, kwargs, result))
         return result
 

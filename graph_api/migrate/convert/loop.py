@@ -106,11 +106,41 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
     if not body:
         raise Unsafe("nothing of the program is left but what builds its graph")
-    first, *others = body
+    alone = [line for line in body if _stands_alone(cst, line)]
+    first, *others = [line for line in body if line not in alone] or [cst.parse_statement("pass\n")]
+    defined = cst.Module(
+        body=[line.with_changes(leading_lines=_apart(cst, line)) for line in alone],
+        default_indent=edited.default_indent,
+    ).code
     plain = [line for line in first.leading_lines if line.comment is not None]
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
-    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n\n\n{main}"
+    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined}\n\n{main}"
+
+
+def _stands_alone(cst: Any, line: Any) -> bool:
+    """Whether it is a function or class that needs nothing when it is defined."""
+    if isinstance(line, cst.FunctionDef):
+        every = [*line.params.params, *line.params.kwonly_params, *line.params.posonly_params]
+        defaults = [p.default for p in every if p.default is not None]
+        plain = (cst.Integer, cst.Float, cst.SimpleString, cst.UnaryOperation)
+        known = all(isinstance(d, plain) or getattr(d, "value", "") in ("None", "True", "False") for d in defaults)
+        noted = [p.annotation for p in every if p.annotation is not None]
+        return known and not line.decorators and not noted and line.returns is None
+    if isinstance(line, cst.ClassDef):
+        bases = all(_is_name(cst, b.value, "object") for b in line.bases)
+        inside = line.body.body if isinstance(line.body, cst.IndentedBlock) else ()
+        text = [
+            s for s in inside if isinstance(s, cst.SimpleStatementLine) and isinstance(s.body[0], (cst.Expr, cst.Pass))
+        ]
+        rest = [s for s in inside if s not in text]
+        return bases and not line.keywords and not line.decorators and all(_stands_alone(cst, s) for s in rest)
+    return False
+
+
+def _apart(cst: Any, line: Any) -> list[Any]:
+    """Two empty lines, and the comments above a definition."""
+    return [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False), *[c for c in line.leading_lines if c.comment]]
 
 
 def _ordered(lines: set[str]) -> str:
@@ -295,8 +325,8 @@ def _called(cst: Any, found: Replaced, call: Any) -> Any:
     if function["name"] is None:
         return None
     fed = next((d for a in call.args for d in [a.value] if isinstance(d, cst.Dict) and _is_feed(call, a)), None)
-    values = [] if fed is None else [element.value for element in fed.elements]
-    values = [cst.parse_expression(text) for text in found.fed] or values
+    elements = [] if fed is None else [element.value for element in fed.elements]
+    values = [elements[x] if isinstance(x, int) else cst.parse_expression(x) for x in found.fed]
     by_name = dict(zip(function["fed"], values, strict=True))
     arguments = [cst.Arg(by_name[tensor]) for tensor in function["feeds"].values()]
     return cst.Call(cst.Name(function["name"]), arguments)

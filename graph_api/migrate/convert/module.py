@@ -212,9 +212,19 @@ class Module:
     def _list_name(self, key: tuple[str, ...], wanted: str) -> str:
         if key not in self._lists:
             name = self._lists[key] = self.scope.free(wanted)
-            value = ast.List([_expression(text) for text in key], ast.Load())
+            value = ast.List(self._starred(key), ast.Load())
             self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value)))
         return self._lists[key]
+
+    def _starred(self, texts: tuple[str, ...]) -> list[ast.expr]:
+        """Expressions of variables; a list of some of them with a star."""
+        if not texts:
+            return []
+        for name in {name for name, _ in self._held.values()}:
+            key = next((k for k, n in self._lists.items() if n == name), ())
+            if key and key == texts[: len(key)]:
+                return [ast.Starred(ast.Name(name), ast.Load()), *self._starred(texts[len(key) :])]
+        return [_expression(texts[0]), *self._starred(texts[1:])]
 
     def optimizer(self, optimizer: Any) -> str:
         """The name of an optimizer, which is made at the top of the module when it is first used."""

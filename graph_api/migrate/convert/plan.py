@@ -257,7 +257,7 @@ class Planner(Runs):
         gone = {
             n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
         } - bound
-        for name in sorted(self._read() & gone):
+        for name in sorted((self._read() & gone) | self._sessions_read(kept)):
             givers = [p for p, names in self.plan.emptied.items() if name in names]
             givers += self._sessions(name)
             if not givers:
@@ -265,6 +265,16 @@ class Planner(Runs):
                 raise Unsafe(f"line {line}: it uses {name}, which is a part of the graph")
         read = self._read()
         self.plan.emptied = {p: [n for n in names if n in read] for p, names in self.plan.emptied.items()}
+
+    def _sessions_read(self, kept: Sequence[ast.AST]) -> set[str]:
+        """Global names of sessions that are handed on, also where a parameter elsewhere has the same name."""
+        module = self.scopes.module
+        names = [n for n in kept if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and self._is_session(n)]
+        stored = {n.id for n in kept if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        return {
+            n.id for n in names
+            if n.id not in stored and self.scopes.of[n].find(n.id) is module.bound.get(n.id) is not None
+        }  # fmt: skip
 
     def _sessions(self, name: str) -> list[Place]:
         """The statements that give a session this name, which are kept in another form."""

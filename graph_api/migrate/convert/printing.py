@@ -96,7 +96,8 @@ def _filled(text: str, indent: int, comment: str) -> list[str]:
         elif token.string in _CLOSING:
             opened.pop()
         while len(line) > room and breaks:
-            _, at, (_, column) = min(breaks[len(breaks) // 2 :], key=lambda b: (b[0], -b[1]))
+            late = [b for b in breaks if b[1] > len(line) // 3] or breaks
+            _, at, (_, column) = min(late, key=lambda b: (line[b[1] - 1] in _OPENING, b[0], -b[1]))
             found.append(line[:at].rstrip())
             rest = line[at:].lstrip()
             back = len(line) - len(rest) - column

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.trace import Symbol
+from engine.core.variable import read_variable
 from graph_api.migrate.convert.calls import leaves
 from graph_api.migrate.convert.items import CallItem, parts
 from graph_api.migrate.convert.spelling import code
@@ -19,6 +20,10 @@ def write_public(body: Any, item: CallItem) -> None:
     value = code(item.written.spelling, operands, body.whole)
     result = item.call.result
     if isinstance(result, Symbol) and body.waits(result, value, item, size):
+        return
+    if isinstance(result, IndexedSlices) and body.is_for_step(result, item) and not any(map(_is_read, item.inputs)):
+        # outside of tapes, and without variables, it does not matter when it is computed
+        body.name_parts(result, value)
         return
     body.flush()
     if isinstance(result, Symbol):
@@ -46,3 +51,7 @@ def _part_label(body: Any, x: Any) -> str:
     if isinstance(x, (list, tuple)):
         return body.shared_label(x) if x else "values"
     return body.label(x.values if isinstance(x, IndexedSlices) else x)
+
+
+def _is_read(x: Any) -> bool:
+    return x.node.op is read_variable

@@ -48,7 +48,7 @@ class Repetition:
                 continue
             name = first.value.id
             size = self.sizes.get(name, 0)
-            if size < LEAST or texts[at : at + size] != [f"{name}[{i}]" for i in range(size)]:
+            if size < 2 or texts[at : at + size] != [f"{name}[{i}]" for i in range(size)]:
                 continue
             starred = ast.Starred(first.value, ast.Load())
             return first.value if size == len(texts) else _list([*elements[:at], starred, *elements[at + size :]])

@@ -62,8 +62,8 @@ class Replaced:
         Of each fetch, in the order of the program, its place among what the function gives; None for an operation.
     several : bool
         Whether the program asked for a list or tuple.
-    fed : list of str
-        Expressions for what is fed, where a name stands for the dict.
+    fed : list of (str or int)
+        What is fed: an expression, where a name stands for the dict, or which element of the dict that stands there.
     form : str
         How the fetches are nested, if lists are among them (`form_of`).
     """
@@ -71,7 +71,7 @@ class Replaced:
     function: dict[str, Any]
     leaves: list[int | None]
     several: bool
-    fed: list[str] = field(default_factory=list)
+    fed: list[str | int] = field(default_factory=list)
     form: str = ""
 
 
@@ -230,12 +230,11 @@ class Runs:
 
     def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> Replaced:
         fetches, feed = self.asked(call)
-        if isinstance(feed, ast.Name):
-            feed = self._written(feed, call)
-        if isinstance(feed, ast.Dict) and None in feed.keys:
+        told = self._told(feed, call)
+        if len(told) != len(function["fed"]):
             raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         used = set(function["feeds"].values())
-        for name, value in zip(function["fed"], feed.values if isinstance(feed, ast.Dict) else (), strict=True):
+        for name, (_, value) in zip(function["fed"], told, strict=True):
             if name not in used and not is_pure(value):
                 raise Unsafe(f"line {call.lineno}: it feeds something that is not needed ({ast.unparse(value)})")
         leaves = leaves_of(fetches)
@@ -251,12 +250,26 @@ class Runs:
             flat, form = [None] * len(leaves), ""
         if isinstance(fetches, ast.Dict) or any(isinstance(leaf, (ast.List, ast.Tuple)) for leaf in leaves):
             raise Unsafe(f"line {call.lineno}: the fetches are nested")
-        named = self.asked(call)[1]
-        written = feed.keys if isinstance(named, ast.Name) and isinstance(feed, ast.Dict) else ()
-        keys = [key_of(k) for k in written if k is not None]
-        name = ast.unparse(named) if named is not None else ""
-        fed = [f'{name}["{key}"]' for key in keys]
-        return Replaced(function, flat, several, fed, form if re.search(r".[\[(]", form) else "")
+        return Replaced(function, flat, several, [f for f, _ in told], form if re.search(r".[\[(]", form) else "")
+
+    def _told(self, feed: ast.expr | None, call: ast.Call) -> list[tuple[str | int, ast.expr]]:
+        """What is fed, in order: an expression, or which element of the dict that stands there; and its value."""
+        if feed is None:
+            return []
+        found: dict[str, tuple[str | int, ast.expr]] = {}
+        named = isinstance(feed, ast.Name)
+        pairs = enumerate(zip(feed.keys, feed.values, strict=True)) if isinstance(feed, ast.Dict) else []
+        for number, (key, value) in [(0, (None, feed))] if named else pairs:
+            if key is not None:
+                found[key_of(key)] = (number, value)
+            elif isinstance(value, ast.Name):
+                node = self._written(value, call)
+                for inner, given in zip(node.keys, node.values, strict=True):
+                    if inner is not None:
+                        found[key_of(inner)] = (f'{value.id}["{key_of(inner)}"]', given if named else value)
+            else:
+                raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
+        return list(found.values())
 
     def _form(self, call: ast.Call, function: dict[str, Any], fetches: ast.expr) -> str:
         """How the fetches of a run were nested when it was run."""
@@ -280,7 +293,9 @@ class Runs:
         node = sources[0].node if sources and len(sources) == 1 and isinstance(sources[0], Expression) else None
         every = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name.id]
         fed = {c for c in ast.walk(self.tree) if isinstance(c, ast.Call) and self._is_run(c)}
-        told = {id(self.asked(c)[1]) for c in fed}
+        feeds = [self.asked(c)[1] for c in fed]
+        starred = [v for d in feeds if isinstance(d, ast.Dict) for k, v in zip(d.keys, d.values, strict=True) if not k]
+        told = {id(node) for node in [*feeds, *starred]}
         only_fed = all(isinstance(n.ctx, ast.Store) or id(n) in told for n in every)
         if not isinstance(node, ast.Dict) or None in node.keys or not only_fed:
             raise Unsafe(f"line {call.lineno}: what is fed is made elsewhere ({name.id})")

@@ -35,7 +35,7 @@ class Block:
     @property
     def persistent(self) -> bool:
         """Whether it is asked more than once."""
-        return len(self.calls) > 1
+        return sum(1 if c.call.method == "gradient" else len(c.call.xs) for c in self.calls) > 1
 
 
 def arranged(steps: Sequence[Item]) -> tuple[list[Any], dict[int, list[Block]]]:
