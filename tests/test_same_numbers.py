@@ -322,3 +322,40 @@ def test_a_sum_of_one_element_is_that_element(size: tuple[int, ...], dtype: str)
         for f in (reduce.reduce_sum, reduce.reduce_mean, reduce.reduce_prod):
             assert_same(arrays([f(x, axis, True)]), [x], f"{f} {axis}")
             assert_same([x], by_program(lambda x, f=f, axis=axis: f(x, axis, True), [x], ALL_PASSES)[:1])
+
+
+# ---- loops over batches ----------------------------------------------------------------------------------------------
+
+
+def _until(tf: Any, x: Any) -> Any:
+    """Rows leave this loop after different numbers of steps."""
+    step = lambda i, a: (i + 1, a * a - tf.sin(a) * 0.3)  # noqa: E731
+    return tf.while_loop(lambda i, a: tf.logical_and(i < 6, tf.reduce_all(tf.abs(a) < 2.0)), step, (tf.constant(0), x))[
+        1
+    ]
+
+
+LOOPS: dict[str, Callable[[Any, Any], Any]] = {
+    "while": _until,
+    "fold": lambda tf, x: tf.foldl(lambda a, e: tf.tanh(a * e) + e**3, x, initializer=x[0]),
+    "scan": lambda tf, x: tf.scan(lambda a, e: a / (1.0 + e * e), x, initializer=x[0] * 0.1)[-1],
+    "branch": lambda tf, x: tf.cond(tf.reduce_sum(x) > 0, lambda: tf.exp(-x * x), lambda: x * x * x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("name", LOOPS)
+def test_rows_of_a_batch_go_through_loops_as_each_does_alone(name: str, dtype: str) -> None:
+    """Also where rows stop at different steps, meet infinities or are -0.0; by any number of rows at a time."""
+    if name in ("while", "branch") and dtype == "complex64":
+        pytest.skip("complex numbers have no order")
+    f = LOOPS[name]
+    rows = np.random.default_rng(7).normal(size=(9, 4)).astype(dtype)
+    rows[2], rows[3, 1], rows[4, 0] = -0.0, np.inf, np.nan
+    with np.errstate(all="ignore"):
+        alone = np.stack([array(f(tape_api, tape_api.constant(r))) for r in rows])
+        for some in (slice(None), slice(0, 1), slice(3, 8)):
+            together = lambda x: tape_api.vectorized_map(lambda r: f(tape_api, r), x)  # noqa: E731
+            compiled, given = tape_api.function(together), tape_api.constant(rows[some])
+            found = [array(g(given)) for g in (together, compiled, compiled, compiled)]
+            assert_same(found, [alone[some]] * 4, f"{name}, rows {some}")

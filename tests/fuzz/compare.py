@@ -127,6 +127,9 @@ def _compared(way: str, key: str, got: Any, expected: Any, program: Program, lat
             return None
         if isinstance(expected, Failed) and program.has(FLOW) and UNWRITTEN.search(expected.message):
             return None
+        if isinstance(expected, Failed) and way in IN_GRAPHS and SINGULAR.search(expected.message):
+            # a graph does not compute the derivatives that no result needs
+            return None
         kind = f"error {got.kind}" if isinstance(got, Failed) else "no error"
         return Difference(way, key, kind, f"{got}\n  expected {expected}"[:1500])
     if len(got) != len(expected):
