@@ -41,6 +41,7 @@ split(x, 2, 1) | split(x, 0, 1) | split(x, -1, 1) | split(x, 1.5, 1) | split(x, 
 split(x, [1, 2], 1, num=3) | unstack(x, 3) | unstack(x, -1) | unstack(x, 2.5) | stack([x, v]) | concat([x, v], 0)
 concat([], 0) | roll(x, [1, 2], 0) | roll(x, 1, [0, 1]) | roll(x, 1.5, 0) | nn.max_pool(image, 4, 1, 'VALID')
 nn.max_pool(image, 4, 4, 'VALID') | nn.avg_pool(image, 4, 2, 'VALID') | nn.conv2d(image, filters, 1, 'VALID')
+nn.conv2d(image, filters[:0], 1, 'SAME')
 nn.max_pool(image, 0, 1, 'SAME') | nn.max_pool(image, 2, 0, 'SAME') | nn.max_pool(image, 2, 1.5, 'SAME')
 reshape(x, [2.0, 3.0]) | reshape(x, [-2, 3]) | reshape(x, [-1, -1]) | reshape(x, [4, -1]) | reshape(x, -6)
 zeros([-1]) | zeros([1.5]) | zeros(2.0) | fill([-1], 1.0) | tile(x, [1]) | tile(x, [-1, 1]) | tile(x, [1.5, 1])

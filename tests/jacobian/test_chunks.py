@@ -127,3 +127,22 @@ def test_variables_and_custom_gradients_in_chunks() -> None:
 def test_no_seeds(rows: int) -> None:
     found = on_tape(lambda tf, x: tf.sin(x[:rows]), np.ones(4), max_bytes=10_000)
     assert np.asarray(found[0]).shape == (rows, 4)
+
+
+@pytest.mark.parametrize("size", [4, 9, 16])
+@pytest.mark.parametrize("taken", [on_tape, in_graph])
+def test_seeds_of_chunks_may_look_like_anything(taken: Any, size: int) -> None:
+    """Coloured seeds can be ones, rows of an identity, or a flat identity: they are seeds all the same."""
+    ring = lambda tf, x: x * tf.sin(tf.roll(x, 1, 0))  # noqa: E731
+    x = np.arange(1.0, size + 1)
+    plain = np.diag(np.sin(np.roll(x, 1))) + np.roll(np.diag(np.roll(x * np.cos(np.roll(x, 1)), -1)), 1, 0)
+    with ThreadPoolExecutor(2) as pool:
+        for options in (
+            {"format": "csr"},
+            {"max_bytes": least_memory(ring, x)},
+            {"executor": pool},
+            {"mode": "reverse"},
+        ):
+            found = taken(ring, x, **options)[0]
+            found = found.toarray() if "format" in options else found
+            np.testing.assert_allclose(found, plain, rtol=1e-14, err_msg=str(options))

@@ -160,3 +160,24 @@ def test_second_derivatives_on_a_tape_see_all_that_the_rule_takes() -> None:
     np.testing.assert_allclose(problem.hess(X), matrix, rtol=1e-14)
     np.testing.assert_allclose(problem.hessp(X, X), matrix @ X, rtol=1e-14)
     np.testing.assert_allclose(problem.jac(X), gradient, rtol=1e-14)
+
+
+@pytest.mark.parametrize("api", [tf, tape_api], ids=["graph", "tape"])
+def test_a_function_that_returns_what_it_captures_has_the_derivative_of_its_rule(api: Any) -> None:
+    """Gradient and Jacobian agree about what the rule says, and about what it leaves out."""
+
+    def found(session: Any) -> list[Any]:
+        x, other = api.constant(X), api.constant(X + 1.0)
+        with api.GradientTape(persistent=True) as tape:
+            tape.watch([x, other])
+            y = api.custom_gradient(lambda a: (other, lambda ct: ct * 2.0))(x)
+        results = [*tape.gradient(y, [x, other]), *tape.jacobian(y, [x, other])]
+        return [None if r is None else session.run(r) if session else r.numpy() for r in results]
+
+    if api is tf:
+        with tf.Graph().as_default(), tf.Session() as session:
+            gradient, beside, jacobian, nothing = found(session)
+    else:
+        gradient, beside, jacobian, nothing = found(None)
+    assert gradient.tolist() == [2.0] * 4 and jacobian.tolist() == (2 * np.eye(4)).tolist()
+    assert beside is None and nothing is None
