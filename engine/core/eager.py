@@ -66,6 +66,10 @@ class EagerTensor(Value):
             a, b = inputs[0]._array, inputs[1]._array
             arrays = (a, b)
             known = (a.dtype, b.dtype) in op.accepted
+        elif len(inputs) == 2 and type(inputs[0]) is EagerTensor and type(inputs[1]) is np.ndarray:
+            # a shape, mostly
+            arrays = (self._array, inputs[1])
+            known = (arrays[0].dtype, arrays[1].dtype) in op.accepted
         elif _WITH_DTYPE.issuperset(map(type, inputs)):
             arrays = _arrays(inputs)
             known = tuple([a.dtype for a in arrays]) in op.accepted

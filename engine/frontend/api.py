@@ -210,25 +210,19 @@ def lift(
     most = len(parameters) if signature.variadic is None else -1
     takes_sparse = public.rpartition(".")[2] in _OF_SPARSE
 
-    def is_converted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether all tensors among the arguments are tensors already, so that nothing remains to be done."""
-        count = len(args)
-        if not least <= count <= most or (kwargs and not by_name.isdisjoint(kwargs)):
-            return False
-        for i, is_list in positions:
-            if i >= count:
-                break
-            if not (_are_values(args[i]) if is_list else isinstance(args[i], Value)):
-                return False
-        return True
-
     def lifted(*args: Any, **kwargs: Any) -> Any:
         label = kwargs.pop("name", None) if kwargs else None
-        if is_converted(args, kwargs):
-            if finished is None:
-                return finish(function, label, *args, **kwargs)
-            out = function(*args, **kwargs)
-            return out if type(out) is finished else finish(lambda: out, label)
+        count = len(args)
+        if least <= count <= most and not (kwargs and not by_name.isdisjoint(kwargs)):
+            # the common case, which each eager call pays for: all tensors among the arguments are tensors already
+            for i, is_list in positions:
+                if i < count and not (_are_values(args[i]) if is_list else isinstance(args[i], Value)):
+                    break
+            else:
+                if finished is None:
+                    return finish(function, label, *args, **kwargs)
+                out = function(*args, **kwargs)
+                return out if type(out) is finished else finish(_given, label, out)
         if takes_sparse and args and hasattr(args[0], "mapped"):
             return args[0].mapped(lifted, *args[1:], **kwargs)
         arguments, last = signature.bind(args, kwargs)
@@ -243,6 +237,10 @@ def lift(
     lifted.__doc__ = signature.doc
     lifted.__engine__ = function  # type: ignore[attr-defined]
     return lifted
+
+
+def _given(x: Any) -> Any:
+    return x
 
 
 def _operands_of(signature: _Signature, arguments: dict[str, Any]) -> list[Any]:

@@ -140,8 +140,9 @@ def shape_operand(shape: Any) -> Any:
     """
     if isinstance(shape, (Value, np.ndarray, np.generic)):
         return shape
-    if type(shape) is int or (isinstance(shape, (list, tuple)) and {int}.issuperset(map(type, shape))):
-        return _vector_of_ints((shape,) if isinstance(shape, int) else tuple(shape))
+    given = (shape,) if type(shape) is int else shape
+    if isinstance(given, (list, tuple)) and list(map(type, given)).count(int) == len(given):
+        return _vector_of_ints(tuple(given))
     if hasattr(shape, "as_tuple"):
         shape = shape.as_tuple()
     if shape is None:

@@ -154,9 +154,6 @@ def getitem(x: Any, key: Any) -> Operand:
     return getitem_op(x, *dynamic, spec=spec)
 
 
-_BOUNDS = frozenset({int, type(None)})
-
-
 def _spec_item(item: Any, dynamic: list[Any]) -> Any:
     """An item of a spec for one of an index; values among it are appended to `dynamic`."""
     kind = type(item)
@@ -164,7 +161,10 @@ def _spec_item(item: Any, dynamic: list[Any]) -> Any:
         return item
     if kind is builtins.slice:
         parts = (item.start, item.stop, item.step)
-        if _BOUNDS.issuperset(map(type, parts)):
+        for part in parts:
+            if part is not None and type(part) is not int:
+                break
+        else:
             return parts
         return tuple([part if part is None or type(part) is int else _scalar(part, dynamic) for part in parts])
     return _scalar(item, dynamic)
