@@ -166,6 +166,24 @@ def test_products_are_those_of_numpy(product: Callable[..., Any], dtype: str) ->
     assert done > 80
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_few_elements_at_a_time_become_many(dtype: str) -> None:
+    """A bias is repeated before it is added to many rows; short rows are added up, and spread, in one call."""
+    rng = np.random.default_rng(12)
+    for sides in ((700, 3), (9, 5, 16), (2, 301, 8), (4, 2, 3, 7), (1025, 2), (40, 100)):
+        x, bias = (rng.normal(size=s).astype(dtype) for s in (sides, sides[-1:]))
+        given = [x, bias, x.sum(-2, keepdims=True, dtype=dtype)]
+
+        def f(x: Any, bias: Any, row: Any) -> Any:
+            return [x + bias, bias - x, x * row, reduce.reduce_sum(x * bias, axis=-2), row + 0 * x]
+
+        program = lowered(f, given, ())
+        table = natively(program, given)
+        assert_same_bits(table(*given), program.run_generated(*given))
+        _, recording = staged.observed(program, given, program_module.located)
+        assert any(str(step.loop[0]).startswith("copies_") for step in recording.steps)
+
+
 @pytest.mark.parametrize(
     "f",
     [

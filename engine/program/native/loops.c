@@ -55,30 +55,117 @@ MOVES(4)
 MOVES(8)
 MOVES(16)
 
+/* copies_SIZE(x): (count) -> (count), in many places */
+static void move(char *out, npy_intp so, const char *x, npy_intp sx, npy_intp count, npy_intp item)
+{
+    if (sx == item && so == item) {
+        memcpy(out, x, (size_t)(count * item));
+        return;
+    }
+    for (npy_intp j = 0; j < count; j++) {
+        memcpy(out + j * so, x + j * sx, (size_t)item);
+    }
+}
+#define COPIES(SIZE) \
+    static void copies_##SIZE(ARGS) \
+    { \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        for (npy_intp i = 0; i < dimensions[0]; i++, x += steps[0], out += steps[1]) { \
+            move(out, steps[3], x, steps[2], dimensions[1], SIZE); \
+        } \
+    }
+COPIES(1)
+COPIES(2)
+COPIES(4)
+COPIES(8)
+COPIES(16)
+
 /* ---- scale_TYPE(cotangent, partial): their product, but zero where the cotangent is zero; either_TYPE: where one is - */
 
+/* Where the compiler can, such loops are compiled for wider registers too, and the machine chooses: the bits are the same. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
+
+/* One of the operands may stay in place; what else lies with gaps goes element by element. */
 #define ZERO_RULE(NAME, TYPE, ZERO) \
+    WIDE static void NAME##_in_line( \
+        npy_intp n, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, TYPE *restrict out) \
+    { \
+        if (sx && sy) { \
+            for (npy_intp i = 0; i < n; i++) { \
+                const TYPE a = x[i], b = y[i], product = a * b; \
+                out[i] = (product != product) & (ZERO) ? 0 : product; \
+            } \
+        } \
+        else if (sx) { \
+            const TYPE b = *y; \
+            for (npy_intp i = 0; i < n; i++) { \
+                const TYPE a = x[i], product = a * b; \
+                out[i] = (product != product) & (ZERO) ? 0 : product; \
+            } \
+        } \
+        else { \
+            const TYPE a = *x; \
+            for (npy_intp i = 0; i < n; i++) { \
+                const TYPE b = y[i], product = a * b; \
+                out[i] = (product != product) & (ZERO) ? 0 : product; \
+            } \
+        } \
+    } \
     static void NAME(ARGS) \
     { \
-        const npy_intp n = dimensions[0], sx = steps[0], sy = steps[1], so = steps[2]; \
+        const npy_intp n = dimensions[0], sx = steps[0], sy = steps[1], so = steps[2], item = sizeof(TYPE); \
         const char *x = args[0], *y = args[1]; \
         char *out = args[2]; \
-        if (sx == sizeof(TYPE) && sy == sizeof(TYPE) && so == sizeof(TYPE)) { \
-            for (npy_intp i = 0; i < n; i++) { \
-                const TYPE a = ((const TYPE *)x)[i], b = ((const TYPE *)y)[i], product = a * b; \
-                ((TYPE *)out)[i] = product != product && (ZERO) ? 0 : product; \
-            } \
+        if (so == item && (sx == item || (sx == 0 && sy == item)) && (sy == item || sy == 0) && x != out && y != out) { \
+            NAME##_in_line(n, (const TYPE *)x, sx, (const TYPE *)y, sy, (TYPE *)out); \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++, x += sx, y += sy, out += so) { \
             const TYPE a = *(const TYPE *)x, b = *(const TYPE *)y, product = a * b; \
-            *(TYPE *)out = product != product && (ZERO) ? 0 : product; \
+            *(TYPE *)out = (product != product) & (ZERO) ? 0 : product; \
         } \
     }
 ZERO_RULE(scale_f, npy_float, a == 0)
 ZERO_RULE(scale_d, npy_double, a == 0)
 ZERO_RULE(either_f, npy_float, (a == 0) | (b == 0))
 ZERO_RULE(either_d, npy_double, (a == 0) | (b == 0))
+
+/* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
+
+#define SUM_ROWS(NAME, TYPE) \
+    WIDE static void NAME##_in_line(npy_intp rows, npy_intp columns, const char *x, npy_intp step, TYPE *restrict out) \
+    { \
+        for (npy_intp i = 0; i < rows; i++, x += step) { \
+            const TYPE *restrict row = (const TYPE *)x; \
+            for (npy_intp j = 0; j < columns; j++) { \
+                out[j] += row[j]; \
+            } \
+        } \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp rows = dimensions[1], columns = dimensions[2], sx = steps[3], so = steps[4]; \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        for (npy_intp n = 0; n < dimensions[0]; n++, x += steps[0], out += steps[1]) { \
+            if (sx == sizeof(TYPE) && so == sizeof(TYPE)) { \
+                NAME##_in_line(rows, columns, x, steps[2], (TYPE *)out); \
+                continue; \
+            } \
+            for (npy_intp i = 0; i < rows; i++) { \
+                for (npy_intp j = 0; j < columns; j++) { \
+                    *(TYPE *)(out + j * so) += *(const TYPE *)(x + i * steps[2] + j * sx); \
+                } \
+            } \
+        } \
+    }
+SUM_ROWS(sum_rows_f, npy_float)
+SUM_ROWS(sum_rows_d, npy_double)
 
 /* ---- puts that add: add_at_TYPE(offsets, x), one after the other --------------------------------------------------- */
 
@@ -172,17 +259,6 @@ CHECKED_CAST(cast_d_l, npy_double, npy_int64, -9223372036854775808.0, 9223372036
             return; \
         } \
     }
-
-static void move(char *out, npy_intp so, const char *x, npy_intp sx, npy_intp count, npy_intp item)
-{
-    if (sx == item && so == item) {
-        memcpy(out, x, (size_t)(count * item));
-        return;
-    }
-    for (npy_intp j = 0; j < count; j++) {
-        memcpy(out + j * so, x + j * sx, (size_t)item);
-    }
-}
 
 /* rows_INDEX_SIZE(indices, x): (), (size, columns) -> (columns); `data` says whether negative indices give zeros. */
 #define ROWS_AT(NAME, INDEX, SIZE) \
@@ -313,11 +389,14 @@ typedef struct {
 #define TRTRS_ROW(T, S, HOW) \
     {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
 #define MOVE_ROWS(S) \
+    {"copies_" #S, {copies_##S, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 1}, {0, 0}}}, \
     ROW(copy_##S, STRIDED, 1, 2, S, S), ROW(take_##S, TAKE, 2, 3, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, 3, sizeof(npy_intp), S, S), \
         ROW(select_##S, STRIDED, 3, 4, 1, S, S, S)
 
 static const Named table[] = {
     MOVE_ROWS(1), MOVE_ROWS(2), MOVE_ROWS(4), MOVE_ROWS(8), MOVE_ROWS(16),
+    {"sum_rows_f", {sum_rows_f, NULL, STRIDED, 0, 1, 2, {4, 4}, 2, {2, 1}, {0, 1, 1}}},
+    {"sum_rows_d", {sum_rows_d, NULL, STRIDED, 0, 1, 2, {8, 8}, 2, {2, 1}, {0, 1, 1}}},
     ROW(scale_f, STRIDED, 2, 3, 4, 4, 4),
     ROW(scale_d, STRIDED, 2, 3, 8, 8, 8),
     ROW(either_f, STRIDED, 2, 3, 4, 4, 4),

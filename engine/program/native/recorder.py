@@ -16,10 +16,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from engine.program.native.broadcasts import made_long
 from engine.program.native.hidden import Hidden, Opaque, address, is_readable
 from engine.program.native.loops import loop_of
 from engine.program.native.memory import Call, Recording, Ref, Root, Row, constant_ref, elementwise
-from engine.program.native.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, reduce
+from engine.program.native.reductions import reduce
+from engine.program.native.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem
 
 
 class Recorder:
@@ -84,7 +86,8 @@ class Recorder:
             row = elementwise(loop, (*operands, result.ref))
             if loop[0] in _ROUNDED_TWICE and result.dtype.kind == "c" and not _is_one_piece(row, result.itemsize):
                 raise Opaque
-            self.add(row)
+            for each in made_long(row, (*operands, result.ref)):
+                self.add(each)
         return result
 
     def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Hidden:

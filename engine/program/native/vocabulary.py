@@ -1,4 +1,4 @@
-"""What kernels ask of NumPy, as rows: ufuncs and their reductions, products of matrices, joins, choices, picks."""
+"""What kernels ask of NumPy, as rows: ufuncs, products of matrices, joins, choices, picks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
-from engine.program.native.loops import loop_of, reduces_alike
-from engine.program.native.memory import Ref, Row, broadcast_strides, elementwise, longer_inside, loop_nest
+from engine.program.native.loops import loop_of
+from engine.program.native.memory import Ref, Row, broadcast_strides, elementwise
+from engine.program.native.reductions import accumulate, reduce
 
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
 
@@ -27,153 +28,8 @@ def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence
     if method == "reduce" and out is None:
         return reduce(recorder, ufunc, *inputs, **kw)
     if method == "accumulate" and out is None:
-        return _accumulate(recorder, ufunc, *inputs, **kw)
+        return accumulate(recorder, ufunc, *inputs, **kw)
     raise Opaque
-
-
-_STARTS: dict[Any, Any] = {np.add: 0, np.multiply: 1, np.logical_or: False, np.logical_and: True}
-_WITHOUT_START = (np.maximum, np.minimum)
-
-
-def reduce(
-    recorder: Writer,
-    ufunc: np.ufunc,
-    x: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-) -> Hidden:
-    """A reduction, in the order in which NumPy goes through memory.
-
-    It goes through the axes by their strides, those that are one in memory as one. The innermost is one call of the
-    loop: sums in pairs if it is reduced, else element by element. The partial results are added up one after the other.
-    """
-    if not isinstance(x, Hidden) or x.dtype.char == "e" or not x.size or not isinstance(x.actual, np.ndarray):
-        raise Opaque
-    real = ufunc.reduce(
-        x.actual, axis=axis, dtype=dtype, keepdims=keepdims, **({} if initial is None else {"initial": initial})
-    )
-    if real.dtype != x.dtype or (dtype is not None and np.dtype(dtype) != x.dtype):
-        raise Opaque
-    found = loop_of(ufunc, (x.dtype, x.dtype))
-    if found is None or any(s <= 0 < d - 1 for s, d in zip(x.strides, x.shape, strict=True)):
-        raise Opaque
-    ndim = len(x.shape)
-    axes = set(range(ndim)) if axis is None else {a % ndim for a in ((axis,) if isinstance(axis, int) else axis)}
-    result = recorder.computed(real)
-    kept = _kept_strides(x.shape, axes, result.ref, keepdims)
-    start = initial if initial is not None else _STARTS.get(ufunc)
-    if start is not None:
-        blank = recorder.constant(np.asarray(start, x.dtype))
-        nest = _nest(x.ref, kept, axes)
-        if len(nest) > 1 and not nest[-1][2] and not nest[-2][2]:
-            # two axes are reduced that are not one in memory: how NumPy goes through them depends on its version
-            raise Opaque
-        rows = _reduction_rows(found[0], x.ref, nest, result.ref, blank)
-        if not reduces_alike(rows, [(x.ref, x.actual), (blank, np.asarray(start, x.dtype))], real):
-            raise Opaque
-        for row in rows:
-            recorder.add(row)
-    elif ufunc in _WITHOUT_START:
-        _reduce_from_first(recorder, found[0], x.ref, kept, axes, result)
-    else:
-        raise Opaque
-    return result
-
-
-def _kept_strides(shape: Sequence[int], axes: set[int], result: Ref, keepdims: bool) -> tuple[int, ...]:
-    """The strides of a result along all axes of what is reduced: none along those that are."""
-    left = iter(result.strides)
-    if keepdims:
-        return tuple([0 if k in axes else s for k, s in enumerate(left)])
-    return tuple([0 if k in axes else next(left) for k in range(len(shape))])
-
-
-def _nest(x: Ref, kept: Sequence[int], axes: set[int]) -> list[tuple[int, int, int]]:
-    """(size, stride, stride of the result) per axis, outermost first, as NumPy goes through them."""
-    each = [(d, s, o, k in axes) for k, (d, s, o) in enumerate(zip(x.shape, x.strides, kept, strict=True)) if d != 1]
-    each.sort(key=lambda axis: -axis[1])
-    merged: list[tuple[int, int, int, bool]] = []
-    for d, s, o, reduced in each:
-        if merged and merged[-1][3] == reduced and merged[-1][1] == s * d and merged[-1][2] == o * d:
-            merged[-1] = merged[-1][0] * d, s, o, reduced
-        else:
-            merged.append((d, s, o, reduced))
-    return [axis[:3] for axis in merged]
-
-
-_FEW = 8
-"""Elements from which NumPy's sums take several at a time; it adds fewer one after the other."""
-
-
-def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:
-    """Rows that reduce `x` into a result, beginning with `start`."""
-    few = _FEW // 2 if x.dtype.kind == "c" else _FEW
-    only_the_innermost = [k for k, (*_, o) in enumerate(nest) if not o] == [len(nest) - 1]
-    if loop[0] is np.add and only_the_innermost and len(nest) > 1 and 1 < nest[-1][0] < few:
-        # A call of the loop for each few elements takes longer than to add them: all first ones to all second ones, ...
-        (count, step, _), outer = nest[-1], nest[:-1]
-        dims, steps, out = zip(*outer, strict=True)
-        each = [Ref(x.root, x.offset + k * step, dims, steps, x.dtype) for k in range(count)]
-        total = Ref(result.root, result.offset, dims, out, x.dtype)
-        sums = [elementwise(loop, [total if k else each[0], each[k + 1], total]) for k in range(count - 1)]
-        return [*sums, elementwise(loop, [start, total, total])]
-    kept = [k for k, (*_, o) in enumerate(nest) if o]
-    if kept and kept[-1] == len(nest) - 1:
-        nest.append(nest.pop(kept[longer_inside([nest[k][0] for k in kept])]))
-    (count, step, around), outer = nest[-1] if nest else (1, 0, 0), nest[:-1]
-    place = (result.root, result.offset)
-    strides = tuple(itertools.chain(*[(o, s, o) for _, s, o in outer]))
-    dims = tuple([d for d, _, _ in outer])
-    copied = elementwise((f"copy_{x.dtype.itemsize}",), [start, result])
-    return [copied, Row(loop, (place, (x.root, x.offset), place), (count,), (around, step, around), dims, strides)]
-
-
-def _reduce_from_first(recorder: Writer, loop: Any, x: Ref, kept: Sequence[int], axes: set[int], result: Any) -> None:
-    """A reduction that starts with the first element: a copy, and the rest."""
-    reduced = [k for k in axes if x.shape[k] != 1]
-    nest = _nest(x, kept, axes)
-    if len(reduced) > 1 and sum(o == 0 for _, _, o in nest) > 1:
-        raise Opaque
-    shape = tuple([1 if k in axes else d for k, d in enumerate(x.shape)])
-    count, steps, outer, strides = loop_nest(shape, [x.strides, kept])
-    place = (result.ref.root, result.ref.offset)
-    recorder.add(Row((f"copy_{x.dtype.itemsize}",), ((x.root, x.offset), place), (count,), steps, outer, strides))
-    if not reduced:
-        return
-    # the axes that are reduced are one in memory
-    size, step = next((d, s) for d, s, o in nest if o == 0)
-    rest = [(d, s, o) for d, s, o in nest if o] + [(size - 1, step, 0)]
-    rest.sort(key=lambda axis: -axis[1])
-    (count, step_x, step_out), around = rest[-1], rest[:-1]
-    operands = (place, (x.root, x.offset + step), place)
-    flat = tuple(itertools.chain(*[(o, s, o) for _, s, o in around]))
-    recorder.add(Row(loop, operands, (count,), (step_out, step_x, step_out), tuple([d for d, _, _ in around]), flat))
-
-
-def _accumulate(recorder: Writer, ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> Hidden:
-    """Running results along an axis: each is the one before it and an element, as in NumPy's own call of the loop."""
-    if not isinstance(x, Hidden) or x.dtype.char not in "fdil" or not x.size or dtype not in (None, x.dtype):
-        raise Opaque
-    found, real = loop_of(ufunc, (x.dtype, x.dtype)), ufunc.accumulate(x.actual, axis=axis, dtype=dtype)
-    if found is None or real.dtype != x.dtype:
-        raise Opaque
-    result, count = recorder.computed(real), real.shape[axis]
-    (of_x, of_out), item = (x.strides[axis], real.strides[axis]), real.itemsize
-    shape = tuple([1 if k == axis % real.ndim else d for k, d in enumerate(real.shape)])
-    first = [Ref(r.root, r.offset, shape, r.strides, r.dtype) for r in (x.ref, result.ref)]
-    recorder.add(elementwise((f"copy_{item}",), first))
-    if count > 1:
-        inner, (_, step_x, step), outer, strides = loop_nest(shape, [first[1].strides, first[0].strides, real.strides])
-        start = [(result.ref.root, result.ref.offset), (x.ref.root, x.ref.offset + of_x)]
-        place = (*start, (result.ref.root, result.ref.offset + of_out))
-        if inner == 1:
-            recorder.add(Row(found[0], place, (count - 1,), (of_out, of_x, of_out)))
-        else:
-            along = (*strides, of_out, of_x, of_out)
-            recorder.add(Row(found[0], place, (inner,), (step, step_x, step), (*outer, count - 1), along))
-    return result
 
 
 # ---- products of matrices --------------------------------------------------------------------------------------------
