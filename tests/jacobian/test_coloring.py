@@ -18,16 +18,27 @@ from engine.jacobian.coloring import compression as module
 from engine.jacobian.coloring.compression import (
     Coloring,
     color_columns,
-    color_mixed,
     color_rows,
     color_symmetric,
-    recover_columns,
-    recover_mixed,
-    recover_rows,
-    recover_symmetric,
+    readable_entries,
 )
 from engine.jacobian.coloring.greedy import improve, sequential, star
-from engine.jacobian.coloring.lattice import conflicts, lattice
+from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice
+
+
+def recover_columns(pattern: csr_array, coloring: Coloring) -> np.ndarray:
+    """For each stored entry, in order, its flat position among the products, an array of shape (colours, rows)."""
+    return coloring.colors[pattern.indices].astype(np.intp) * pattern.shape[0] + entry_rows(pattern)
+
+
+def recover_rows(pattern: csr_array, coloring: Coloring) -> np.ndarray:
+    """For each stored entry, in order, its flat position among the products, an array of shape (colours, columns)."""
+    return coloring.colors[entry_rows(pattern)].astype(np.intp) * pattern.shape[1] + pattern.indices
+
+
+def recover_symmetric(pattern: csr_array, coloring: Coloring) -> np.ndarray:
+    """The same of a symmetric pattern; the two entries of a mirrored pair have one position."""
+    return recover_columns(pattern, coloring)[readable_entries(pattern, coloring)]
 
 
 def pattern_of(rows: Any, columns: Any, shape: tuple[int, int]) -> csr_array:
@@ -157,17 +168,6 @@ def check_symmetric(pattern: csr_array) -> int:
     return coloring.count
 
 
-def check_mixed(pattern: csr_array, forward: float = 1.0, reverse: float = 1.0) -> tuple[int, int]:
-    mixed = color_mixed(pattern, forward=forward, reverse=reverse)
-    check_well_formed(mixed.columns)
-    check_well_formed(mixed.rows)
-    matrix = filled(pattern)
-    products = [(matrix @ seeds(mixed.columns).T).T.toarray(), (seeds(mixed.rows) @ matrix).toarray()]
-    both = np.concatenate([p.ravel() for p in products])
-    assert np.array_equal(both[recover_mixed(pattern, mixed)], matrix.data)
-    return mixed.columns.count, mixed.rows.count
-
-
 # ---- any pattern -----------------------------------------------------------------------------------------------------
 
 
@@ -191,14 +191,6 @@ def test_symmetric_of_any_pattern(pattern: csr_array, diagonal: bool) -> None:
     assert check_symmetric(both) <= color_columns(both).count
 
 
-@given(patterns(), st.sampled_from([(1.0, 1.0), (2.0, 1.0), (1.0, 5.0)]))
-def test_mixed_is_never_dearer_than_one_direction(pattern: csr_array, costs: tuple[float, float]) -> None:
-    columns, rows = check_mixed(pattern, *costs)
-    forward, reverse = costs
-    best = min(forward * color_columns(pattern).count, reverse * color_rows(pattern).count)
-    assert forward * columns + reverse * rows <= best
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 6), st.integers(0, 5), st.integers(0, 1000))
 def test_larger_patterns_with_dense_rows(rows: int, columns: int, per_row: int, dense: int, seed: int) -> None:
@@ -207,7 +199,6 @@ def test_larger_patterns_with_dense_rows(rows: int, columns: int, per_row: int, 
     pattern = csr_array(sparse.vstack([thin, full]))
     check_columns(pattern)
     check_rows(pattern)
-    check_mixed(pattern)
     check_symmetric(csr_array(pattern.T @ pattern))
 
 
@@ -326,31 +317,6 @@ def test_a_colouring_of_another_pattern_is_refused() -> None:
         recover_symmetric(csr_array(np.ones((3, 3))), Coloring(np.zeros(3, np.int32), 1, "none"))
 
 
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        pytest.param(lambda: arrowhead(1000), (2, 1), id="arrowhead"),
-        pytest.param(lambda: bordered(300, 2, 3), (3, 3), id="a border"),
-        pytest.param(lambda: csr_array(sparse.vstack([banded(300, 0), np.ones((2, 300))])), (0, 3), id="dense rows"),
-        pytest.param(lambda: csr_array(sparse.hstack([banded(300, 0), np.ones((300, 2))])), (3, 0), id="dense columns"),
-        pytest.param(lambda: banded(300, -1, 0, 1), (3, 0), id="tridiagonal"),
-        pytest.param(lambda: csr_array(np.ones((4, 300))), (0, 4), id="wide"),
-        pytest.param(lambda: csr_array(np.ones((300, 4))), (4, 0), id="tall"),
-    ],
-)
-def test_mixed_structures(make: Callable[[], csr_array], expected: tuple[int, int]) -> None:
-    assert check_mixed(make()) == expected
-
-
-def test_mixed_heeds_what_sweeps_cost() -> None:
-    square = banded(50, 0, 1)
-    assert check_mixed(square, forward=3.0) == (0, 2)
-    assert check_mixed(square, reverse=3.0) == (2, 0)
-    assert check_mixed(arrowhead(100), reverse=5.0) == (2, 1)
-    assert check_mixed(arrowhead(100), forward=5.0) == (1, 2)
-    assert check_mixed(arrowhead(10), reverse=50.0) == (10, 0)
-
-
 # ---- edges -----------------------------------------------------------------------------------------------------------
 
 
@@ -359,7 +325,6 @@ def test_nothing_needs_no_sweep(shape: tuple[int, int]) -> None:
     empty = csr_array(shape)
     assert check_columns(empty) == 0
     assert check_rows(empty) == 0
-    assert check_mixed(empty) == (0, 0)
     assert color_columns(empty).colors.tolist() == [-1] * shape[1]
     if shape[0] == shape[1]:
         assert check_symmetric(empty) == 0
@@ -404,7 +369,8 @@ def test_memory_is_proportional_to_the_entries(make: Callable[[int], csr_array])
     pattern = make(200_000)
     pattern.sum_duplicates()
     tracemalloc.start()
-    color_mixed(pattern)
+    color_columns(pattern)
+    color_rows(pattern)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 150 * (pattern.nnz + sum(pattern.shape))

@@ -3,8 +3,8 @@
 A forward sweep gives ``J @ s``. Columns of one *colour* share no row, so the sum of their seeds is one seed, and each
 entry of theirs stands alone in the product: ``product[colour of the column, row]`` (Curtis, Powell and Reid [1]_). Rows
 and reverse sweeps are the same of the transpose. A symmetric matrix needs fewer colours, since an entry may be read at
-either of its two places (Coleman and Moré [3]_), and one with a few dense rows or columns needs sweeps of both kinds
-(Coleman and Verma [4]_).
+either of its two places (Coleman and Moré [3]_). A few dense rows or columns want sweeps of both kinds (Coleman and
+Verma [4]_); `engine.jacobian.planning.direction` decides that.
 
 A row with k entries needs k colours, and how many more are needed is hard to find out. So this tries, until that bound
 is reached: formulas (`engine.jacobian.coloring.lattice`), then greedy colourings (`engine.jacobian.coloring.greedy`),
@@ -60,27 +60,6 @@ class Coloring:
     method: str
 
 
-@dataclass(frozen=True, eq=False)
-class MixedColoring:
-    """Forward sweeps for some columns and reverse sweeps for some rows, which together give every entry.
-
-    Parameters
-    ----------
-    columns, rows : Coloring
-        Of the forward and the reverse sweeps; one of them may have no colours.
-    taken : array of bool
-        For each row whether it is read from the reverse sweeps, all others being read from forward sweeps; or, if
-        `by_columns`, for each column whether it is read from the forward sweeps, all others from reverse sweeps.
-    by_columns : bool
-        Which of the two.
-    """
-
-    columns: Coloring
-    rows: Coloring
-    taken: np.ndarray
-    by_columns: bool = False
-
-
 # ---- columns and rows ------------------------------------------------------------------------------------------------
 
 
@@ -110,16 +89,6 @@ def color_columns(pattern: csr_array) -> Coloring:
 def color_rows(pattern: csr_array) -> Coloring:
     """Colour rows so that no two of one colour share a column: `color_columns` of the transpose."""
     return color_columns(pattern.T.tocsr())
-
-
-def recover_columns(pattern: csr_array, coloring: Coloring) -> np.ndarray:
-    """For each stored entry, in order, its flat position among the products, an array of shape (colours, rows)."""
-    return coloring.colors[pattern.indices].astype(np.intp) * pattern.shape[0] + entry_rows(pattern)
-
-
-def recover_rows(pattern: csr_array, coloring: Coloring) -> np.ndarray:
-    """For each stored entry, in order, its flat position among the products, an array of shape (colours, columns)."""
-    return coloring.colors[entry_rows(pattern)].astype(np.intp) * pattern.shape[1] + pattern.indices
 
 
 def _formula(pattern: csr_array, bound: int) -> tuple[np.ndarray, str] | None:
@@ -265,14 +234,6 @@ def color_symmetric(pattern: csr_array, most: int = SMALL_GRAPH) -> Coloring:
     return best
 
 
-def recover_symmetric(pattern: csr_array, coloring: Coloring) -> np.ndarray:
-    """For each stored entry, in order, its flat position among the products, an array of shape (colours, rows).
-
-    The two entries of a mirrored pair have the same position.
-    """
-    return recover_columns(pattern, coloring)[readable_entries(pattern, coloring)]
-
-
 def readable_entries(pattern: csr_array, coloring: Coloring) -> np.ndarray:
     """For each stored entry the number of one that stands alone in the products: of the pair, the lower if it does.
 
@@ -287,7 +248,7 @@ def readable_entries(pattern: csr_array, coloring: Coloring) -> np.ndarray:
     lower = np.where(rows >= columns, own, mirrored)
     found = np.where(alone[lower], lower, mirrored[lower])
     if not alone[found].all():
-        raise InvalidArgumentError("recover_symmetric: the colouring is not one of this pattern")
+        raise InvalidArgumentError("readable_entries: the colouring is not one of this pattern")
     return found
 
 
@@ -342,76 +303,3 @@ def _hubs_apart(pattern: csr_array, apart: np.ndarray) -> Coloring:
     colors[apart] = np.arange(np.count_nonzero(apart))
     colors[~apart] = np.count_nonzero(apart) + np.maximum(rest.colors, 0)
     return _coloring(colors, np.diff(pattern.indptr) > 0, f"hubs apart, {rest.method}")
-
-
-# ---- both directions -------------------------------------------------------------------------------------------------
-
-
-def color_mixed(pattern: csr_array, *, forward: float = 1.0, reverse: float = 1.0) -> MixedColoring:
-    """The cheapest of forward sweeps, reverse sweeps, or one kind for a few dense rows or columns, one for the rest.
-
-    Parameters
-    ----------
-    pattern : csr_array
-    forward, reverse : float
-        What a forward and a reverse sweep cost.
-
-    Examples
-    --------
-    >>> mixed = color_mixed(csr_array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]]))
-    >>> mixed.columns.count, mixed.rows.count
-    (2, 1)
-    """
-    pattern = _canonical(pattern)
-    mirrored = pattern.T.tocsr()
-    best, cost = None, np.inf
-    for bound, taken, by_columns in _options(pattern, mirrored, forward, reverse):
-        if bound >= cost:
-            break
-        rest, part = _split(mirrored if by_columns else pattern, taken)
-        columns, rows = (part, rest) if by_columns else (rest, part)
-        mixed = MixedColoring(columns, rows, taken, by_columns)
-        price = forward * mixed.columns.count + reverse * mixed.rows.count
-        if price < cost:
-            best, cost = mixed, price
-    assert best is not None
-    return best
-
-
-def recover_mixed(pattern: csr_array, mixed: MixedColoring) -> np.ndarray:
-    """For each stored entry, in order, its position in the flat forward products followed by the flat reverse ones."""
-    rows = entry_rows(pattern)
-    forward = mixed.taken[pattern.indices] if mixed.by_columns else ~mixed.taken[rows]
-    before = mixed.columns.count * pattern.shape[0]
-    return np.where(forward, recover_columns(pattern, mixed.columns), before + recover_rows(pattern, mixed.rows))
-
-
-def _options(
-    pattern: csr_array, mirrored: csr_array, forward: float, reverse: float
-) -> list[tuple[float, np.ndarray, bool]]:
-    """Ways to divide the entries, cheapest first: a lower bound on the cost, and what `MixedColoring` says of them."""
-    nobody = np.zeros(pattern.shape[0], np.bool_)
-    whole = [(forward * _longest(pattern), nobody, False), (reverse * _longest(mirrored), ~nobody, False)]
-    part = [(*_long_rows(pattern, forward, reverse), False), (*_long_rows(mirrored, reverse, forward), True)]
-    if _same(pattern, mirrored):  # the same colours either way
-        whole, part = ([min(pair, key=lambda option: option[0])] for pair in (whole, part))
-    return sorted([*whole, *(option for option in part if np.any(option[1]))], key=lambda option: option[0])
-
-
-def _long_rows(pattern: csr_array, column_cost: float, row_cost: float) -> tuple[float, np.ndarray]:
-    """The rows worth a sweep each, and a lower bound on the cost if they are taken out."""
-    lengths = np.diff(pattern.indptr)
-    if not lengths.size:
-        return 0.0, np.zeros(0, np.bool_)
-    limit, _ = _threshold(lengths, np.full(len(lengths), row_cost), column_cost)
-    taken = lengths > limit
-    deepest = np.bincount(pattern[taken].indices, minlength=1).max()
-    return column_cost * limit + row_cost * float(deepest), taken
-
-
-def _split(pattern: csr_array, taken: np.ndarray) -> tuple[Coloring, Coloring]:
-    """Colours of the columns for the rows that are not taken, and of the rows that are."""
-    rows = color_rows(pattern[taken])
-    colors = np.full(pattern.shape[0], -1, np.int32)
-    colors[taken] = rows.colors
-    return color_columns(pattern[~taken]), Coloring(colors, rows.count, rows.method)

@@ -128,7 +128,8 @@ def check_batch_room(shape: Sequence[int], dtype: DType) -> None:
     if size > room:
         raise ResourceExhaustedError(
             f"batch_jacobian: the result, of shape {format_shape(tuple(shape))}, takes {readable(size)}, and this "
-            f"machine has {readable(room)}. jacobian with format='csr' or format='operator' holds less; vjp and jvp give products"
+            f"machine has {readable(room)}. jacobian with format='csr' or format='operator' holds less; vjp and jvp "
+            f"give products"
         )
 
 
