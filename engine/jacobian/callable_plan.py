@@ -215,7 +215,7 @@ def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) ->
             )
     copy = Path(nodes, ends[0], ends[1])
     if path is not given:
-        plan = plan_for(copy, plan.options, plan.given)
+        plan = plan_for(copy, plan.options, plan.pattern_to_verify)
     fixed = any(node.op is custom_call and not isinstance(node.outputs[0], Symbol) for node in given.nodes)
     return _bound(plan, copy, format, fixed)
 

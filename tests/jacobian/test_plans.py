@@ -20,7 +20,7 @@ from engine.jacobian.planning import plan as planning
 from engine.jacobian.planning.elimination import Product, Step, Sweep, plan_chain
 from engine.jacobian.planning.plan import Plan
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.peeling import peel_sources, peel_targets, whole_ends
+from engine.jacobian.structure.peeling import peel_sources, peel_targets, unpeeled
 from engine.transform import recorded
 from tests.jacobian.both import Function, on_tape, points
 
@@ -219,7 +219,7 @@ def test_a_target_with_many_parts_stays_as_it_is() -> None:
 
 def test_sources_behind_moves() -> None:
     path = path_of(lambda tf, x: x[1:] * x[:-1], np.ones(4))
-    parts, nodes = peel_sources(path, Sites(path.contents), whole_ends(path)[0])
+    parts, nodes = peel_sources(path, Sites(path.contents), unpeeled(path)[0])
     assert len(nodes) < len(path.nodes) and len(parts) == 2
     first, second = (p.indices(3) for p in parts)
     assert sorted([list(first[1]), list(second[1])]) == [[0, 1, 2], [1, 2, 3]]
@@ -228,7 +228,7 @@ def test_sources_behind_moves() -> None:
 def test_a_source_that_is_read_elsewhere_stays() -> None:
     fn = lambda tf, x: tf.concat([x[1:] * x[:-1], tf.sin(x)], 0)  # noqa: E731
     path = path_of(fn, np.ones(4))
-    parts, _ = peel_sources(path, Sites(path.contents), whole_ends(path)[0])
+    parts, _ = peel_sources(path, Sites(path.contents), unpeeled(path)[0])
     assert len(parts) == 3 and path.sources[0] in {p.slot for p in parts}
 
 

@@ -78,8 +78,8 @@ MUTANTS = (
     Mutant(
         "a pattern given is taken on trust",
         "engine/jacobian/execution/evaluate.py",
-        "if plan.given is not None and blocks and blocks[0]:",
-        "if plan.given is not None and not blocks:",
+        "if plan.pattern_to_verify is not None and blocks and blocks[0]:",
+        "if plan.pattern_to_verify is not None and not blocks:",
         ("tests/jacobian/test_given_pattern.py::test_an_entry_that_is_missed_is_named",),
     ),
     Mutant(

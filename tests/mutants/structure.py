@@ -35,8 +35,8 @@ MUTANTS = (
     Mutant(
         "a source that is read elsewhere too is taken for what stands behind it",
         "engine/jacobian/structure/peeling.py",
-        "columns = {slot: parts for slot, parts in columns.items() if slot in used}",
-        "columns = {slot: parts for slot, parts in columns.items() if slot in used and slot not in path.sources}",
+        "columns = {slot: maps for slot, maps in columns.items() if slot in used}",
+        "columns = {slot: maps for slot, maps in columns.items() if slot in used and slot not in path.sources}",
         (PLANS + "test_a_source_that_is_read_elsewhere_stays",),
     ),
     Mutant(

@@ -21,7 +21,7 @@ from scipy import sparse
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
-from engine.jacobian.structure.peeling import Part
+from engine.jacobian.structure.peeling import IndexMap
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Decompression:
 
     Parameters
     ----------
-    rows, columns : sequence of Part
+    rows, columns : sequence of IndexMap
         What targets and sources consist of.
     targets, sources : sequence of Group
     patterns : list of list of Pattern
@@ -130,8 +130,8 @@ class Decompression:
     def __init__(
         self,
         path: Path,
-        rows: Sequence[Part],
-        columns: Sequence[Part],
+        rows: Sequence[IndexMap],
+        columns: Sequence[IndexMap],
         targets: Sequence[Group],
         sources: Sequence[Group],
         patterns: list[list[Pattern]],
@@ -155,7 +155,7 @@ class Decompression:
 
     # ---- whole results -----------------------------------------------------------------------------------------------
 
-    def _whole_columns(self, rows: Sequence[Part], columns: Sequence[Part], i: int, j: int) -> Dense | None:
+    def _whole_columns(self, rows: Sequence[IndexMap], columns: Sequence[IndexMap], i: int, j: int) -> Dense | None:
         """The block as whole results, if it is that."""
         ordered = self._in_sequence(columns, self.path.sources[j])
         if ordered is None or any(part.inner is not None for part in ordered):
@@ -172,7 +172,7 @@ class Decompression:
             parts.append((found, self.path.size(part.slot)))
         return parts[0][0] if len(parts) == 1 else Beside(tuple(parts))
 
-    def _stacked(self, rows: Sequence[Part], source: int, i: int) -> Whole | Stacked | None:
+    def _stacked(self, rows: Sequence[IndexMap], source: int, i: int) -> Whole | Stacked | None:
         """The columns of one value as whole results."""
         ordered = self._in_sequence(rows, self.path.targets[i])
         if ordered is None:
@@ -194,7 +194,7 @@ class Decompression:
             parts.append((found, part.length(self.path.size(part.slot))))
         return parts[0][0] if len(parts) == 1 else Stacked(tuple(parts))
 
-    def _in_sequence(self, parts: Sequence[Part], slot: int) -> list[Part] | None:
+    def _in_sequence(self, parts: Sequence[IndexMap], slot: int) -> list[IndexMap] | None:
         """The parts in the order in which one follows the other in a target or source; None if they do not."""
         start, ordered = 0, []
         for part in sorted(parts, key=lambda p: 0 if p.outer is None else int(p.outer[0]) if len(p.outer) else 0):
@@ -229,7 +229,7 @@ class Decompression:
 
     # ---- single numbers ----------------------------------------------------------------------------------------------
 
-    def _scattered(self, rows: Sequence[Part], columns: Sequence[Part], i: int, j: int) -> Scattered:
+    def _scattered(self, rows: Sequence[IndexMap], columns: Sequence[IndexMap], i: int, j: int) -> Scattered:
         results: list[Result] = []
         starts: list[int] = []
         end = 0
@@ -260,14 +260,14 @@ class Decompression:
                 del place, position
         return _in_csr_order(results, _joined(flat, np.int64), _joined(positions, np.intp), shape)
 
-    def _groups(self, rows: Sequence[Part]) -> Iterator[tuple[int, Part]]:
+    def _groups(self, rows: Sequence[IndexMap]) -> Iterator[tuple[int, IndexMap]]:
         return ((t, part) for part in rows for t, group in enumerate(self.targets) if group.slot == part.slot)
 
-    def _columns(self, columns: Sequence[Part]) -> Iterator[tuple[int, Part]]:
+    def _columns(self, columns: Sequence[IndexMap]) -> Iterator[tuple[int, IndexMap]]:
         return ((s, part) for part in columns for s, group in enumerate(self.sources) if group.slot == part.slot)
 
     def _entries(
-        self, t: int, s: int, part: Part, column: Part, one: PlannedSweep
+        self, t: int, s: int, part: IndexMap, column: IndexMap, one: PlannedSweep
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row, column and position in the pass's result of every entry of two groups within two parts."""
         target, source = self.targets[t], self.sources[s]
@@ -295,7 +295,7 @@ class Decompression:
         return outer_row[kept], outer_col[kept], position[kept]
 
 
-def _rows_within(group: Group, part: Part, size: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _rows_within(group: Group, part: IndexMap, size: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Which rows of the group's pattern are in the part, and of what target they are; None for all, in order."""
     if group.index is part.inner:
         return None, part.outer

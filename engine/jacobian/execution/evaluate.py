@@ -77,7 +77,7 @@ def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[lis
         ]
         for row, shapes in zip(plan.blocks, plan.shapes, strict=True)
     ]
-    if plan.given is not None and blocks and blocks[0]:
+    if plan.pattern_to_verify is not None and blocks and blocks[0]:
         return [[checked_block(plan, path, blocks[0][0])]]
     return blocks
 

@@ -286,7 +286,7 @@ def spread_blocks(plan: Plan, path: Path, executor: Executor) -> list[list[Any]]
     """The blocks as values: symbols of a graph if the path is one's, computed by the executor when they are fetched."""
     closed = with_closed_rules(path)
     if closed is not path:
-        path, plan = closed, plan_for(closed, plan.options, plan.given)
+        path, plan = closed, plan_for(closed, plan.options, plan.pattern_to_verify)
     what = spread(spread_over(executor).split(plan), path)
     out = spread_op(*[path.values[slot] for slot in what.arguments], what=what, executor=executor)
     blocks = [[None if k is None else out[k] for k in row] for row in what.results]

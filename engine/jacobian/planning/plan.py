@@ -31,7 +31,7 @@ from engine.jacobian.planning.hessian import symmetric_plan
 from engine.jacobian.planning.memory import check_room, chunks_for, held_bytes
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
-from engine.jacobian.structure.peeling import Part, peel_sources, peel_targets, whole_ends
+from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
 from engine.jacobian.structure.propagation import patterns
 from engine.runtime.cache import Cache
 
@@ -94,7 +94,7 @@ class Plan:
         Number to contents of the index values that the plan holds for; None where they were not known.
     facts : dict
         What it costs, for printing.
-    given : sparse.csr_array, or None
+    pattern_to_verify : sparse.csr_array, or None
         The caller's pattern, if it was made with one.
     names : dict
         Number to name of the values that it speaks of, for printing.
@@ -108,7 +108,7 @@ class Plan:
     shapes: list[list[tuple[int, int]]]
     used: dict[int, np.ndarray | None]
     facts: dict[str, Any] = field(default_factory=dict)
-    given: Any = None
+    pattern_to_verify: Any = None
     names: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -173,11 +173,11 @@ def fingerprint(pattern: Any) -> tuple[Any, ...] | None:
 
 @dataclass(eq=False)
 class _Candidate:
-    """One way to look at the ends, and the sweeps that it leads to."""
+    """One way to peel targets and sources, and the sweeps that it leads to."""
 
     nodes: Sequence[Node]
-    rows: list[Part]
-    columns: list[Part]
+    rows: list[IndexMap]
+    columns: list[IndexMap]
     targets: list[Group]
     sources: list[Group]
     patterns: list[list[Pattern]]
@@ -319,7 +319,7 @@ def _mode(options: Options, complex_ends: bool) -> str:
 
 
 def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
-    rows, columns = whole_ends(path)
+    rows, columns = unpeeled(path)
     sites = Sites(path.contents)
     if sparsity is not None and any(t in path.live for t in path.targets):
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", sparsity)]
@@ -350,16 +350,16 @@ def _cheapest(candidates: Sequence[_Candidate]) -> _Candidate:
     return min(candidates, key=lambda c: c.time)
 
 
-def _differs(parts: Sequence[Part], whole: Sequence[Part]) -> bool:
-    return [p.slot for p in parts] != [p.slot for p in whole]
+def _differs(peeled: Sequence[IndexMap], whole: Sequence[IndexMap]) -> bool:
+    return [m.slot for m in peeled] != [m.slot for m in whole]
 
 
 def _candidate(
     path: Path,
     sites: Sites,
     nodes: Sequence[Node],
-    rows: list[Part],
-    columns: list[Part],
+    rows: list[IndexMap],
+    columns: list[IndexMap],
     ways: Ways,
     why: str,
     sparsity: Any = None,
@@ -379,7 +379,7 @@ def _candidate(
     return _Candidate(nodes, rows, columns, targets, sources, found, assignment, why)
 
 
-def _wanted(path: Path, rows: Sequence[Part]) -> list[Group]:
+def _wanted(path: Path, rows: Sequence[IndexMap]) -> list[Group]:
     """Per value at the targets' end, the elements that some target consists of."""
     groups = []
     for slot in dict.fromkeys(p.slot for p in rows):

@@ -21,11 +21,11 @@ from engine.jacobian.structure.propagation import move_map
 from engine.ops.arithmetic import add
 
 _MOST = 64
-"""Parts that an end may fall into; more are left together."""
+"""Index maps that a target or source may fall into; more are left together."""
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class IndexMap:
     """Elements of one value of a path that are elements of a target or of a source.
 
     Attributes
@@ -54,36 +54,36 @@ class Part:
         return size if self.inner is None else len(self.inner)
 
 
-def whole_ends(path: Path) -> tuple[list[Part], list[Part]]:
+def unpeeled(path: Path) -> tuple[list[IndexMap], list[IndexMap]]:
     """Targets and sources as they are."""
     return (
-        [Part(slot, i) for i, slot in enumerate(path.targets)],
-        [Part(slot, j) for j, slot in enumerate(path.sources)],
+        [IndexMap(slot, i) for i, slot in enumerate(path.targets)],
+        [IndexMap(slot, j) for j, slot in enumerate(path.sources)],
     )
 
 
-def peel_targets(path: Path, sites: Sites) -> list[Part]:
-    """The parts that the targets are put together from. An element may be the sum of elements of several parts."""
+def peel_targets(path: Path, sites: Sites) -> list[IndexMap]:
+    """The index maps of which the targets consist. An element may be the sum of elements of several values."""
     makers = _Makers(path, sites)
-    finished: list[Part] = []
+    finished: list[IndexMap] = []
     for i, target in enumerate(path.targets):
-        pending = [Part(target, i)]
-        done: list[Part] = []
+        pending = [IndexMap(target, i)]
+        done: list[IndexMap] = []
         while pending:
-            part = pending.pop()
-            moved = makers.moved(part.slot) or makers.added(part.slot)
+            index_map = pending.pop()
+            moved = makers.moved(index_map.slot) or makers.added(index_map.slot)
             if moved is None or len(pending) + len(done) + len(moved) > _MOST:
-                done.append(part)
+                done.append(index_map)
                 continue
-            inner, outer = part.indices(path.size(part.slot))
+            inner, outer = index_map.indices(path.size(index_map.slot))
             for slot, index in reversed(moved):
                 found = index[inner]
                 kept = found >= 0
                 everything = bool(kept.all())
                 pending.append(
-                    Part(slot, i, found if everything else found[kept], outer if everything else outer[kept])
+                    IndexMap(slot, i, found if everything else found[kept], outer if everything else outer[kept])
                 )
-        finished += [_simplified(path, part, True) for part in _merged(done)]
+        finished += [_simplified(path, index_map, True) for index_map in _merged(done)]
     return finished
 
 
@@ -121,17 +121,17 @@ class _Makers:
 
 
 def peel_sources(
-    path: Path, sites: Sites, rows: Sequence[Part], depth: int | None = None
-) -> tuple[list[Part], list[Node]]:
+    path: Path, sites: Sites, rows: Sequence[IndexMap], depth: int | None = None
+) -> tuple[list[IndexMap], list[Node]]:
     """The values that stand behind moves of the sources, and the nodes that are left.
 
     A node is taken off if it only moves data, and everything it takes is a source. What it makes becomes a source
-    itself; those that it takes remain sources if others take them too, or if they are among `rows`, the targets' parts.
-    The derivative with respect to a source is then the sum over all that stands for it. With a `depth`, only the
-    outermost so many moves are looked behind.
+    itself; those that it takes remain sources if others take them too, or if they are among `rows`, which
+    targets consist of. The derivative with respect to a source is then the sum over all that stands for it. With a
+    `depth`, only the outermost so many moves are looked behind.
     """
-    wanted = {part.slot for part in rows}
-    columns = {slot: [Part(slot, j)] for j, slot in enumerate(path.sources)}
+    wanted = {index_map.slot for index_map in rows}
+    columns = {slot: [IndexMap(slot, j)] for j, slot in enumerate(path.sources)}
     nodes = path.nodes
     for _ in itertools.count() if depth is None else range(depth):
         taken = _removable(path, sites, nodes, set(columns))
@@ -139,14 +139,14 @@ def peel_sources(
             break
         nodes = [node for node in nodes if id(node) not in taken]
         for node, moved in taken.values():
-            for out, parts in zip(node.outputs, moved, strict=True):
+            for out, maps in zip(node.outputs, moved, strict=True):
                 slot = path.slots[id(out)]
-                columns[slot] = _behind(path, columns, slot, parts)
+                columns[slot] = _behind(path, columns, slot, maps)
         used = {path.slots[id(x)] for node in nodes for x in node.inputs} | wanted
-        columns = {slot: parts for slot, parts in columns.items() if slot in used}
+        columns = {slot: maps for slot, maps in columns.items() if slot in used}
         if len(columns) > _MOST:
-            return whole_ends(path)[1], path.nodes
-    return [_simplified(path, part, False) for parts in columns.values() for part in parts], nodes
+            return unpeeled(path)[1], path.nodes
+    return [_simplified(path, index_map, False) for maps in columns.values() for index_map in maps], nodes
 
 
 def _removable(
@@ -174,40 +174,42 @@ def _moved(path: Path, sites: Sites, node: Node, output: int) -> list[tuple[int,
     return [(slot, m) for slot, m in found if slot in path.live]
 
 
-def _behind(path: Path, columns: dict[int, list[Part]], made: int, moved: list[tuple[int, np.ndarray]]) -> list[Part]:
-    """The parts of sources that a value, number `made`, consists of: one for each source."""
-    parts: dict[int, list[Part]] = {}
+def _behind(
+    path: Path, columns: dict[int, list[IndexMap]], made: int, moved: list[tuple[int, np.ndarray]]
+) -> list[IndexMap]:
+    """How a value, number `made`, consists of elements of sources: an index map for each source."""
+    maps: dict[int, list[IndexMap]] = {}
     for slot, index in moved:
         here = np.flatnonzero(index >= 0)
-        for part in columns[slot]:
-            inner, outer = part.indices(path.size(slot))
+        for index_map in columns[slot]:
+            inner, outer = index_map.indices(path.size(slot))
             position = np.full(path.size(slot), -1)
             position[inner] = outer
             found = position[index[here]]
-            parts.setdefault(part.of, []).append(Part(made, part.of, here[found >= 0], found[found >= 0]))
-    return [_joined(group) for group in parts.values()]
+            maps.setdefault(index_map.of, []).append(IndexMap(made, index_map.of, here[found >= 0], found[found >= 0]))
+    return [_joined(group) for group in maps.values()]
 
 
-def _merged(parts: Sequence[Part]) -> list[Part]:
-    """Parts of one value put together."""
-    groups: dict[int, list[Part]] = {}
-    for part in parts:
-        groups.setdefault(part.slot, []).append(part)
+def _merged(maps: Sequence[IndexMap]) -> list[IndexMap]:
+    """The index maps of one value put together."""
+    groups: dict[int, list[IndexMap]] = {}
+    for index_map in maps:
+        groups.setdefault(index_map.slot, []).append(index_map)
     return [g[0] if len(g) == 1 else _joined(g) for g in groups.values()]
 
 
-def _joined(parts: Sequence[Part]) -> Part:
-    joined: Callable[[str], np.ndarray] = lambda name: np.concatenate([getattr(p, name) for p in parts])  # noqa: E731
-    return Part(parts[0].slot, parts[0].of, joined("inner"), joined("outer"))
+def _joined(maps: Sequence[IndexMap]) -> IndexMap:
+    joined: Callable[[str], np.ndarray] = lambda name: np.concatenate([getattr(p, name) for p in maps])  # noqa: E731
+    return IndexMap(maps[0].slot, maps[0].of, joined("inner"), joined("outer"))
 
 
-def _simplified(path: Path, part: Part, rows: bool) -> Part:
+def _simplified(path: Path, index_map: IndexMap, rows: bool) -> IndexMap:
     """None in place of what is all and in order."""
-    if part.inner is None or part.outer is None:
-        return part
-    order = np.argsort(part.outer if rows else part.inner, kind="stable")
-    inner, outer = part.inner[order], part.outer[order]
-    everything = np.arange(path.size(part.slot))
+    if index_map.inner is None or index_map.outer is None:
+        return index_map
+    order = np.argsort(index_map.outer if rows else index_map.inner, kind="stable")
+    inner, outer = index_map.inner[order], index_map.outer[order]
+    everything = np.arange(path.size(index_map.slot))
     all_inner = inner.shape == everything.shape and bool((inner == everything).all())
     in_order = bool((outer == np.arange(len(outer))).all())
-    return Part(part.slot, part.of, None if all_inner else inner, None if in_order else outer)
+    return IndexMap(index_map.slot, index_map.of, None if all_inner else inner, None if in_order else outer)

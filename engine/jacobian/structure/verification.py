@@ -47,7 +47,7 @@ def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
     block : value, or None
         A matrix, or the entries of the pattern in CSR order; None if the pattern is empty.
     """
-    if 0 in plan.given.shape:
+    if 0 in plan.pattern_to_verify.shape:
         return block
     (target,), (source,) = ([path.values[slot] for slot in side] for side in (path.targets, path.sources))
     # a row is a gradient, which of complex numbers is not what a forward walk multiplies with
@@ -63,10 +63,12 @@ def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
             return block
         products = cast(reshape(unbatch(found, level, _VECTORS), (_VECTORS, -1)), dtype_of(source))
     if block is None:
-        block = np.zeros(0 if plan.options.values_only else plan.given.shape, dtype_of(source).numpy)
+        block = np.zeros(0 if plan.options.values_only else plan.pattern_to_verify.shape, dtype_of(source).numpy)
     colors = next((p.colors for p in plan.sweeps if p.direction == direction), None)
     inexact = [dtype_of(x).numpy for x in path.values if dtype_of(x).is_differentiable]
-    check = PatternCheck(plan.given, colors, direction == "reverse", max(float(np.finfo(d).eps) for d in inexact))
+    check = PatternCheck(
+        plan.pattern_to_verify, colors, direction == "reverse", max(float(np.finfo(d).eps) for d in inexact)
+    )
     return checked_op(block, block, products, vectors, check=check)
 
 
