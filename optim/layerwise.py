@@ -1,4 +1,4 @@
-"""Optimizers whose step is as large as the variable says: LARS and LAMB, for large batches."""
+"""Optimizers that scale the step of each variable by the norm of its value: LARS and LAMB, for large batches."""
 
 from __future__ import annotations
 

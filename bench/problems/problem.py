@@ -1,4 +1,4 @@
-"""What a problem is."""
+"""`Problem`: a function to differentiate, its inputs by size, and its derivative written by hand."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Simulations of the field's lists: differential equations, particles, robots, games.
+"""Simulations from the field's lists of problems: differential equations, particles, robots, games.
 
-They were written before anything was tuned for them. Most of the derivatives by hand go forward with the simulation:
-what each state depends on is kept beside it.
+They were written before anything was tuned for them. Most derivatives by hand are computed along with the simulation:
+beside each state stands its derivative with respect to the inputs.
 """
 
 from __future__ import annotations

@@ -52,20 +52,23 @@ def _shift_batch(
     return op(inputs[0], axes=_shifted(params["axes"]))
 
 
+_FACTS: dict[str, Any] = {
+    "module": __name__,
+    "args": ("input",),
+    "batch": _shift_batch,
+    "kind": "linear",
+    "simplify": lambda avals, params: 0,
+    "sparsity": IN_ORDER,
+    "layout": Layout.VIEW,
+}
 expand_dims_op = Op(
     name="expand_dims_op",
     type="ExpandDims",
-    module=__name__,
-    args=("input",),
     kernel=_expand_kernel,
     abstract=_expand_abstract,
     vjp=(lambda ct, out, x, *, axes: squeeze_op(ct, axes=axes),),
     jvp=(lambda t, out, x, *, axes: expand_dims_op(t, axes=axes),),
-    batch=_shift_batch,
-    kind="linear",
-    simplify=lambda avals, params: 0,
-    sparsity=IN_ORDER,
-    layout=Layout.VIEW,
+    **_FACTS,
 )
 
 
@@ -89,17 +92,11 @@ def _squeeze_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
 squeeze_op = Op(
     name="squeeze_op",
     type="Squeeze",
-    module=__name__,
-    args=("input",),
     kernel=_squeeze_kernel,
     abstract=_squeeze_abstract,
     vjp=(lambda ct, out, x, *, axes: expand_dims_op(ct, axes=axes),),
     jvp=(lambda t, out, x, *, axes: squeeze_op(t, axes=axes),),
-    batch=_shift_batch,
-    kind="linear",
-    simplify=lambda avals, params: 0,
-    sparsity=IN_ORDER,
-    layout=Layout.VIEW,
+    **_FACTS,
 )
 
 

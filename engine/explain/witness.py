@@ -1,9 +1,9 @@
 """What a tape with ``explain=True`` sees besides: every op of its thread with the user's line, recorded or not.
 
 An ordinary tape keeps what depends on its sources. To say why something does *not*, one must have seen the rest:
-what was computed before `watch`, inside `stop_recording`, or from other values. So beside the tape a second one is
-active that follows nothing, and to which nothing is new: `record` (`engine.core.tape`) hands it each op as one "beside"
-its tracked values. Ops pay for this only while such a tape is active.
+what was computed before `watch`, inside `stop_recording`, or from other values. So a second tape is active beside the
+first. It watches nothing, but `record` (`engine.core.tape`) tells it of every op, whether or not an operand is tracked.
+Ops pay for this only while such a tape is active.
 """
 
 from __future__ import annotations

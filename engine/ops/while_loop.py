@@ -209,18 +209,21 @@ def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, A
     return while_saving_op, {**a, "saved": saved}, *places
 
 
+_FACTS: dict[str, Any] = {
+    "batch": _while_batch,
+    "fix": _while_fix,
+    "merge": _while_merge,
+    "type": "While",
+    "args": ("*operands",),
+    "multi": True,
+}
 while_op = general(
     "while_op",
     _while_kernel,
     _while_abstract,
     vjp=Together(_while_vjp, order_of_sums),
     jvp=PushedTogether(_while_jvp),
-    batch=_while_batch,
-    fix=_while_fix,
-    merge=_while_merge,
-    type="While",
-    args=("*operands",),
-    multi=True,
+    **_FACTS,
     doc="Calls the sub-trace `body` on `count` loop variables as long as the sub-trace `cond` holds for them.",
 )
 while_saving_op = general(
@@ -229,11 +232,6 @@ while_saving_op = general(
     _saving_abstract,
     vjp=Together(_saving_vjp, order_of_sums),
     jvp=PushedTogether(_saving_jvp),
-    batch=_while_batch,
-    fix=_while_fix,
-    merge=_while_merge,
-    type="While",
-    args=("*operands",),
-    multi=True,
+    **_FACTS,
     doc="`while_op` that also gives the numbers of its iterations and the `saved` loop variables at each one's start.",
 )

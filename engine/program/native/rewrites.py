@@ -1,6 +1,7 @@
-"""Kernels that look at contents, or write to arrays of their own, as rows: the same numbers, without looking.
+"""Ops whose kernels cannot be recorded as rows, because they branch on contents or fill arrays of their own.
 
-One function per op, given the recorder and what the kernel is given. What it cannot write as rows raises `Opaque`.
+For each such op one function writes rows that compute the same numbers without either. It is given the recorder and
+the kernel's operands, and raises `Opaque` for a case that has no rows; the kernel is then called from Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a comparison finds: values that are equal or not, and of the first that are not everything that helps."""
+"""What a comparison finds: which values are equal, and details of the first that are not.
+
+A `Difference` holds what helps to find the cause: both values, the operation, and its lines in both programs.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a program prints while it runs, and how it leaves its generators of random numbers between its lines.
+"""Notes of a run: what a program prints, and the states of its random number generators between its lines.
 
-Lines that only build a graph are not part of the converted program. Where they draw random numbers, what follows would
-draw others: so `noting` keeps, for each line that is run, the states of the generators when it was first reached.
+Lines that only build a graph are not part of the converted program. If they draw random numbers, the lines after them
+would draw others without them. So `noting` keeps the states that the generators had when each line was first reached.
 """
 
 from __future__ import annotations
