@@ -187,6 +187,16 @@ def variable_of_changing_shape() -> Step:
     return step
 
 
+def dtypes_of_sources_that_alternate() -> Step:
+    """The results, and what is pulled back from them, have one dtype all the same."""
+
+    def step(i: int) -> Any:
+        x = values(i, 3, dtype=(np.float32, np.float64)[i % 2])
+        return taped(x, lambda x: tf.cast(x, tf.float16))
+
+    return step
+
+
 def dtypes_that_alternate() -> Step:
     return lambda i: taped(values(i, 6, dtype=("float32", "float64")[i % 2]), lambda x: tf.math.erf(x))
 
@@ -294,7 +304,14 @@ def test_a_recurring_structure_is_replayed(make: Callable[[], Step], monkeypatch
 
 @pytest.mark.parametrize(
     "make",
-    [unconnected_sources, variable_of_changing_shape, dtypes_that_alternate, persistent_tape, changing_permutation],
+    [
+        unconnected_sources,
+        variable_of_changing_shape,
+        dtypes_that_alternate,
+        dtypes_of_sources_that_alternate,
+        persistent_tape,
+        changing_permutation,
+    ],
 )
 def test_structures_that_alternate(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
     assert_as_walked(make, monkeypatch, replays=None)

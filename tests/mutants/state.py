@@ -106,8 +106,8 @@ MUTANTS = (
     Mutant(
         "a replay's key misses dtypes",
         "engine/replay.py",
-        "return x._array.shape, x._array.dtype, x._array.flags.c_contiguous",
-        "return x._array.shape, x._array.flags.c_contiguous",
+        "parts += (array.shape, array.dtype, array.flags.c_contiguous)",
+        "parts += (array.shape, array.flags.c_contiguous)",
         ("tests/test_replay.py::test_structures_that_alternate",),
     ),
     Mutant(
