@@ -377,8 +377,9 @@ def _advice(function: Any) -> str:
     op = _UFUNCS.get(key)
     if not isinstance(op, Op):
         return "functions of tf (tf.math, tf.linalg, tf.signal)"
-    special_ones = op.name.startswith(("bessel", "dawsn", "expint", "fresnel", "spence"))
-    return f"tf.math.special.{op.name}" if special_ones else f"tf.math.{op.name}"
+    name = op.name.removesuffix("_op")
+    special_ones = name.startswith(("bessel", "dawsn", "expint", "fresnel", "spence"))
+    return f"tf.math.special.{name}" if special_ones else f"tf.math.{name}"
 
 
 def install() -> None:
