@@ -23,6 +23,8 @@ MOST_NAMES = 5
 """From how many values on they have no names of their own."""
 WIDEST = 90
 """Characters in the head of a loop."""
+MOST_TRIED = 100
+"""How many stretches of repeated statements are tried, the longest first."""
 
 
 @dataclass
@@ -94,7 +96,9 @@ class Rolling:
         self._parameters = set(parameters)
         for _ in range(100):
             tried = sorted(self._candidates(statements), key=lambda steps: -steps.lines)
-            changed = next((new for steps in tried if (new := self._rolled(statements, steps)) is not None), None)
+            changed = next(
+                (new for steps in tried[:MOST_TRIED] if (new := self._rolled(statements, steps)) is not None), None
+            )
             if changed is None:
                 return statements
             statements = changed
@@ -164,7 +168,7 @@ class Rolling:
 
     def _rolled(self, statements: list[Any], steps: _Steps) -> list[Any] | None:
         columns = self._columns(steps)
-        if columns is None:
+        if columns is None or self._is_wide(columns):
             return None
         after = self._read_after(statements, steps)
         initial: dict[str, str] = {}
@@ -205,18 +209,16 @@ class Rolling:
 
     def _runs(self, columns: _Columns, taken: set[str]) -> tuple[dict[int, str], ast.expr, ast.expr] | None:
         """The names of what runs, by number of the part, the target of the loop, and what it runs through."""
-        names: dict[int, str] = {}
-        by_values: dict[tuple[Any, ...], str] = {}
-        sources: list[ast.expr] = []
+        by_values: dict[tuple[Any, ...], list[Part]] = {}
+        keys = {n: tuple([repr(p.value) for p in column]) for n, column in columns.running.items()}
         for number, column in columns.running.items():
-            key = tuple(repr(p.value) for p in column)
-            if key not in by_values:
-                wanted = common([p.value for p in column]) if column[0].is_name else "i"
-                by_values[key] = self._new(wanted, taken)
-                sources.append(self._source(column))
-            names[number] = by_values[key]
+            by_values.setdefault(keys[number], column)
+        sources = [self._source(column) for column in by_values.values()]
+        wanted = [common([p.value for p in c]) if c[0].is_name else "i" for c in by_values.values()]
+        named = {key: self._new(name, taken) for key, name in zip(by_values, wanted, strict=True)}
+        names = {number: named[key] for number, key in keys.items()}
         count = len(next(iter(columns.running.values()))) if columns.running else 0
-        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in by_values.values()]
+        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in named.values()]
         if not targets:
             return names, ast.Name("_", ast.Store()), ast.Call(ast.Name("range"), [ast.Constant(count)], [])
         if len(targets) == 1:
@@ -230,6 +232,11 @@ class Rolling:
         if len(ast.unparse(source)) > WIDEST:
             return None
         return names, targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store()), source
+
+    def _is_wide(self, columns: _Columns) -> bool:
+        """Whether what runs is too long to be written; `_runs` says it too, later."""
+        named = {tuple([p.value for p in column]) for column in columns.running.values() if column[0].is_name}
+        return sum(len(value) + 2 for texts in named if texts not in self._lists for value in texts) > WIDEST
 
     def _source(self, column: Sequence[Part]) -> ast.expr:
         values = [p.value for p in column]
