@@ -388,6 +388,9 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
         return "plans and variables that are updated"
     if why.late and d.key == "order2" and (d.kind == "sign of zero" or (d.kind == "NaN" and why.infinities())):
         return "unknown shapes: put off"
+    if d.way == "executor" and (d.kind in ROUNDED or (d.kind in {"NaN", "inf"} and why.infinities())):
+        # it has no limit, under which another plan may have been taken
+        return "chunks"
     if d.way == "watched" and d.key in PLANNED and d.kind in ROUNDED | {"NaN", "inf"} and why.infinities():
         return "an outer tape and values that are not finite"
     if d.way not in IN_GRAPHS or not why.shapes or not spread:
