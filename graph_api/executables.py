@@ -47,6 +47,8 @@ class Executable:
         Of the values read, when it was compiled.
     owners : set of int
         Who owns the memory of the program's constants.
+    after : list of (int, int)
+        Which fetches are variables that the run assigns to, and the identities of their handles: the values after it.
     """
 
     program: Program
@@ -57,6 +59,7 @@ class Executable:
     fetched: int
     shapes: list[Any]
     owners: set[int]
+    after: list[tuple[int, int]]
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from engine.core.dtypes import bool_, string
 from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.core.op import Node
 from engine.core.trace import needed_nodes, placeholder
-from engine.core.value import Value, as_array
+from engine.core.value import Value, as_array, scalar
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.program import lower
 from engine.program.examine import examine
@@ -154,6 +154,8 @@ class Session:
         if writes:
             results = results[executable.fetched :]
             self._state.assign(executable.assigned, results, shared, arguments, program.updates)
+            for place, key in executable.after:
+                fetched[place] = scalar(np.array(self._state.value(key)))
         if executable.fetched == len(elements):
             return fetched
         tensors = iter(fetched)
@@ -162,6 +164,7 @@ class Session:
     def _compile(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> Executable:
         fed = {id(t) for t in feeds}
         wanted = [_readable(e) for e in elements]
+        tensors, asked = ([x for x in xs if isinstance(x, Tensor)] for xs in (wanted, elements))
         nodes = self._needed(wanted, fed)
         for node in nodes:
             if node.op is placeholder and id(node.outputs[0]) not in fed:
@@ -180,13 +183,13 @@ class Session:
         program, reads, assigned = lower(
             nodes,
             list(zip(feeds, avals, strict=True)),
-            [w for w in wanted if isinstance(w, Tensor)],
+            tensors,
             state_aval=state_aval,
             describe=_describe,
             passes=passes,
         )
-        fetched = sum(isinstance(w, Tensor) for w in wanted)
         late = [h for update in program.updates for handles in update.variables for h in handles]
+        changed = {id(h) for h in (*[a.handle for a in assigned], *late)}
         self._readable_ids(late)
         return Executable(
             program,
@@ -194,9 +197,10 @@ class Session:
             {i: id(h.node.inputs[0]) for i, h in enumerate(reads) if h.node.op is variable_is_initialized},
             assigned,
             in_order(self._state.lock(id(h)) for h in (*[a.handle for a in assigned], *late)),
-            fetched,
+            len(tensors),
             [state_aval(h).shape for h in reads],
             program.owners,
+            [(i, id(t)) for i, t in enumerate(asked) if id(t) in changed and id(t) not in fed],
         )
 
     def _needed(self, wanted: Sequence[Any], fed: set[int]) -> list[Node]:
@@ -296,7 +300,9 @@ class Session:
         if leaf is None:
             raise TypeError("Fetch argument None has invalid type NoneType. Did a gradient come back as None?")
         try:
-            return self.graph.as_graph_element(leaf)
+            # a variable stands for what it holds after the run, as in TensorFlow 1: programs fetch the global step
+            # beside the step of training. What reads it is of its place in the graph
+            return self.graph.as_graph_element(leaf.handle if isinstance(leaf, Variable) else leaf)
         except TypeError:
             raise TypeError(
                 f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string, Tensor, Operation "

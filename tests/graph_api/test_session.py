@@ -133,7 +133,7 @@ def test_reads_and_assignments_follow_the_order_of_the_graph() -> None:
         after = v.read_value() * 10.0
     with tf.Session() as sess:
         sess.run(v.initializer)
-        assert sess.run([before, up, after, v]) == [10.0, 2.0, 20.0, 1.0]
+        assert sess.run([before, up, after, v]) == [10.0, 2.0, 20.0, 2.0]  # a variable itself: as the run leaves it
         assert sess.run(v) == 2.0
         assert sess.run(before) == 20.0
 
@@ -304,3 +304,20 @@ def test_numbers_beside_a_condition_take_the_dtype_of_the_values(dtype: tf.DType
         for found, expected in zip(sess.run(chosen, {x: [2, -1, 3]}), [[2, 1, 3], [1, -1, 1], [2, 1, 3]], strict=True):
             assert found.dtype == dtype.as_numpy_dtype
             np.testing.assert_array_equal(found, expected)
+
+
+def test_a_fetched_variable_is_as_the_run_leaves_it() -> None:
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, step = tf.Variable([1.0, 2.0]), tf.Variable(0, trainable=False)
+        loss = tf.reduce_sum(v * v)
+        train = tf.train.GradientDescentOptimizer(0.25).minimize(loss, global_step=step)
+        session.run(tf.global_variables_initializer())
+        for n in (1, 2, 3):
+            _, count, values, before = session.run([train, step, v, loss])
+            assert (count, before) == (n, 5 * 0.25 ** (n - 1)) and values.tolist() == [0.5**n, 2 * 0.5**n]
+        values[:] = 7.0
+        assert session.run(v).tolist() == [0.125, 0.25]
+        rows = tf.scatter_add(v, [1], [1.0]).op
+        assert session.run([v, rows])[0].tolist() == [0.125, 1.25]
+        assert session.run([v, rows], {v: [9.0, 9.0]})[0].tolist() == [9.0, 9.0]
