@@ -36,6 +36,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.sparse:SparseTensor", "SparseTensor"),
     ("tape_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
     ("tape_api.string_parts:", "strings.split strings.bytes_split"),
+    ("tape_api.ctc:", "nn.ctc_loss nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance"),
     # ---- keras
     # ---- images, sparse tensors, strings, logging, files
     *later.BOTH,

@@ -71,6 +71,7 @@ ORDER = (
     "engine.ops.dropout",
     "engine.ops.candidates",
     "engine.frontend.sampled_losses",
+    "engine.frontend.ctc",
     "engine.frontend.sparse",
     "engine.frontend.names",
     "engine.frontend.version1_images",

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.errors import ShapeError
+from engine.core.errors import ShapeError, UnimplementedError
 from engine.core.expand_axes import expand_dims, repeat_leading
 from engine.core.op import Op
 from engine.core.operands import Operand, Results
@@ -214,6 +214,15 @@ def all_batched(
 def insert_axes(x: Any, position: int, count: int) -> Operand:
     """`x` with `count` axes of size one inserted before axis `position`."""
     return expand_dims(x, tuple(range(position, position + count))) if count else x
+
+
+def refused(advice: str) -> BatchRule:
+    """Rule for ops that cannot be vectorised: it raises, with what to do instead."""
+
+    def rule(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
+        raise UnimplementedError(f"{op.name.removesuffix('_op')}: {advice}")
+
+    return rule
 
 
 def materialize(x: Any, size: int) -> Operand:

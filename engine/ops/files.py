@@ -5,22 +5,20 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from engine.core.aval import Aval
+from engine.core.batching import refused
 from engine.core.dtypes import as_dtype, float32, string, uint8
 from engine.core.errors import DTypeError, InvalidArgumentError, NotFoundError, UnimplementedError
 from engine.core.kinds import nondifferentiable
-from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.io.pictures import pillow
 from engine.ops.compare import cast
 
-
-def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> NoReturn:
-    raise UnimplementedError(f"{op.name.removesuffix('_op')}: files cannot be vectorised; read them one at a time")
+_one_by_one = refused("files cannot be vectorised; read them one at a time")
 
 
 def _a_string(name: str, x: Aval) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.batching import Batches, elementwise_rule
+from engine.core.batching import elementwise_rule, refused
 from engine.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64, string
-from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, UnimplementedError
+from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet
 from engine.core.kinds import nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
@@ -367,8 +367,7 @@ def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, sep
     return Aval(tuple(dims), string)
 
 
-def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
-    raise UnimplementedError(f"{op.name.removesuffix('_op')}: strings cannot be vectorised; treat them before")
+_one_by_one = refused("strings cannot be vectorised; treat them before")
 
 
 reduce_join_op = nondifferentiable(

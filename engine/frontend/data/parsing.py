@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.aval import Aval, normalize_shape
-from engine.core.batching import Batches
+from engine.core.batching import refused
 from engine.core.dtypes import as_dtype, float32, int64, string
 from engine.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from engine.core.kinds import nondifferentiable
-from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import as_array
 from engine.io.protos import Example
@@ -59,8 +58,7 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
-def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
-    raise UnimplementedError(f"{op.name}: examples cannot be vectorised; parse them before")
+_one_by_one = refused("examples cannot be vectorised; parse them before")
 
 
 def _values(example: Example, name: str, dtype: Any) -> list[Any] | None:

@@ -1,0 +1,69 @@
+"""Rows of `engine.ops.ctc`."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from engine.ops import ctc
+from tests.row import Row, fixed, real
+
+PLACES = fixed([[0, 0], [0, 1], [1, 0]], np.int64)
+TIMES = fixed([3, 2], np.int32)
+LOGITS = real(3, 2, 3)
+
+
+def _greedy(x, times):
+    rows = [[int(c) for c in x[:n, i].argmax(1)] for i, n in enumerate(times)]
+    rows = [[c for j, c in enumerate(row) if c != 2 and row[j - 1 : j] != [c]] for row in rows]
+    values = np.array([c for row in rows for c in row], np.int64)
+    places = np.array([(i, j) for i, row in enumerate(rows) for j in range(len(row))], np.int64).reshape(-1, 2)
+    total = [-sum(x[t, i].max() for t in range(n)) for i, n in enumerate(times)]
+    return places, values, np.array([2, max(map(len, rows))]), np.array(total)[:, None]
+
+
+def _best(x, times):
+    """Of all labellings, the most likely one of each sequence, by adding up all alignments."""
+    rows, totals = [], []
+    for i, n in enumerate(times):
+        p = np.exp(x[:n, i]) / np.exp(x[:n, i]).sum(1, keepdims=True)
+        found: dict[tuple[int, ...], float] = {}
+        for path in itertools.product(range(3), repeat=int(n)):
+            said = tuple(c for c, _ in itertools.groupby(path) if c != 2)
+            found[said] = found.get(said, 0.0) + np.prod([p[t, c] for t, c in enumerate(path)])
+        best = max(found, key=found.get)
+        rows.append(best)
+        totals.append([np.log(found[best])])
+    places = np.array([(i, j) for i, row in enumerate(rows) for j in range(len(row))], np.int64).reshape(-1, 2)
+    values = np.array([c for row in rows for c in row], np.int64)
+    return places, values, np.array([2, max(map(len, rows))]), np.array(totals)
+
+
+ROWS = (
+    Row(
+        ctc.labels_op,
+        (PLACES, fixed([0, 0, 1], np.int64), TIMES),
+        {"classes": 3, "blank": 2, "lenient": False},
+        dtypes=("int64",),
+        oracle=lambda i, v, n: (np.array([[0, 0], [1, 0]]), np.array([2, 1]), np.array([True, True])),
+        order=0,
+    ),
+    Row(ctc.greedy_op, (LOGITS, TIMES), {"merge": True, "blank": -1}, oracle=_greedy, order=0),
+    Row(ctc.beam_op, (LOGITS, TIMES), {"width": 20, "paths": 1, "merge": False}, oracle=_best, order=0),
+    Row(
+        ctc.edit_distance_op,
+        (
+            PLACES,
+            fixed([5, 6, 7], np.int64),
+            fixed([2, 2], np.int64),
+            fixed([[0, 0], [1, 0], [1, 1]], np.int64),
+            fixed([6, 8, 7], np.int64),
+            fixed([2, 2], np.int64),
+        ),
+        {"normalize": True},
+        dtypes=("int64",),
+        oracle=lambda *_: np.array([1.0, 0.5], np.float32),
+        order=0,
+    ),
+)
