@@ -7,99 +7,25 @@ zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import graph_api as tf
-from engine.core.errors import ShapeError
 from engine.core.operands import Operand
-from engine.core.value import known_shape, shape_of
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.metric_sums import Result, alike, broadcast, floats, local_sum, measured, ratio, weighted_mean
+from graph_api.ranking_metrics import (
+    average_precision_at_k,
+    precision_at_k,
+    precision_at_top_k,
+    recall_at_k,
+    recall_at_top_k,
+    sparse_average_precision_at_k,
+    sparse_precision_at_k,
+)
 from graph_api.tensor import Tensor
-from graph_api.variable import Variable
-
-METRIC_VARIABLES = "metric_variables"
-Result = tuple[Any, Any]
-
-
-def _sum(name: str, shape: Sequence[int] = (), dtype: Any = np.float32) -> Variable:
-    """A local variable that starts at zero."""
-    collections = [GraphKeys.LOCAL_VARIABLES, METRIC_VARIABLES]
-    return tf.Variable(np.zeros(shape, dtype), trainable=False, collections=collections, name=name)
-
-
-def _measured(
-    name: str | None, default: str, sums: Iterable[tuple[str, Any]], value_of: Callable[..., Any],
-    metrics_collections: Any, updates_collections: Any,
-) -> Result:  # fmt: skip
-    """The value computed from sums, and the same after what is new has been added to them."""
-    graph = get_default_graph()
-    with tf.variable_scope(name, default):
-        pairs = [(_sum(label, known_shape(new, label), new.dtype.numpy), new) for label, new in sums]
-        value = tf.identity(value_of(*[total.read_value() for total, _ in pairs]), name="value")
-        added = [tf.assign_add(total, new) for total, new in pairs]
-        update = tf.identity(value_of(*[tf.convert_to_tensor(total) for total in added]), name="update_op")
-    for names, what in ((metrics_collections, value), (updates_collections, update)):
-        if names:
-            graph.add_to_collections(names, what)
-    return value, update
-
-
-def _ratio(total: Any, count: Any) -> Tensor:
-    return tf.div_no_nan(total, count)
-
-
-def _floats(x: Any) -> Tensor:
-    return tf.cast(tf.convert_to_tensor(x), tf.float32)
-
-
-def _broadcast(weights: Any, values: Any) -> Tensor:
-    """Weights of the shape of values: of rank 0, or of their rank with dimensions of 1."""
-    weights = _floats(weights)
-    own, whole = shape_of(weights), shape_of(values)
-    if own is not None and whole is not None and own and len(own) != len(whole):
-        if len(own) == len(whole) + 1 and own[-1] == 1:
-            weights = tf.squeeze(weights, [-1])
-        elif len(own) + 1 == len(whole):
-            weights = tf.expand_dims(weights, -1)
-        else:
-            raise ShapeError(f"metrics: weights of shape {own} cannot be broadcast to values of shape {whole}")
-    return weights * tf.ones_like(values)
-
-
-def _weighted_mean(
-    values: Any, weights: Any, name: str | None, default: str, collections: Any, updates: Any,
-    after: Callable[[Any], Any] | None = None,
-) -> Result:  # fmt: skip
-    values = _floats(values)
-    if weights is None:
-        count = tf.cast(tf.size(values), tf.float32)
-    else:
-        weights = _broadcast(weights, values)
-        values, count = values * weights, tf.reduce_sum(weights)
-    sums = [("total", tf.reduce_sum(values)), ("count", count)]
-
-    def value_of(total: Any, number: Any) -> Operand:
-        return _ratio(total, number) if after is None else after(_ratio(total, number))
-
-    return _measured(name, default, sums, value_of, collections, updates)
-
-
-def _alike(labels: Any, predictions: Any) -> tuple[Any, Any]:
-    """Labels and predictions of one rank: a last dimension of 1 that only one has is dropped."""
-    labels, predictions = tf.convert_to_tensor(labels), tf.convert_to_tensor(predictions)
-    a, b = shape_of(labels), shape_of(predictions)
-    if a is not None and b is not None:
-        if len(a) == len(b) + 1 and a[-1] in (1, None):
-            labels = tf.squeeze(labels, [-1])
-        elif len(b) == len(a) + 1 and b[-1] in (1, None):
-            predictions = tf.squeeze(predictions, [-1])
-        elif len(a) != len(b):
-            raise ShapeError(f"metrics: labels and predictions must have one shape, got {a} and {b}")
-    return labels, predictions
-
 
 # ---- means -----------------------------------------------------------------------------------------------------------
 
@@ -135,7 +61,7 @@ def mean(
     ...     print(sess.run(value))
     3.0
     """
-    return _weighted_mean(values, weights, name, "mean", metrics_collections, updates_collections)
+    return weighted_mean(values, weights, name, "mean", metrics_collections, updates_collections)
 
 
 def accuracy(
@@ -143,9 +69,9 @@ def accuracy(
     updates_collections: Any = None, name: str | None = None,
 ) -> Result:  # fmt: skip
     """How often predictions are equal to labels (parameters as in `mean`)."""
-    labels, predictions = _alike(labels, predictions)
+    labels, predictions = alike(labels, predictions)
     hits = tf.equal(predictions, tf.cast(labels, predictions.dtype))
-    return _weighted_mean(hits, weights, name, "accuracy", metrics_collections, updates_collections)
+    return weighted_mean(hits, weights, name, "accuracy", metrics_collections, updates_collections)
 
 
 def _mean_error(
@@ -155,9 +81,9 @@ def _mean_error(
         labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
         updates_collections: Any = None, name: str | None = None,
     ) -> Result:  # fmt: skip
-        labels, predictions = _alike(_floats(labels), _floats(predictions))
+        labels, predictions = alike(floats(labels), floats(predictions))
         errors = error(labels, predictions)
-        return _weighted_mean(errors, weights, name, default, metrics_collections, updates_collections, after)
+        return weighted_mean(errors, weights, name, default, metrics_collections, updates_collections, after)
 
     metric.__name__ = metric.__qualname__ = default
     metric.__doc__ = f"The {default.replace('_', ' ')} of predictions (parameters as in `mean`)."
@@ -176,9 +102,9 @@ def mean_relative_error(
     updates_collections: Any = None, name: str | None = None,
 ) -> Result:  # fmt: skip
     """The mean of errors divided by `normalizer`, 0 where that is 0 (other parameters as in `mean`)."""
-    labels, predictions = _alike(_floats(labels), _floats(predictions))
-    errors = tf.div_no_nan(tf.abs(labels - predictions), _floats(normalizer))
-    return _weighted_mean(errors, weights, name, "mean_relative_error", metrics_collections, updates_collections)
+    labels, predictions = alike(floats(labels), floats(predictions))
+    errors = tf.div_no_nan(tf.abs(labels - predictions), floats(normalizer))
+    return weighted_mean(errors, weights, name, "mean_relative_error", metrics_collections, updates_collections)
 
 
 def mean_cosine_distance(
@@ -186,10 +112,10 @@ def mean_cosine_distance(
     updates_collections: Any = None, name: str | None = None,
 ) -> Result:  # fmt: skip
     """1 less the mean inner product along a dimension of unit vectors (other parameters as in `mean`)."""
-    labels, predictions = _alike(_floats(labels), _floats(predictions))
+    labels, predictions = alike(floats(labels), floats(predictions))
     products = tf.reduce_sum(labels * predictions, [dim], keepdims=True)
     default = "mean_cosine_distance"
-    return _weighted_mean(
+    return weighted_mean(
         products, weights, name, default, metrics_collections, updates_collections, lambda mean: 1 - mean
     )
 
@@ -200,7 +126,7 @@ def percentage_below(
 ) -> Result:  # fmt: skip
     """How often values are below a threshold (other parameters as in `mean`)."""
     below = tf.less(tf.convert_to_tensor(values), threshold)
-    return _weighted_mean(below, weights, name, "percentage_below_threshold", metrics_collections, updates_collections)
+    return weighted_mean(below, weights, name, "percentage_below_threshold", metrics_collections, updates_collections)
 
 
 def mean_tensor(
@@ -208,10 +134,10 @@ def mean_tensor(
     name: str | None = None,
 ) -> Result:  # fmt: skip
     """The (weighted) mean of each element (parameters as in `mean`)."""
-    values = _floats(values)
-    weights = tf.ones_like(values) if weights is None else _broadcast(weights, values)
+    values = floats(values)
+    weights = tf.ones_like(values) if weights is None else broadcast(weights, values)
     sums = [("total_tensor", values * weights), ("count_tensor", weights)]
-    return _measured(name, "mean", sums, _ratio, metrics_collections, updates_collections)
+    return measured(name, "mean", sums, ratio, metrics_collections, updates_collections)
 
 
 # ---- counts ----------------------------------------------------------------------------------------------------------
@@ -219,7 +145,7 @@ def mean_tensor(
 
 def _cells(labels: Any, predictions: Any, weights: Any, which: str) -> list[tuple[str, Any]]:
     """Numbers of predictions by what they and the labels are: "tp", "fp", "tn", "fn", in the order asked for."""
-    labels, predictions = _alike(tf.cast(labels, tf.bool), tf.cast(predictions, tf.bool))
+    labels, predictions = alike(tf.cast(labels, tf.bool), tf.cast(predictions, tf.bool))
     found = {
         "tp": (labels, predictions),
         "fp": (tf.logical_not(labels), predictions),
@@ -231,7 +157,7 @@ def _cells(labels: Any, predictions: Any, weights: Any, which: str) -> list[tupl
     single = " " not in which
     for key in which.split():
         hits = tf.cast(tf.logical_and(*found[key]), tf.float32)
-        count = tf.reduce_sum(hits if weights is None else hits * _broadcast(weights, hits))
+        count = tf.reduce_sum(hits if weights is None else hits * broadcast(weights, hits))
         sums.append(("count" if single else f"{words[key]}/count", count))
     return sums
 
@@ -242,7 +168,7 @@ def _counted(default: str, which: str, value_of: Callable[..., Any]) -> Callable
         updates_collections: Any = None, name: str | None = None,
     ) -> Result:  # fmt: skip
         sums = _cells(labels, predictions, weights, which)
-        return _measured(name, default, sums, value_of, metrics_collections, updates_collections)
+        return measured(name, default, sums, value_of, metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = default
     metric.__doc__ = f"The {default.replace('_', ' ')} of predictions that are true or false (parameters as in `mean`)."
@@ -253,8 +179,8 @@ true_positives = _counted("true_positives", "tp", lambda n: n)
 false_positives = _counted("false_positives", "fp", lambda n: n)
 true_negatives = _counted("true_negatives", "tn", lambda n: n)
 false_negatives = _counted("false_negatives", "fn", lambda n: n)
-precision = _counted("precision", "tp fp", lambda tp, fp: _ratio(tp, tp + fp))
-recall = _counted("recall", "tp fn", lambda tp, fn: _ratio(tp, tp + fn))
+precision = _counted("precision", "tp fp", lambda tp, fp: ratio(tp, tp + fp))
+recall = _counted("recall", "tp fn", lambda tp, fn: ratio(tp, tp + fn))
 
 
 # ---- counts at thresholds --------------------------------------------------------------------------------------------
@@ -275,11 +201,11 @@ _KINDS = {
 def _at_thresholds(
     labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, which: str = "tp fn tn fp"
 ) -> list[tuple[str, Any]]:
-    labels, predictions = _alike(tf.cast(labels, tf.bool), _floats(predictions))
+    labels, predictions = alike(tf.cast(labels, tf.bool), floats(predictions))
     truth = tf.reshape(labels, [1, -1])
     above = tf.reshape(predictions, [1, -1]) > np.asarray(thresholds, np.float32)[:, None]
     if weights is not None:
-        weights = tf.reshape(_broadcast(weights, predictions), [1, -1])
+        weights = tf.reshape(broadcast(weights, predictions), [1, -1])
     sums = []
     for key in which.split():
         name, positive, over = _KINDS[key]
@@ -298,7 +224,7 @@ def _rate_at_thresholds(default: str, which: str, rate: Callable[..., Any]) -> C
     ) -> Result:  # fmt: skip
         sums = _at_thresholds(labels, predictions, thresholds, weights, which)
         scope = default if " " in which else default.removesuffix("_at_thresholds")
-        return _measured(name, scope, sums, rate, metrics_collections, updates_collections)
+        return measured(name, scope, sums, rate, metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = default
     metric.__doc__ = f"The {default.replace('_', ' ')}: one number for each (other parameters as in `mean`)."
@@ -313,6 +239,12 @@ true_positives_at_thresholds = _rate_at_thresholds("true_positives_at_thresholds
 false_negatives_at_thresholds = _rate_at_thresholds("false_negatives_at_thresholds", "fn", lambda n: n)
 true_negatives_at_thresholds = _rate_at_thresholds("true_negatives_at_thresholds", "tn", lambda n: n)
 false_positives_at_thresholds = _rate_at_thresholds("false_positives_at_thresholds", "fp", lambda n: n)
+
+
+def _thresholds(count: int, inner: Sequence[float] | None = None) -> list[float]:
+    """The points of a curve: those given, or so many, and one beyond each end."""
+    inner = inner or [(i + 1) / (count - 1) for i in range(count - 2)]
+    return [-_EPSILON, *sorted(inner), 1.0 + _EPSILON]
 
 
 def auc(
@@ -330,8 +262,9 @@ def auc(
         Of how many points the curve is made.
     curve : "ROC" or "PR"
         True against false positive rate, or precision against recall.
-    summation_method : "trapezoidal", "minoring" or "majoring"
-        Of each interval the mean, the lower or the higher end.
+    summation_method : "trapezoidal", "minoring", "majoring" or "careful_interpolation"
+        Of each interval the mean, the lower or the higher end; or, of precision against recall, the area below the
+        curve on which the true positives grow evenly with the positives.
     thresholds : sequence of float, optional
         The points between 0 and 1.
 
@@ -343,12 +276,18 @@ def auc(
     if curve not in ("ROC", "PR"):
         raise ValueError(f"auc: `curve` must be 'ROC' or 'PR', got {curve!r}")
     rules = {"trapezoidal": lambda a, b: (a + b) / 2.0, "minoring": tf.minimum, "majoring": tf.maximum}
-    if summation_method not in rules:
-        raise ValueError(f"auc: `summation_method` must be one of {', '.join(rules)}, got {summation_method!r}")
-    inner = thresholds or [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
-    points = [-_EPSILON, *sorted(inner), 1.0 + _EPSILON]
+    careful = summation_method == "careful_interpolation"
+    if summation_method not in rules and not careful:
+        raise ValueError(
+            f"auc: `summation_method` must be one of {', '.join(rules)}, careful_interpolation, not {summation_method}"
+        )
+    if careful and curve != "PR":
+        raise ValueError("auc: `summation_method` careful_interpolation is for the curve 'PR' only")
+    points = _thresholds(num_thresholds, thresholds)
 
     def area(tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
+        if careful:
+            return _interpolated(tp, fn, tp + fp)
         recalled = (tp + 1e-6) / (tp + fn + 1e-6)
         if curve == "ROC":
             x, y = fp / (fp + tn + 1e-6), recalled
@@ -357,7 +296,61 @@ def auc(
         return tf.reduce_sum((x[:-1] - x[1:]) * rules[summation_method](y[:-1], y[1:]))
 
     sums = _at_thresholds(labels, predictions, points, weights)
-    return _measured(name, "auc", sums, area, metrics_collections, updates_collections)
+    return measured(name, "auc", sums, area, metrics_collections, updates_collections)
+
+
+def _interpolated(tp: Any, fn: Any, p: Any) -> Operand:
+    """The area below precision against recall (Davis and Goadrich, 2006)."""
+    gained, more = tp[:-1] - tp[1:], p[:-1] - p[1:]
+    slope = ratio(gained, tf.maximum(more, 0.0))
+    start = tp[1:] - slope * p[1:]
+    both = tf.logical_and(p[:-1] > 0.0, p[1:] > 0.0)
+    growth = tf.where(both, ratio(p[:-1], tf.maximum(p[1:], 0.0)), tf.ones_like(p[1:]))
+    return tf.reduce_sum(ratio(slope * (gained + start * tf.log(growth)), tf.maximum(tp[1:] + fn[1:], 0.0)))
+
+
+def _sensitivity(specificity: float, tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
+    place = tf.argmin(tf.abs(tn / (tn + fp + _EPSILON) - specificity), 0)
+    return tp[place] / (tp[place] + fn[place] + _EPSILON)
+
+
+def _specificity(sensitivity: float, tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
+    off = tf.abs(tp / (tp + fn + _EPSILON) - sensitivity)
+    # the last of the places that are equally good
+    place = tf.argmax(tf.cumsum(tf.cast(tf.equal(off, tf.reduce_min(off)), tf.int64)), 0)
+    return tn[place] / (tn[place] + fp[place] + _EPSILON)
+
+
+def sensitivity_at_specificity(
+    labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200,
+    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The sensitivity at the threshold whose specificity is closest to the given one (parameters as in `auc`)."""
+    return _at_rate(
+        "sensitivity_at_specificity", specificity, _sensitivity, labels, predictions, weights, num_thresholds,
+        metrics_collections, updates_collections, name,
+    )  # fmt: skip
+
+
+def specificity_at_sensitivity(
+    labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200,
+    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The specificity at the threshold whose sensitivity is closest to the given one (parameters as in `auc`)."""
+    return _at_rate(
+        "specificity_at_sensitivity", sensitivity, _specificity, labels, predictions, weights, num_thresholds,
+        metrics_collections, updates_collections, name,
+    )  # fmt: skip
+
+
+def _at_rate(
+    default: str, rate: float, value_of: Callable[..., Any], labels: Any, predictions: Any, weights: Any,
+    num_thresholds: int, collections: Any, updates: Any, name: str | None,
+) -> Result:  # fmt: skip
+    if not 0 <= rate <= 1:
+        raise ValueError(f"{default}: the rate must be in the range [0, 1], got {rate}")
+    sums = _at_thresholds(labels, predictions, _thresholds(num_thresholds), weights)
+    return measured(name, default, sums, lambda *counts: value_of(rate, *counts), collections, updates)
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -381,12 +374,34 @@ def mean_iou(
     )  # fmt: skip
 
 
+def mean_per_class_accuracy(
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """How often each class is recognised, the mean over all classes. The update gives that of each class."""
+    labels, predictions = alike(labels, predictions)
+    hits = floats(tf.equal(tf.cast(predictions, tf.int64), tf.cast(labels, tf.int64)))
+    each = tf.ones_like(hits) if weights is None else broadcast(weights, hits)
+    places = tf.reshape(labels, [-1])
+    sums = [
+        (label, tf.unsorted_segment_sum(tf.reshape(values, [-1]), places, num_classes))
+        for label, values in (("total", each), ("count", hits * each))
+    ]
+    value, update = measured(
+        name, "mean_accuracy", sums, lambda total, count: ratio(count, total), None, updates_collections
+    )
+    value = tf.reduce_mean(value)
+    if metrics_collections:
+        get_default_graph().add_to_collections(metrics_collections, value)
+    return value, update
+
+
 def _of_classes(
     labels: Any, predictions: Any, num_classes: int, weights: Any, collections: Any, updates: Any, name: str | None,
     default: str, size_of: Callable[[Any], Any], label: str,
 ) -> Result:  # fmt: skip
     with tf.variable_scope(name, default):
-        total = _sum(label, (num_classes, num_classes), np.float64)
+        total = local_sum(label, (num_classes, num_classes), np.float64)
         update = tf.assign_add(total, _confusion(labels, predictions, num_classes, weights), name="update_op")
         matrix = tf.cast(total.read_value(), tf.float32)
         size = size_of(matrix)
@@ -400,9 +415,12 @@ def _of_classes(
 
 
 __all__ = [
-    "accuracy", "auc", "false_negatives", "false_negatives_at_thresholds", "false_positives",
-    "false_positives_at_thresholds", "mean", "mean_absolute_error", "mean_cosine_distance", "mean_iou",
-    "mean_relative_error", "mean_squared_error", "mean_tensor", "percentage_below", "precision",
-    "precision_at_thresholds", "recall", "recall_at_thresholds", "root_mean_squared_error", "true_negatives",
-    "true_negatives_at_thresholds", "true_positives", "true_positives_at_thresholds",
+    "accuracy", "auc", "average_precision_at_k", "false_negatives", "false_negatives_at_thresholds",
+    "false_positives", "false_positives_at_thresholds", "mean", "mean_absolute_error", "mean_cosine_distance",
+    "mean_iou", "mean_per_class_accuracy", "mean_relative_error", "mean_squared_error", "mean_tensor",
+    "percentage_below", "precision", "precision_at_k", "precision_at_thresholds", "precision_at_top_k", "recall",
+    "recall_at_k", "recall_at_thresholds", "recall_at_top_k", "root_mean_squared_error",
+    "sensitivity_at_specificity", "sparse_average_precision_at_k", "sparse_precision_at_k",
+    "specificity_at_sensitivity", "true_negatives", "true_negatives_at_thresholds", "true_positives",
+    "true_positives_at_thresholds",
 ]  # fmt: skip

@@ -47,8 +47,72 @@ METRICS: dict[str, Metric] = {
     "auc": lambda m, d: m.auc(d["labels"], d["scores"]),
     "auc-weighted": lambda m, d: m.auc(d["labels"], d["scores"], d["weights"], num_thresholds=20),
     "auc-pr": lambda m, d: m.auc(d["labels"], d["scores"], curve="PR", summation_method="minoring"),
+    "auc-careful": lambda m, d: m.auc(
+        d["labels"], d["scores"], curve="PR", summation_method="careful_interpolation", num_thresholds=20
+    ),
+    "sensitivity_at_specificity": lambda m, d: m.sensitivity_at_specificity(d["labels"], d["scores"], 0.6),
+    "specificity_at_sensitivity": lambda m, d: m.specificity_at_sensitivity(d["labels"], d["scores"], 0.6),
+    "mean_per_class_accuracy": lambda m, d: m.mean_per_class_accuracy(d["classes"], d["guesses"], 4, d["weights"]),
     "mean_iou": lambda m, d: m.mean_iou(d["classes"], d["guesses"], 4),
 }
+
+
+SCORES = [RNG.permuted(np.tile(np.arange(6.0, dtype=np.float32), (4, 1)), axis=1) for _ in range(3)]
+SEVERAL = [RNG.integers(0, 6, (4, 2)) for _ in range(3)]
+RANKING: dict[str, Callable[..., Any]] = {
+    "precision_at_k": lambda tf, y, x: tf.metrics.precision_at_k(y, x, 3),
+    "precision_at_k-class": lambda tf, y, x: tf.metrics.precision_at_k(y, x, 3, class_id=2),
+    "precision_at_k-weighted": lambda tf, y, x: tf.metrics.precision_at_k(y, x, 3, weights=[1.0, 0.0, 2.0, 0.5]),
+    "precision_at_top_k": lambda tf, y, x: tf.metrics.precision_at_top_k(y, tf.nn.top_k(x, 2)[1]),
+    "recall_at_k": lambda tf, y, x: tf.metrics.recall_at_k(y, x, 3),
+    "recall_at_k-class": lambda tf, y, x: tf.metrics.recall_at_k(y, x, 4, class_id=1),
+    "recall_at_top_k": lambda tf, y, x: tf.metrics.recall_at_top_k(y, tf.nn.top_k(x, 2)[1]),
+    "recall_at_k-one": lambda tf, y, x: tf.metrics.recall_at_k(y[:, 0], x, 2),
+    "average_precision_at_k": lambda tf, y, x: tf.metrics.average_precision_at_k(y, x, 3),
+    "average_precision_at_k-weighted": lambda tf, y, x: tf.metrics.average_precision_at_k(
+        y, x, 3, weights=[1.0, 0.0, 2.0, 0.5]
+    ),
+    "sparse": lambda tf, y, x: tf.metrics.recall_at_k(
+        tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([1, 5, 2], tf.int64), [4, 2]), x, 3
+    ),
+}
+
+
+def ranked(tf: Any, metric: Callable[..., Any]) -> list[Any]:
+    """The update and the value after each run."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        y, x = tf.placeholder(tf.int64, [4, 2]), tf.placeholder(tf.float32, [4, 6])
+        value, update = metric(tf, y, x)
+        session.run(tf.local_variables_initializer())
+        feeds = [{y: labels, x: scores} for labels, scores in zip(SEVERAL, SCORES, strict=True)]
+        return [r for feed in feeds for r in (session.run(update, feed), session.run(value))]
+
+
+@pytest.mark.peer
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("metric", RANKING.values(), ids=list(RANKING))
+def test_rankings_beside_tensorflow(metric: Metric) -> None:
+    tensorflow = pytest.importorskip("tensorflow").compat.v1
+    for a, b in zip(ranked(graph_api, metric), ranked(tensorflow, metric), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_rankings_by_hand() -> None:
+    tf = graph_api
+    labels = [[0, 2], [1, 1]]
+    with tf.Graph().as_default(), tf.Session() as session:
+        scores = tf.constant([[0.1, 0.9, 0.5], [0.1, 0.9, 0.5]])
+        found = [
+            tf.metrics.precision_at_k(labels, scores, 2),
+            tf.metrics.recall_at_k(labels, scores, 2),
+            tf.metrics.average_precision_at_k(labels, scores, 2),
+        ]
+        session.run(tf.local_variables_initializer())
+        assert session.run([update for _, update in found]) == [2 / 4, 2 / 3, (1 / 4 + 1 / 2) / 2]
+        with pytest.raises(ValueError, match="`k` must be in"):
+            tf.metrics.precision_at_k(labels, scores, 4)
+        with pytest.raises(ValueError, match="range"):
+            tf.metrics.sensitivity_at_specificity([1], [0.5], 2.0)
 
 
 def evaluated(tf: Any, metric: Metric) -> list[Any]:
@@ -70,7 +134,7 @@ def evaluated(tf: Any, metric: Metric) -> list[Any]:
 def test_value_is_the_last_update(metric: Metric) -> None:
     _, *results = evaluated(graph_api, metric)
     for update, value in zip(results[::2], results[1::2], strict=True):
-        if np.ndim(update) < 2:  # mean_iou updates a matrix
+        if np.ndim(update) == np.ndim(value):  # mean_iou updates a matrix, mean_per_class_accuracy a vector
             np.testing.assert_array_equal(update, value)
 
 
