@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graph_api as tf
-from engine.core.errors import UnimplementedError
 from engine.frontend.platform import logging
+from engine.io.protos import SessionLog, Summary, SummaryValue
 from graph_api.graph import get_default_graph
 from graph_api.session import Session
+from graph_api.summaries import FileWriterCache
 from graph_api.training import get_global_step
 from graph_api.variable import Variable
 
@@ -205,10 +206,12 @@ class StepCounterHook(SessionRunHook):
         summary_writer: Any = None,
     ) -> None:  # fmt: skip
         self._timer = SecondOrStepTimer(every_n_secs, every_n_steps)
+        self._folder, self._writer = output_dir, summary_writer
 
     def begin(self) -> None:
-        """Find the global step."""
+        """Find the global step, and what writes."""
         self._step = _required_step("StepCounterHook")
+        self._writer = _writer(self._writer, self._folder)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Write it when it is time."""
@@ -216,7 +219,86 @@ class StepCounterHook(SessionRunHook):
         if self._timer.should_trigger_for_step(step):
             seconds, steps = self._timer.update_last_triggered_step(step)
             if seconds:
-                logging.info("%s/sec: %g", self._step.op.name, (steps or 0) / seconds)
+                tag, speed = f"{self._step.op.name}/sec", (steps or 0) / seconds
+                logging.info("%s: %g", tag, speed)
+                if self._writer is not None:
+                    self._writer.add_summary(Summary(value=[SummaryValue(tag=tag, simple_value=speed)]), step)
+
+
+class SummarySaverHook(SessionRunHook):
+    """Writes summaries every so many steps or seconds.
+
+    Parameters
+    ----------
+    save_steps, save_secs : number, optional
+        One of them.
+    output_dir : path, optional
+    summary_writer : FileWriter, optional
+        In place of one of `output_dir`.
+    scaffold : Scaffold, optional
+        Whose `summary_op` is written.
+    summary_op : tensor or list of tensors, optional
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of `scaffold` and `summary_op` is given.
+    """
+
+    def __init__(
+        self, save_steps: int | None = None, save_secs: float | None = None, output_dir: Any = None,
+        summary_writer: Any = None, scaffold: Any = None, summary_op: Any = None,
+    ) -> None:  # fmt: skip
+        if (scaffold is None) == (summary_op is None):
+            raise ValueError("exactly one of `scaffold` and `summary_op` must be provided")
+        self._timer = SecondOrStepTimer(save_secs, save_steps)
+        self._folder, self._writer = output_dir, summary_writer
+        self._scaffold, self._summaries = scaffold, summary_op
+        self._next: int | None = None
+
+    def begin(self) -> None:
+        """Find the global step, and what writes."""
+        self._step = _required_step("SummarySaverHook")
+        self._writer = _writer(self._writer, self._folder)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Ask for the summaries when it is time."""
+        found = self._scaffold.summary_op if self._summaries is None else self._summaries
+        self._due = found is not None and (self._next is None or self._timer.should_trigger_for_step(self._next))
+        return SessionRunArgs(found) if self._due else None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Write them."""
+        step = int(run_context.session.run(self._step))
+        if self._due and self._writer is not None:
+            if self._next is None:
+                self._writer.add_session_log(SessionLog(status=SessionLog.START), step)
+            given = run_values.results
+            for one in given if isinstance(given, list) else [given]:
+                self._writer.add_summary(one, step)
+            self._timer.update_last_triggered_step(step)
+        self._next = step + 1
+
+    def end(self, session: Session) -> None:
+        """Let all of it be on the disk."""
+        if self._writer is not None:
+            self._writer.flush()
+
+
+class CheckpointSaverListener:
+    """Is told of the checkpoints that a `CheckpointSaverHook` saves. Override what is of interest."""
+
+    def begin(self) -> None:
+        """Before the session: operations may still be added to the graph."""
+
+    def before_save(self, session: Session, global_step_value: int) -> None:
+        """Before each checkpoint."""
+
+    def after_save(self, session: Session, global_step_value: int) -> bool | None:
+        """After each checkpoint; True: let this be the last step."""
+
+    def end(self, session: Session, global_step_value: int) -> None:
+        """Before the session closes."""
 
 
 class CheckpointSaverHook(SessionRunHook):
@@ -226,8 +308,8 @@ class CheckpointSaverHook(SessionRunHook):
         self, checkpoint_dir: Any, save_secs: float | None = None, save_steps: int | None = None, saver: Any = None,
         checkpoint_basename: str = "model.ckpt", scaffold: Any = None, listeners: Sequence[Any] | None = None,
     ) -> None:  # fmt: skip
-        if listeners:
-            raise UnimplementedError("CheckpointSaverHook: `listeners` are not supported; write a SessionRunHook")
+        self._listeners = list(listeners or ())
+        self._saved: int | None = None
         self._path = os.path.join(os.fsdecode(checkpoint_dir), checkpoint_basename)
         self._timer = SecondOrStepTimer(save_secs, save_steps)
         self._saver = saver if saver is not None else getattr(scaffold, "saver", None)
@@ -236,27 +318,40 @@ class CheckpointSaverHook(SessionRunHook):
         """Find the global step and what saves."""
         self._step = _required_step("CheckpointSaverHook")
         self._saver = self._saver or tf.train.Saver()
+        for listener in self._listeners:
+            listener.begin()
 
     def after_create_session(self, session: Session, coord: Any) -> None:
-        """Save what there is at the beginning."""
+        """Save what there is at the beginning, and the graph."""
+        tf.train.write_graph(session.graph, os.path.dirname(self._path), "graph.pbtxt")
         self._save(session, int(session.run(self._step)))
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Save when it is time."""
         step = int(run_context.session.run(self._step))
-        if self._timer.should_trigger_for_step(step):
-            self._save(run_context.session, step)
+        if self._timer.should_trigger_for_step(step) and self._save(run_context.session, step):
+            run_context.request_stop()
 
     def end(self, session: Session) -> None:
         """Save what there is at the end."""
-        self._save(session, int(session.run(self._step)))
+        step = int(session.run(self._step))
+        if step != self._saved:
+            self._save(session, step)
+        for listener in self._listeners:
+            listener.end(session, step)
 
-    def _save(self, session: Session, step: int) -> None:
+    def _save(self, session: Session, step: int) -> bool:
+        """Save; whether a listener asks to stop."""
+        for listener in self._listeners:
+            listener.before_save(session, step)
         os.makedirs(os.path.dirname(self._path) or ".", exist_ok=True)
         logging.info("Saving checkpoints for %d into %s.", step, self._path)
         assert self._saver is not None
         self._saver.save(session, self._path, global_step=step)
+        self._saved = step
         self._timer.update_last_triggered_step(step)
+        wishes = [listener.after_save(session, step) for listener in self._listeners]
+        return any(wishes)
 
 
 class FinalOpsHook(SessionRunHook):
@@ -280,6 +375,11 @@ class FeedFnHook(SessionRunHook):
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """What to feed."""
         return SessionRunArgs(None, self._feed_fn())
+
+
+def _writer(writer: Any, folder: Any) -> Any:
+    """What writes summaries: that which is given, or the one of a folder, or none."""
+    return FileWriterCache.get(os.fsdecode(folder)) if writer is None and folder else writer
 
 
 def _named(tensor: Any) -> str:

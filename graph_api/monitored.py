@@ -14,7 +14,8 @@ from typing import Any
 import graph_api as tf
 from engine.core.errors import OutOfRangeError, UnimplementedError
 from engine.core.operands import Operand
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.hooks import (
     CheckpointSaverHook,
     SessionRunArgs,
@@ -22,6 +23,7 @@ from graph_api.hooks import (
     SessionRunHook,
     SessionRunValues,
     StepCounterHook,
+    SummarySaverHook,
 )
 from graph_api.session import Session
 from graph_api.training import get_or_create_global_step
@@ -40,13 +42,12 @@ class Scaffold:
         self.summary_op, self.saver = summary_op, saver
 
     def finalize(self) -> Scaffold:
-        """Add to the graph what is missing."""
-        if self.init_op is None:
-            self.init_op = tf.global_variables_initializer()
-        if self.local_init_op is None:
-            self.local_init_op = tf.local_variables_initializer()
-        if self.saver is None and get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES):
-            self.saver = tf.train.Saver()
+        """Add to the graph what is missing. It is noted there, for whoever makes another session of the graph."""
+        there = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+        self.init_op = _once(self.init_op, GraphKeys.INIT_OP, tf.global_variables_initializer)
+        self.local_init_op = _once(self.local_init_op, GraphKeys.LOCAL_INIT_OP, tf.local_variables_initializer)
+        self.summary_op = _once(self.summary_op, GraphKeys.SUMMARY_OP, tf.summary.merge_all)
+        self.saver = _once(self.saver, GraphKeys.SAVERS, lambda: tf.train.Saver() if there else None)
         return self
 
 
@@ -63,17 +64,46 @@ class ChiefSessionCreator:
 
     def create_session(self) -> Session:
         """The session."""
-        scaffold = self.scaffold.finalize()
-        session = Session(self._master, config=self._config)
-        path = self._path or (tf.train.latest_checkpoint(os.fsdecode(self._folder)) if self._folder else None)
-        if path and scaffold.saver is not None:
-            scaffold.saver.restore(session, path)
-        else:
+        return started_session(self.scaffold.finalize(), self._master, self._config, self._folder, self._path)
+
+
+def _once(given: Any, key: str, make: Callable[[], Any]) -> Any:
+    """What is given, or what the graph has noted, or what is made now, and noted."""
+    noted = get_default_graph().get_collection_ref(key)
+    if given is None and not noted and (made := make()) is not None:
+        noted.append(made)
+    return noted[0] if given is None and noted else given
+
+
+def started_session(scaffold: Any, master: str, config: Any, folder: Any, path: Any) -> Session:
+    """A session whose variables are restored from a checkpoint, if there is one, or else initialized.
+
+    Parameters
+    ----------
+    scaffold : Scaffold or Supervisor
+        What is run and restored; None is left out.
+    master : str
+    config : ConfigProto, optional
+    folder : path, optional
+        The latest checkpoint there is restored.
+    path : path, optional
+        In place of it.
+    """
+    session = Session(master, config=config)
+    state = tf.train.get_checkpoint_state(os.fsdecode(folder)) if folder and not path else None
+    path = path or (state and state.model_checkpoint_path)
+    if path and scaffold.saver is not None:
+        scaffold.saver.restore(session, path)
+        if state:
+            scaffold.saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+    else:
+        if scaffold.init_op is not None:
             session.run(scaffold.init_op, scaffold.init_feed_dict)
-            if scaffold.init_fn is not None:
-                scaffold.init_fn(scaffold, session) if _takes_two(scaffold.init_fn) else scaffold.init_fn(session)
+        if scaffold.init_fn is not None:
+            scaffold.init_fn(scaffold, session) if _takes_two(scaffold.init_fn) else scaffold.init_fn(session)
+    if scaffold.local_init_op is not None:
         session.run(scaffold.local_init_op, scaffold.local_init_feed_dict)
-        return session
+    return session
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
@@ -237,26 +267,33 @@ def MonitoredTrainingSession(
     config : ConfigProto, optional
     log_step_count_steps : int, optional
         Every how many steps the speed is written; None: never.
-    save_summaries_steps, save_summaries_secs, summary_dir
-        Must be left to their defaults or None: write summaries with a `FileWriter`, or a hook of your own.
+    save_summaries_steps, save_summaries_secs : number, optional
+        How often the summaries of the graph are written: every 100 steps by default.
+    summary_dir : path, optional
+        Where to; by default to `checkpoint_dir`.
     stop_grace_period_secs, max_wait_secs, save_graph_def
         Accepted for compatibility.
 
     Raises
     ------
     UnimplementedError
-        If something is asked for that needs several processes, or summaries.
+        If something is asked for that needs several processes.
     """
     if master or not is_chief:
         raise UnimplementedError("MonitoredTrainingSession: training on several machines is out of scope")
-    if summary_dir or any(s not in ("default", None, 0) for s in (save_summaries_steps, save_summaries_secs)):
-        raise UnimplementedError("MonitoredTrainingSession: write summaries with a FileWriter, or in a hook")
     scaffold = scaffold or Scaffold()
     every = [*(hooks or []), *(chief_only_hooks or [])]
-    if checkpoint_dir:
+    folder = summary_dir or checkpoint_dir
+    if folder:
         get_or_create_global_step()
-        if log_step_count_steps:
-            every.append(StepCounterHook(log_step_count_steps))
+        if log_step_count_steps and log_step_count_steps > 0:
+            every.append(StepCounterHook(log_step_count_steps, output_dir=folder))
+        each, after = (None if s == "default" else s or None for s in (save_summaries_steps, save_summaries_secs))
+        if save_summaries_steps == save_summaries_secs == "default":
+            each = 100
+        if each or after:
+            every.append(SummarySaverHook(each, after, output_dir=folder, scaffold=scaffold))
+    if checkpoint_dir:
         secs = None if save_checkpoint_secs == "default" else save_checkpoint_secs
         steps = None if save_checkpoint_steps == "default" else save_checkpoint_steps
         if save_checkpoint_secs == save_checkpoint_steps == "default":
