@@ -31,7 +31,9 @@ ABSENT: dict[str, str] = {
     "train.ClusterDef": _CLUSTER,
     "train.replica_device_setter": _CLUSTER,
     "train.SyncReplicasOptimizer": _CLUSTER,
-    "contrib.seq2seq": _SEQ2SEQ,
+    "contrib.seq2seq": (
+        "beam search and monotonic attention are out of scope: decode with BasicDecoder, or write a while_loop"
+    ),
     "contrib.legacy_seq2seq": _SEQ2SEQ,
     "nn.seq2seq": _SEQ2SEQ,
     "contrib.slim.nets": "ready-made networks are out of scope: build them with layers or contrib.slim",

@@ -159,8 +159,8 @@ def test_losses_of_sequences() -> None:
             np.testing.assert_allclose(value, wanted, rtol=1e-6)
     with pytest.raises(ValueError, match="must be the same 3, 3, 2"):
         old.sequence_loss(lists[0], lists[1][:2], lists[2])
-    with pytest.raises(AttributeError, match="decoders are out of scope"):
-        _ = new.BasicDecoder
+    with pytest.raises(AttributeError, match="beam search and monotonic attention are out of scope"):
+        _ = new.BeamSearchDecoder
 
 
 def test_a_decoder_feeds_back_its_outputs() -> None:

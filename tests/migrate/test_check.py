@@ -261,7 +261,7 @@ kind = "AdamOptimizer"
 x = T.placeholder(T.float32, [None, 3])
 net = slim.fully_connected(x, 4, activation_function=T.tanh)
 shape = net.get_shape().as_lists()
-cell = s2s.BasicDecoder
+cell = s2s.BeamSearchDecoder
 step = getattr(T.train, kind)
 if __name__ == "__main__":
     print(shape, cell, T.Session().run(net, feed={x: [[1, 2, 3]]}))
@@ -274,7 +274,7 @@ def test_a_file_of_eleven_lines_with_five_issues() -> None:
     assert [(use.line, use.name, use.verdict) for use in open_ones] == [
         (6, "tf.contrib.slim.fully_connected(activation_function=)", "missing"),
         (7, "GraphShape.as_lists", "missing"),
-        (8, "tf.contrib.seq2seq.BasicDecoder", "missing"),
+        (8, "tf.contrib.seq2seq.BeamSearchDecoder", "missing"),
         (9, "getattr(T.train, …)", "not checked"),
         (11, "Session.run(feed=)", "missing"),
     ]

@@ -112,7 +112,7 @@ def test_the_ways_in_which_programs_import(tmp_path: Path) -> None:
         ("tf.estimator.Estimator", "estimators are out of scope"),
         ("tf.train.Savers", "module 'tensorflow.train' has no attribute 'Savers'"),
         ("tf.placeholde", "Did you mean: 'placeholder'"),
-        ("tf.contrib.seq2seq.BasicDecoder", "sequence-to-sequence decoders are out of scope"),
+        ("tf.contrib.seq2seq.BeamSearchDecoder", "beam search and monotonic attention are out of scope"),
         ("import tensorflow.contrib.tpu", "there is one device"),
         ("from tensorflow.python.ops import nonsense", "cannot import name 'nonsense'"),
         ("import tensorflow.nonsense", "No module named 'tensorflow.nonsense'"),
