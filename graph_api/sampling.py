@@ -8,7 +8,7 @@ any seed the stream's name is drawn from the system's entropy once per session. 
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +34,7 @@ def set_random_seed(seed: int) -> None:
 
 
 def _entropy() -> np.ndarray:
-    return np.array([secrets.randbits(62), secrets.randbits(62)], np.int64)
+    return np.frombuffer(os.urandom(16), np.uint64).astype(np.int64) & (2**62 - 1)
 
 
 def _hidden(graph: Graph, aval: Aval, default: Callable[[], Any], name: str) -> Tensor:

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 import sys
-import sysconfig
 import threading
 import types
 import warnings
@@ -39,7 +39,15 @@ from engine.runtime.cache import cached
 
 _OURS = ("engine", "graph_api", "tape_api", "optim")
 _ARRAYS = ("numpy", "scipy")
-_INSTALLED = tuple({sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+@functools.cache
+def _installed() -> tuple[str, ...]:
+    """Where modules are that are not the user's."""
+    import sysconfig
+
+    return tuple({sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")})
+
 
 ADVICE = {
     "np.array": "np.stack or tf.stack of the parts",
@@ -263,7 +271,7 @@ def _frames(caller: FrameType) -> Iterator[FrameType]:
 
 def _outside(frames: Sequence[FrameType]) -> FrameType:
     foreign = [f for f in frames if _package(f) not in (*_OURS, *_ARRAYS)] or frames[-1:]
-    return next((f for f in foreign if not f.f_code.co_filename.startswith(_INSTALLED)), foreign[0])
+    return next((f for f in foreign if not f.f_code.co_filename.startswith(_installed())), foreign[0])
 
 
 def _origin(caller: FrameType) -> tuple[FrameType, str]:

@@ -386,9 +386,3 @@ def install() -> None:
     """Give `Value` NumPy's two protocols."""
     Value.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
     Value.__array_function__ = _array_function  # type: ignore[attr-defined]
-    # where ``==`` means identity it must say so itself, or else Python goes on to ask the array
-    Value.__eq__ = _is  # type: ignore[method-assign, assignment]
-
-
-def _is(self: Value, other: object) -> bool:
-    return self is other

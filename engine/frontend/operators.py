@@ -18,7 +18,6 @@ from engine.core.errors import ShapeError
 from engine.core.op import Op
 from engine.core.trace import Symbol
 from engine.core.value import Value, dtype_of
-from engine.frontend import numpy_protocol
 from engine.frontend.api import as_operand
 from engine.ops import arithmetic, compare, complexes, explog, linalg, slicing
 from engine.ops.sparse_product import matmul_sparse, sparse_matmul
@@ -138,4 +137,25 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "setitem": _no_item_assignment,
 }
 install()
-numpy_protocol.install()
+
+
+def _answering(name: str) -> Callable[..., Any]:
+    """One of NumPy's protocols; the tables of NumPy's functions are loaded by the first call."""
+
+    def first(self: Value, *args: Any, **kwargs: Any) -> Any:
+        from engine.frontend import numpy_protocol
+
+        numpy_protocol.install()
+        return getattr(self, name)(*args, **kwargs)
+
+    return first
+
+
+def _is(self: Value, other: object) -> bool:
+    return self is other
+
+
+Value.__array_ufunc__ = _answering("__array_ufunc__")  # type: ignore[attr-defined]
+Value.__array_function__ = _answering("__array_function__")  # type: ignore[attr-defined]
+# where ``==`` means identity it must say so itself, or else Python goes on to ask the array
+Value.__eq__ = _is  # type: ignore[method-assign, assignment]
