@@ -31,7 +31,6 @@ from engine.core.dtypes import (
     bool_ as bool,
 )
 from engine.core.indexed_slices import IndexedSlices
-from engine.core.tensor_shape import Dimension
 from engine.core.unconnected import UnconnectedGradients
 from engine.frontend.namespace import place_later as _place_later
 from engine.gradient_tape import GradientTape
@@ -64,7 +63,6 @@ from graph_api.flow import (
 from graph_api.gradients import gradients
 from graph_api.graph import (
     Graph,
-    GraphKeys,
     add_to_collection,
     add_to_collections,
     control_dependencies,
@@ -74,6 +72,7 @@ from graph_api.graph import (
     get_default_graph,
     reset_default_graph,
 )  # fmt: skip
+from graph_api.graph_keys import GraphKeys
 from graph_api.later import LATER as _LATER
 from graph_api.library import root as _root
 from graph_api.modes import (
@@ -94,6 +93,7 @@ from graph_api.session import (
     InteractiveSession,
     Session,
 )  # fmt: skip
+from graph_api.tensor import GraphDimension as Dimension
 from graph_api.tensor import GraphShape as TensorShape
 from graph_api.tensor import Operation, Tensor
 from graph_api.variable import (

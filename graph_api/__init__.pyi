@@ -22,7 +22,6 @@ from engine.core.row_assignment import scatter_nd_sub as scatter_nd_sub
 from engine.core.row_assignment import scatter_nd_update as scatter_nd_update
 from engine.core.row_assignment import scatter_sub as scatter_sub
 from engine.core.row_assignment import scatter_update as scatter_update
-from engine.core.tensor_shape import Dimension as Dimension
 from engine.core.tensor_shape import TensorShape as _TensorShape
 from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
 from engine.core.value import Value as _Value
@@ -128,12 +127,14 @@ from engine.io.protos import TaggedRunMetadata as _engine_io_protos_TaggedRunMet
 from engine.io.records import RecordWriter as _engine_io_records_RecordWriter
 from engine.primitive import primitive as primitive
 from graph_api import contrib_metrics as _graph_api_contrib_metrics
+from graph_api import crf as _graph_api_crf
 from graph_api import data as _graph_api_data
 from graph_api import distributions as _graph_api_distributions
 from graph_api import keras as _graph_api_keras
 from graph_api import layers as _graph_api_layers
 from graph_api import metrics as _graph_api_metrics
 from graph_api import mnist as _graph_api_mnist
+from graph_api import seq2seq as _graph_api_seq2seq
 from graph_api import slim as _graph_api_slim
 from graph_api import sparse as _graph_api_sparse
 from graph_api.assertions import assert_integer as _graph_api_assertions_assert_integer
@@ -175,6 +176,12 @@ from graph_api.coordination import LooperThread as _graph_api_coordination_Loope
 from graph_api.coordination import QueueRunner as _graph_api_coordination_QueueRunner
 from graph_api.coordination import add_queue_runner as _graph_api_coordination_add_queue_runner
 from graph_api.coordination import start_queue_runners as _graph_api_coordination_start_queue_runners
+from graph_api.ctc import ctc_beam_search_decoder as _graph_api_ctc_ctc_beam_search_decoder
+from graph_api.ctc import ctc_beam_search_decoder_v2 as _graph_api_ctc_ctc_beam_search_decoder_v2
+from graph_api.ctc import ctc_greedy_decoder as _graph_api_ctc_ctc_greedy_decoder
+from graph_api.ctc import ctc_loss as _graph_api_ctc_ctc_loss
+from graph_api.ctc import ctc_loss_v2 as _graph_api_ctc_ctc_loss_v2
+from graph_api.ctc import edit_distance as edit_distance
 from graph_api.defaults import get_default_session as get_default_session
 from graph_api.eager_calls import py_function as py_function
 from graph_api.flow import Assert as Assert
@@ -188,7 +195,6 @@ from graph_api.functions_for_scipy import for_ode as for_ode
 from graph_api.functions_for_scipy import for_scipy as for_scipy
 from graph_api.gradients import gradients as gradients
 from graph_api.graph import Graph as Graph
-from graph_api.graph import GraphKeys as GraphKeys
 from graph_api.graph import add_to_collection as add_to_collection
 from graph_api.graph import add_to_collections as add_to_collections
 from graph_api.graph import control_dependencies as control_dependencies
@@ -215,7 +221,9 @@ from graph_api.graph_files.saved_models import load as _graph_api_graph_files_sa
 from graph_api.graph_files.saved_models import maybe_saved_model_directory as _graph_api_graph_files_saved_models_maybe_saved_model_directory
 from graph_api.graph_files.saved_models import predict_signature_def as _graph_api_graph_files_saved_models_predict_signature_def
 from graph_api.graph_files.saved_models import simple_save as _graph_api_graph_files_saved_models_simple_save
+from graph_api.graph_keys import GraphKeys as GraphKeys
 from graph_api.hooks import CheckpointSaverHook as _graph_api_hooks_CheckpointSaverHook
+from graph_api.hooks import CheckpointSaverListener as _graph_api_hooks_CheckpointSaverListener
 from graph_api.hooks import FeedFnHook as _graph_api_hooks_FeedFnHook
 from graph_api.hooks import FinalOpsHook as _graph_api_hooks_FinalOpsHook
 from graph_api.hooks import LoggingTensorHook as _graph_api_hooks_LoggingTensorHook
@@ -228,6 +236,7 @@ from graph_api.hooks import SessionRunHook as _graph_api_hooks_SessionRunHook
 from graph_api.hooks import SessionRunValues as _graph_api_hooks_SessionRunValues
 from graph_api.hooks import StepCounterHook as _graph_api_hooks_StepCounterHook
 from graph_api.hooks import StopAtStepHook as _graph_api_hooks_StopAtStepHook
+from graph_api.hooks import SummarySaverHook as _graph_api_hooks_SummarySaverHook
 from graph_api.initial_values import constant_initializer as _graph_api_initial_values_constant_initializer
 from graph_api.initial_values import constant_initializer as constant_initializer
 from graph_api.initial_values import glorot_normal_initializer as _graph_api_initial_values_glorot_normal_initializer
@@ -314,7 +323,6 @@ from graph_api.rnn.loops import static_bidirectional_rnn as _graph_api_rnn_loops
 from graph_api.rnn.loops import static_rnn as _graph_api_rnn_loops_static_rnn
 from graph_api.rnn.sequences import basic_rnn_seq2seq as _graph_api_rnn_sequences_basic_rnn_seq2seq
 from graph_api.rnn.sequences import rnn_decoder as _graph_api_rnn_sequences_rnn_decoder
-from graph_api.rnn.sequences import sequence_loss as _graph_api_rnn_sequences_sequence_loss
 from graph_api.rnn.sequences import sequence_loss_by_example as _graph_api_rnn_sequences_sequence_loss_by_example
 from graph_api.rnn.sequences import summed_sequence_loss as _graph_api_rnn_sequences_summed_sequence_loss
 from graph_api.rnn.wrappers import DeviceWrapper as _graph_api_rnn_wrappers_DeviceWrapper
@@ -385,7 +393,9 @@ from graph_api.summaries import scalar as _graph_api_summaries_scalar
 from graph_api.summaries import scalar_summary as scalar_summary
 from graph_api.summaries import tensor_summary as _graph_api_summaries_tensor_summary
 from graph_api.summaries import text as _graph_api_summaries_text
+from graph_api.supervisor import Supervisor as _graph_api_supervisor_Supervisor
 from graph_api.template import make_template as make_template
+from graph_api.tensor import GraphDimension as _graph_api_tensor_GraphDimension
 from graph_api.tensor import GraphShape as _graph_api_tensor_GraphShape
 from graph_api.tensor import Operation as Operation
 from graph_api.tensor import Tensor as Tensor
@@ -450,6 +460,7 @@ class _UniqueWithCounts(NamedTuple):
     count: Any
 
 AUTO_REUSE: str
+Dimension = _graph_api_tensor_GraphDimension
 TensorShape = _graph_api_tensor_GraphShape
 def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def accumulate_n(inputs: TensorLike, name: str | None = ..., *, shape: Any = ..., tensor_dtype: Any = ...) -> Tensor: ...
@@ -549,6 +560,7 @@ class config:
 def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
 def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class contrib:
+    crf = _graph_api_crf
     distributions = _graph_api_distributions
     framework = _graph_api_slim_framework
     layers = _graph_api_slim_layers
@@ -579,8 +591,7 @@ class contrib:
         ResidualWrapper = _graph_api_rnn_wrappers_ResidualWrapper
         static_bidirectional_rnn = staticmethod(_graph_api_rnn_loops_static_bidirectional_rnn)
         static_rnn = staticmethod(_graph_api_rnn_loops_static_rnn)
-    class seq2seq:
-        sequence_loss = staticmethod(_graph_api_rnn_sequences_sequence_loss)
+    seq2seq = _graph_api_seq2seq
     slim = _graph_api_slim
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1328,6 +1339,11 @@ class nn:
     def convolution(input: TensorLike, filter: TensorLike = ..., padding: Any = ..., strides: Any = ..., dilation_rate: Any = ..., name: str | None = ..., data_format: Any = ..., filters: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
+    ctc_beam_search_decoder = staticmethod(_graph_api_ctc_ctc_beam_search_decoder)
+    ctc_beam_search_decoder_v2 = staticmethod(_graph_api_ctc_ctc_beam_search_decoder_v2)
+    ctc_greedy_decoder = staticmethod(_graph_api_ctc_ctc_greedy_decoder)
+    ctc_loss = staticmethod(_graph_api_ctc_ctc_loss)
+    ctc_loss_v2 = staticmethod(_graph_api_ctc_ctc_loss_v2)
     @staticmethod
     def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
     @staticmethod
@@ -1723,6 +1739,7 @@ class train:
     AdamOptimizer = _optim_adam_AdamOptimizer
     BytesList = _engine_io_protos_BytesList
     CheckpointSaverHook = _graph_api_hooks_CheckpointSaverHook
+    CheckpointSaverListener = _graph_api_hooks_CheckpointSaverListener
     CheckpointState = _engine_io_checkpoints_CheckpointState
     ChiefSessionCreator = _graph_api_monitored_ChiefSessionCreator
     Coordinator = _graph_api_coordination_Coordinator
@@ -1763,7 +1780,9 @@ class train:
     SingularMonitoredSession = _graph_api_monitored_SingularMonitoredSession
     StepCounterHook = _graph_api_hooks_StepCounterHook
     StopAtStepHook = _graph_api_hooks_StopAtStepHook
+    SummarySaverHook = _graph_api_hooks_SummarySaverHook
     SummaryWriter = _graph_api_summaries_FileWriter
+    Supervisor = _graph_api_supervisor_Supervisor
     add_queue_runner = staticmethod(_graph_api_coordination_add_queue_runner)
     batch = staticmethod(_graph_api_input_producers_batch)
     checkpoint_exists = staticmethod(_engine_io_checkpoints_exists)

@@ -63,7 +63,23 @@ def one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any
 # ---- Print -----------------------------------------------------------------------------------------------------------
 
 
-def _print_kernel(x: Any, *data: Any, message: str, summarize: int) -> Operand:
+class Times:
+    """How often something is still to be done: without end if `left` is None."""
+
+    def __init__(self, left: int | None) -> None:
+        self.left = left
+
+    def one(self) -> bool:
+        """Whether it is to be done now; counts."""
+        if self.left is None:
+            return True
+        self.left -= 1
+        return self.left >= 0
+
+
+def _print_kernel(x: Any, *data: Any, message: str, summarize: int, times: Times) -> Operand:
+    if not times.one():
+        return x
     shown = "".join("[" + " ".join(str(v) for v in np.ravel(d)[:summarize]) + "]" for d in data)
     sys.stderr.write(message + shown + "\n")
     return x
@@ -72,8 +88,8 @@ def _print_kernel(x: Any, *data: Any, message: str, summarize: int) -> Operand:
 print_op = linear(
     "print_op",
     _print_kernel,
-    lambda ct, x, *data, message, summarize: ct,
-    lambda x, *data, message, summarize: Aval(x.shape, x.dtype),
+    lambda ct, x, *data, **_: ct,
+    lambda x, *data, **_: Aval(x.shape, x.dtype),
     one_by_one,
     type="Print",
     args=("input", "*data"),
@@ -86,17 +102,26 @@ def Print(
     input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
     summarize: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """`input_`; whenever it is computed, the first `summarize` elements of each of `data` go to standard error.
+    """`input_`; when it is computed, the first `summarize` elements of each of `data` go to standard error.
 
-    Raises
-    ------
-    ValueError
-        If `first_n` is given, which is not supported.
+    Parameters
+    ----------
+    input_ : tensor
+    data : list of tensors
+    message : str, optional
+        What stands before them.
+    first_n : int, optional
+        How often it is printed; always by default.
+    summarize : int, optional
+        3 by default.
+    name : str, optional
     """
-    if first_n is not None and first_n >= 0:
-        raise ValueError("Print: argument `first_n` is not supported")
     x = convert_to_tensor(input_)
-    params = {"message": message or "", "summarize": summarize or 3}
+    params = {
+        "message": message or "",
+        "summarize": summarize or 3,
+        "times": Times(None if first_n is None or first_n < 0 else first_n),
+    }
     return x.graph.apply(print_op, (x, *[convert_to_tensor(d) for d in data]), params, name=name or "Print")
 
 

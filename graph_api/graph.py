@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
@@ -17,10 +17,13 @@ from engine.core.op import Node, Op
 from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import Value
-from engine.io.graph_protos import GraphDef
 from graph_api.defaults import session_for, stacks
+from graph_api.graph_keys import GraphKeys
 from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from engine.io.graph_protos import GraphDef
 
 no_op = nondifferentiable(
     "no_op",
@@ -146,9 +149,20 @@ class Graph(Trace):
         overrides, self._overrides = self._overrides, {}
         try:
             made = partial(super().apply, op, params=params, name=name)
-            return apply_overridden(lambda *x: made(x), op, self.operands(op, inputs), gradient)
+            result = apply_overridden(lambda *x: made(x), op, self.operands(op, inputs), gradient)
+            self._stand_for(result, op)
+            return result
         finally:
             self._overrides = overrides
+
+    def _stand_for(self, result: Any, op: Op) -> None:
+        """Give what an op with a gradient of the user's own gives its name and type; it stands for the op."""
+        outer = (result[0] if op.multi else result).op
+        inner = outer.inputs[-1].op
+        name = inner.name
+        self.rename(inner, f"{name}/{inner.type}")
+        self.rename(outer, name)
+        outer.shown_type = inner.type
 
     def apply_for_effect(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> Operation:
         """Apply an op whose outputs do not matter; return the operation."""
@@ -338,7 +352,8 @@ class Graph(Trace):
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Note a device on what is made inside. All computation happens on this machine's CPU nevertheless."""
         before = self.current_device
-        self.current_device = device_name_or_function if isinstance(device_name_or_function, str) else ""
+        name = device_name_or_function if isinstance(device_name_or_function, str) else ""
+        self.current_device = re.sub(r"(?<=/)([cg]pu)(?=:)", lambda found: f"device:{found[1].upper()}", name)
         try:
             yield
         finally:
@@ -406,26 +421,6 @@ class Graph(Trace):
     def session_for(self, session: Any, purpose: str) -> Any:
         """The session given, or the default one, which must run this graph."""
         return session_for(self, session, purpose)
-
-
-class GraphKeys:
-    """Names of the standard collections."""
-
-    GLOBAL_VARIABLES = "variables"
-    VARIABLES = "variables"
-    LOCAL_VARIABLES = "local_variables"
-    MODEL_VARIABLES = "model_variables"
-    TRAINABLE_VARIABLES = "trainable_variables"
-    REGULARIZATION_LOSSES = "regularization_losses"
-    LOSSES = "losses"
-    UPDATE_OPS = "update_ops"
-    SUMMARIES = "summaries"
-    TRAIN_OP = "train_op"
-    GLOBAL_STEP = "global_step"
-    WEIGHTS = "weights"
-    BIASES = "biases"
-    ACTIVATIONS = "activations"
-    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
 
 
 _PLAIN_NAMES = {

@@ -20,7 +20,8 @@ from graph_api import sampling
 from graph_api.convert import convert_to_tensor
 from graph_api.coordination import QueueRunner, add_queue_runner
 from graph_api.flow import one_by_one
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from graph_api.resources import Resource
 from graph_api.tensor import Tensor
@@ -190,7 +191,7 @@ def _batched(
     if not given:
         raise ValueError(f"{name}: at least one tensor is needed")
     graph = get_default_graph()
-    with graph.name_scope(name):
+    with graph.name_scope(name) as scope:
         values = [convert_to_tensor(t) for t in given]
         known = [v._aval.shape for v in values]
         inner = shapes if shapes is not None else [None if s is None else s[1:] if many else s for s in known]
@@ -199,7 +200,7 @@ def _batched(
         queue: QueueBase = make([v.dtype for v in values], inner)
         put = queue.enqueue_many if many else queue.enqueue
         add_queue_runner(QueueRunner(queue, [put(values)] * threads))
-        out = (queue.dequeue_up_to if smaller else queue.dequeue_many)(size)
+        out = (queue.dequeue_up_to if smaller else queue.dequeue_many)(size, name=scope)
     outputs = out if isinstance(out, list) else [out]
     return dict(zip(keys, outputs, strict=True)) if is_dict else outputs[0] if single else outputs
 

@@ -82,6 +82,8 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
     ("graph_api.sparse:", "convert_to_tensor_or_sparse_tensor"),
     ("graph_api.string_parts:", "string_split strings.split"),
+    ("graph_api.ctc:", "nn.ctc_loss nn.ctc_loss_v2 nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance"),
+    ("graph_api.ctc:", "nn.ctc_beam_search_decoder_v2"),
     # ---- layers, cells, keras
     ("graph_api.keras", "keras"),
     ("graph_api.layers", "layers"),
@@ -100,7 +102,8 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.rnn.loops:", "contrib.rnn.static_rnn contrib.rnn.static_bidirectional_rnn"),
     # ---- contrib
     ("optim.contrib", "contrib.opt"),
-    ("graph_api.rnn.sequences:", "contrib.seq2seq.sequence_loss"),
+    ("graph_api.seq2seq", "contrib.seq2seq"),
+    ("graph_api.crf", "contrib.crf"),
     ("graph_api.rnn.sequences:", "contrib.legacy_seq2seq.sequence_loss_by_example nn.seq2seq.sequence_loss_by_example"),
     ("graph_api.rnn.sequences:", "contrib.legacy_seq2seq.rnn_decoder nn.seq2seq.rnn_decoder"),
     ("graph_api.rnn.sequences:", "contrib.legacy_seq2seq.basic_rnn_seq2seq nn.seq2seq.basic_rnn_seq2seq"),
@@ -125,7 +128,8 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.hooks:", "train.LoggingTensorHook train.NanLossDuringTrainingError train.NanTensorHook"),
     ("graph_api.hooks:", "train.SecondOrStepTimer train.SessionRunArgs train.SessionRunContext"),
     ("graph_api.hooks:", "train.SessionRunHook train.SessionRunValues train.StepCounterHook"),
-    ("graph_api.hooks:", "train.StopAtStepHook"),
+    ("graph_api.hooks:", "train.StopAtStepHook train.SummarySaverHook train.CheckpointSaverListener"),
+    ("graph_api.supervisor:", "train.Supervisor"),
     ("graph_api.monitored:", "train.ChiefSessionCreator train.MonitoredSession train.MonitoredTrainingSession"),
     ("graph_api.monitored:", "train.Scaffold train.SingularMonitoredSession"),
     ("graph_api.assertions:", "assert_positive debugging.assert_positive assert_negative debugging.assert_negative"),

@@ -14,7 +14,8 @@ from engine.frontend.api import lift
 from engine.ops import losses
 from engine.ops.reduce import add_n
 from graph_api.convert import finish
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.tensor import Tensor
 
 

@@ -22,7 +22,8 @@ from engine.io.checkpoints import remove as remove_checkpoint
 from engine.io.checkpoints import update_state as update_checkpoint_state
 from engine.io.checkpoints import written_at as get_checkpoint_mtimes
 from engine.io.graph_protos import MetaGraphDef, SaverDef
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.session import Session
 from graph_api.tensor import Tensor
 from graph_api.variable import Variable

@@ -12,7 +12,8 @@ from engine.core.dtypes import DType, as_dtype, float32
 from engine.core.operands import Array
 from engine.core.value import Value
 from graph_api import initial_values
-from graph_api.graph import Graph, GraphKeys, get_default_graph
+from graph_api.graph import Graph, get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.variable import Variable
 
 AUTO_REUSE = "AUTO_REUSE"

@@ -29,7 +29,8 @@ from engine.io.protos import (
 )
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
-from graph_api.graph import Graph, GraphKeys, get_default_graph
+from graph_api.graph import Graph, get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.tensor import Tensor
 
 # ---- what describes an array -----------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,31 @@ def _user_line() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-class UnknownDimension:
+def _with_unknown(operation: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
+    """Arithmetic of dimensions: of known ones a dimension, with an unknown one the unknown."""
+
+    def combined(self: Any, other: Any) -> Any:
+        if other is None or isinstance(other, UnknownDimension):
+            return GraphShape.unknown_dimension
+        if isinstance(self, UnknownDimension):
+            return self if isinstance(other, int) else NotImplemented
+        return GraphDimension(operation(int(self), int(other))) if isinstance(other, int) else NotImplemented
+
+    return combined
+
+
+class DimensionArithmetic:
+    """Sums, differences, products, quotients and remainders of dimensions are dimensions."""
+
+    __slots__ = ()
+    __add__ = __radd__ = _with_unknown(operator.add)
+    __mul__ = __rmul__ = _with_unknown(operator.mul)
+    __sub__, __rsub__ = _with_unknown(operator.sub), _with_unknown(lambda a, b: b - a)
+    __floordiv__, __rfloordiv__ = _with_unknown(operator.floordiv), _with_unknown(lambda a, b: b // a)
+    __mod__, __rmod__ = _with_unknown(operator.mod), _with_unknown(lambda a, b: b % a)
+
+
+class UnknownDimension(DimensionArithmetic):
     """A dimension that is not known: ``.value`` is None, and it equals None."""
 
     value = None
@@ -59,8 +85,12 @@ class UnknownDimension:
     __index__ = __int__
 
 
-class GraphDimension(Dimension):
-    """A known dimension that prints as TensorFlow 1's does."""
+class GraphDimension(DimensionArithmetic, Dimension):
+    """A dimension that prints as TensorFlow 1's does; of None it is the unknown one."""
+
+    def __new__(cls, value: Any) -> Any:
+        """The dimension."""
+        return GraphShape.unknown_dimension if value is None else super().__new__(cls, value)
 
     def __repr__(self) -> str:
         return f"Dimension({int(self)})"
@@ -100,7 +130,7 @@ class Operation(Node):
         File and line of the user's program that made it.
     """
 
-    __slots__ = ("control_inputs", "device", "graph", "name", "where")
+    __slots__ = ("control_inputs", "device", "graph", "name", "shown_type", "where")
 
     def __init__(self, graph: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> None:
         # without a call of what `Node` has: programs have operations by the thousand
@@ -110,11 +140,12 @@ class Operation(Node):
         self.control_inputs = graph.current_control_inputs()
         self.device = graph.current_device
         self.where = _user_line()
+        self.shown_type: str | None = None
 
     @property
     def type(self) -> str:
         """TensorFlow's op type, ``"MatMul"``."""
-        return self.op.type
+        return self.shown_type or self.op.type
 
     @property
     def traceback(self) -> list[tuple[str, int]]:

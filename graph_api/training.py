@@ -13,7 +13,8 @@ from engine.core.dtypes import int64
 from engine.core.operands import Operand
 from engine.core.value import Value, known_shape
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import Graph, GraphKeys, get_default_graph
+from graph_api.graph import Graph, get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.initial_values import zeros_initializer
 from graph_api.scopes import get_variable
 from graph_api.variable import Variable, global_variables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -20,9 +20,12 @@ from engine.core.tape import record_read
 from engine.core.value import Value, as_array, not_an_array, scalar
 from engine.core.variable import Variable as EngineVariable
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
-from engine.io.graph_protos import VariableDef
-from graph_api.graph import Graph, GraphKeys, get_default_graph
+from graph_api.graph import Graph, get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.tensor import GraphShape, Operation, Tensor
+
+if TYPE_CHECKING:
+    from engine.io.graph_protos import VariableDef
 
 
 def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name: str) -> Tensor:
@@ -319,7 +322,7 @@ class Variable(AssignsRows):
         return id(self)
 
     def __repr__(self) -> str:
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}_ref>"
 
 
 def _output(name: str) -> str:

@@ -75,6 +75,10 @@ from tape_api import sparse as _tape_api_sparse
 from tape_api import summary as _tape_api_summary
 from tape_api import test as _tape_api_test
 from tape_api import train as _tape_api_train
+from tape_api.ctc import ctc_beam_search_decoder as _tape_api_ctc_ctc_beam_search_decoder
+from tape_api.ctc import ctc_greedy_decoder as _tape_api_ctc_ctc_greedy_decoder
+from tape_api.ctc import ctc_loss as _tape_api_ctc_ctc_loss
+from tape_api.ctc import edit_distance as edit_distance
 from tape_api.debugging import ensure_shape as ensure_shape
 from tape_api.flow import case as case
 from tape_api.flow import cond as cond
@@ -929,6 +933,9 @@ class nn:
     def convolution(input: TensorLike, filters: TensorLike, strides: Any = ..., padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
+    ctc_beam_search_decoder = staticmethod(_tape_api_ctc_ctc_beam_search_decoder)
+    ctc_greedy_decoder = staticmethod(_tape_api_ctc_ctc_greedy_decoder)
+    ctc_loss = staticmethod(_tape_api_ctc_ctc_loss)
     @staticmethod
     def depth_to_space(input: TensorLike, block_size: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod

@@ -12,11 +12,12 @@ from typing import Any
 
 from engine.core.dtypes import DType, complex64, complex128, float32, float64, int32, int64
 from engine.core.operands import Operand, operands
-from engine.core.value import shape_of
+from engine.core.value import dtype_of, shape_of
 from engine.frontend import names, version1_images
 from engine.frontend.legacy import Old
 from engine.frontend.namespace import moved, with_aliases
 from engine.ops import (
+    arithmetic,
     compare,
     cross_entropy,
     extrema,
@@ -62,6 +63,13 @@ def _embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_str
     return layers.embedding_lookup(params, ids, max_norm, partition_strategy)
 
 
+@operands("x", "y")
+def _div(x: Any, y: Any) -> Operand:
+    """The quotient as Python 2 has it: of integers the floor."""
+    whole = all(dtype_of(v).is_integer for v in (x, y))
+    return arithmetic.floordiv(x, y) if whole else arithmetic.truediv(x, y)
+
+
 def _casting(target: DType) -> Callable[..., Any]:
     """TensorFlow 1's ``to_float`` and its like."""
 
@@ -80,6 +88,7 @@ def _reduction(function: Callable[..., Any]) -> Old:
 _OWN: tuple[tuple[Any, str], ...] = (
     # ---- comparisons, logic, choice, casts
     (_where, "where"),
+    (_div, "div"),
     (compare.where, "where_v2"),
     (_casting(float32), "to_float"),
     (_casting(float64), "to_double"),
@@ -205,7 +214,6 @@ _ALIASES = {
     "complex_abs": "abs",
     "diag": "linalg.tensor_diag",
     "diag_part": "linalg.tensor_diag_part",
-    "div": "divide",
     "div_no_nan": "math.divide_no_nan",
     "floor_div": "math.floordiv",
     "lin_space": "linspace",

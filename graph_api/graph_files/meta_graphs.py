@@ -14,12 +14,13 @@ from engine.io import files
 from engine.io.graph_protos import CollectionDef, GraphDef, MetaGraphDef, MetaInfoDef, SaverDef, VariableDef
 from engine.io.tensors import array_of
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import Graph, GraphKeys, get_default_graph
+from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_files.bodies import Body
 from graph_api.graph_files.definition import Ref, split_input
 from graph_api.graph_files.exporting import Writer
 from graph_api.graph_files.importing import as_graph_def, element, imported
 from graph_api.graph_files.reading import message_from
+from graph_api.graph_keys import GraphKeys
 from graph_api.saving import Saver
 from graph_api.tensor import Operation, Tensor
 from graph_api.variable import Variable

@@ -12,9 +12,9 @@ from engine.io import files
 from engine.io.checkpoints import exists
 from engine.io.graph_protos import MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from engine.io.tensors import OF_NAME, shape_proto
-from graph_api.graph import GraphKeys
 from graph_api.graph_files.meta_graphs import export_meta_graph, with_elements, with_saver
 from graph_api.graph_files.reading import message_from
+from graph_api.graph_keys import GraphKeys
 from graph_api.saving import Saver
 from graph_api.tensor import Operation, Tensor
 

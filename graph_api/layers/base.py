@@ -13,7 +13,8 @@ from engine.core.dtypes import as_dtype
 from engine.core.value import Value
 from engine.frontend.keras.layers.base import Layer as SharedLayer
 from engine.frontend.keras.settings import layer_name
-from graph_api.graph import Graph, GraphKeys, get_default_graph
+from graph_api.graph import Graph, get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.keras.host import GraphHost
 from graph_api.scopes import get_variable, variable_scope
 from graph_api.variable import Variable
@@ -104,7 +105,7 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
     >>> with tf.Graph().as_default():
     ...     y = Scale()(tf.zeros([2, 3]))
     ...     print(y.shape, tf.trainable_variables())
-    (2, 3) [<tf.Variable 'scale/factor:0' shape=(3,) dtype=float32>]
+    (2, 3) [<tf.Variable 'scale/factor:0' shape=(3,) dtype=float32_ref>]
     """
 
     _renames: Mapping[str, str] = MappingProxyType({})

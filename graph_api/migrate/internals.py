@@ -5,6 +5,7 @@ A module is a list of the parts of the API in which its names are looked for, in
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ INTERNALS: dict[str, str] = {
     "python.framework.random_seed": ". random",
     "python.framework.tensor_util": ".",
     "python.framework.graph_util": "graph_util",
+    "python.framework.graph_io": "train",
     "python.framework.function": ".",
     "python.framework.sparse_tensor": ".",
     "python.framework.indexed_slices": ".",
@@ -70,7 +72,15 @@ INTERNALS: dict[str, str] = {
     "python.training.adagrad": "train",
     "python.training.training_util": "train",
     "python.training.training": "train",
-    "python.training.moving_averages": "train",
+    "python.training.moving_averages": "train graph_api.moving_averages:",
+    "python.training.basic_session_run_hooks": "train",
+    "python.training.monitored_session": "train",
+    "python.training.supervisor": "train",
+    "python.training.queue_runner": "train",
+    "python.training.coordinator": "train",
+    "python.training.input": "train",
+    "python.training.adadelta": "train",
+    "python.training.ftrl": "train",
     "python.training.learning_rate_decay": "train",
     "python.training.saver": "train",
     "python.training.checkpoint_utils": "train",
@@ -124,7 +134,7 @@ INTERNALS: dict[str, str] = {
     "contrib.slim.python.slim.learning": "contrib.slim.learning",
     "contrib.learn.python.learn.datasets.mnist": "contrib.learn.datasets.mnist",
 }
-"""By name: the parts of the API, ``.`` for the top."""
+"""By name: the parts of the API, ``.`` for the top, ``module:`` for what only TensorFlow 1's internals have."""
 
 
 class Internals(ModuleType):
@@ -148,6 +158,10 @@ class Internals(ModuleType):
         found = []
         for wanted in self.__wanted__:
             here = self.__api__
+            if wanted.endswith(":"):
+                if here.__name__ == wanted.partition(".")[0]:
+                    found.append(import_module(wanted[:-1]))
+                continue
             for part in filter(None, wanted.split(".")):
                 here = getattr(here, part, None)
             if here is not None:

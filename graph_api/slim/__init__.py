@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.core.operands import Operand
 from graph_api import loss_functions
-from graph_api.graph import GraphKeys
+from graph_api.graph_keys import GraphKeys
 from graph_api.slim import framework, layers
 from graph_api.slim.framework import *  # noqa: F403
 from graph_api.slim.framework import __all__ as _framework

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.core.operands import Operand
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.initial_values import ones_initializer, zeros_initializer
 from graph_api.scopes import variable_scope
 

@@ -11,7 +11,8 @@ import numpy as np
 from engine.core import nest
 from graph_api.assertions import is_tensor
 from graph_api.convert import placeholder
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.scopes import get_variable
 from graph_api.slim.arg_scope import add_arg_scope, arg_scope, arg_scoped_arguments, current_arg_scope, has_arg_scope
 from graph_api.training import create_global_step, get_global_step, get_or_create_global_step

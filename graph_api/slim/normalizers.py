@@ -11,7 +11,8 @@ from engine.core.variable import Variable
 from engine.frontend.keras import functions as tf
 from graph_api import layers as plain
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.scopes import get_variable, variable_scope
 from graph_api.slim.applied import ONES, ZEROS, apply, channels, collections_of, finished
 from graph_api.slim.arg_scope import add_arg_scope

@@ -11,7 +11,8 @@ from engine.core.value import Value
 from engine.frontend.keras import functions as tf
 from graph_api import sampling
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.scopes import variable_scope
 from graph_api.training import get_global_step
 from optim.optimizer import Optimizer

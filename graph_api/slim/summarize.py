@@ -7,7 +7,8 @@ from typing import Any
 
 from engine.core.operands import Operand
 from engine.frontend.keras import functions as tf
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 from graph_api.summaries import histogram, scalar
 
 

@@ -12,7 +12,8 @@ from engine.core.operands import Operand
 from engine.frontend.initializers import fans
 from engine.frontend.keras import functions as tf
 from graph_api import sampling
-from graph_api.graph import GraphKeys, get_default_graph
+from graph_api.graph import get_default_graph
+from graph_api.graph_keys import GraphKeys
 
 Penalty = Callable[[Any], Any]
 
