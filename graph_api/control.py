@@ -336,6 +336,8 @@ def _invariants(loop_vars: Any, leaves: Sequence[Any], start: Sequence[Any], inv
             continue
         aval = tensor.aval
         dims = aval.shape if invariants is None or isinstance(leaf, TensorArray) else normalize_shape(invariant)
+        if isinstance(leaf, TensorArray) and leaf.dynamic_size and dims is not None:
+            dims = (None, *dims[1:])
         if not compatible(dims, aval.shape):
             raise ShapeError(
                 f"while_loop: argument `shape_invariants` says {format_shape(dims)} of loop variable {i}, which enters "

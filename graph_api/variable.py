@@ -290,7 +290,7 @@ class Variable(AssignsRows):
 
     def eval(self, session: Any = None) -> Operand:
         """The value in `session` or in the default session."""
-        return self._as_graph_element().eval(session=session)
+        return self._handle.eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
         """Set the value in `session` or in the default session at once."""

@@ -447,3 +447,11 @@ def test_gradient_of_a_loop_of_shapes_that_change_unforeseen_says_so() -> None:
     _, y = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, tf.concat([v, v * v], 0)), (0, x), shapes)
     with pytest.raises(UnimplementedError, match="loop variable 1 changes its shape"):
         run(tf.gradients(y, x)[0], {x: [1.0]})
+
+
+@pytest.mark.parametrize("shape", [[3], None])
+def test_arrays_grow_in_loops_whatever_is_known_of_their_elements(shape: list[int] | None) -> None:
+    array = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=shape)
+    _, array = tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(i, tf.ones([3]))), (0, array))
+    with tf.Session() as session:
+        assert session.run(array.stack()).shape == (4, 3)

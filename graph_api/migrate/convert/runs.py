@@ -412,7 +412,7 @@ def key_of(node: ast.expr) -> str:
 def graph_name(value: Any) -> str | None:
     """The name that the map has for a tensor, operation or variable."""
     if isinstance(value, Variable):
-        return f"{value.name.rpartition(':')[0]}/read:0"
+        return value.name
     return value.name if isinstance(getattr(value, "graph", None), Graph) else None
 
 
