@@ -19,6 +19,7 @@ import numpy as np
 from engine.core import nest
 from engine.core.aval import Shape, compatible, format_shape
 from engine.core.errors import ShapeError
+from engine.core.nest import Structure
 from engine.core.op import Node, Op
 from engine.core.tape import active
 from engine.core.value import address
@@ -54,7 +55,7 @@ def as_tensor(leaf: Any) -> Tensor:
     return leaf.buffer if isinstance(leaf, TensorArray) else convert_to_tensor(leaf)
 
 
-def packed(structure: Any, leaves: Sequence[Any], tensors: Sequence[Any]) -> Any:
+def packed(structure: Any, leaves: Sequence[Any], tensors: Sequence[Any]) -> Structure[Any]:
     """A structure of tensors like the one of `leaves`."""
     made = [x.holding(t) if isinstance(x, TensorArray) else t for x, t in zip(leaves, tensors, strict=True)]
     return nest.pack_sequence_as(structure, made)

@@ -10,6 +10,7 @@ from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
 from engine.core.dtypes import int32
 from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from engine.core.nest import Structure
 from engine.core.value import Value
 from engine.ops import compare, joining, shape
 from engine.ops.control import check_predicate, cond_op
@@ -97,7 +98,7 @@ def _branch(label: str, function: Any, strict: bool) -> Callable[[], Any]:
     if not callable(function):
         raise TypeError(f"{label} must be callable, got {function!r}")
 
-    def branch() -> Any:
+    def branch() -> Structure[Any]:
         result = function()
         single = not strict and isinstance(result, (list, tuple)) and len(result) == 1
         return result[0] if single else result
@@ -227,7 +228,7 @@ def _at_most_one(preds: Sequence[Tensor]) -> Tensor:
 def _provided(holds: Callable[[], Tensor], message: str, data: Sequence[Tensor], function: Any) -> Callable[[], Any]:
     """The function, whose results wait for an assertion."""
 
-    def checked() -> Any:
+    def checked() -> Structure[Any]:
         check = assertion(holds(), data, message, "Assert")
         graph = get_default_graph()
         with graph.control_dependencies([check]):

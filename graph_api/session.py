@@ -25,6 +25,7 @@ from engine.core.aval import Aval, aval_of_array, compatible, format_shape
 from engine.core.composite import Composite
 from engine.core.dtypes import bool_, string
 from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
+from engine.core.nest import Structure
 from engine.core.op import Node
 from engine.core.trace import needed_nodes, placeholder
 from engine.core.value import Value, as_array, scalar
@@ -279,7 +280,7 @@ class Session:
         """The same with composites among the leaves: their components are fetched."""
         parts = [leaf.components() if isinstance(leaf, Composite) else [leaf] for leaf in leaves]
 
-        def pack(values: list[Any]) -> Any:
+        def pack(values: list[Any]) -> Structure[Any]:
             left = iter(values)
             results = []
             for leaf, part in zip(leaves, parts, strict=True):

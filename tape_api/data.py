@@ -11,6 +11,7 @@ from engine.core.arguments import as_int
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, OutOfRangeError
+from engine.core.nest import Structure
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace
 from engine.core.value import Value
@@ -71,7 +72,7 @@ class _Function:
         element = packed(spec, [taken(x) for x in flat(spec)])
         return element if type(element) is tuple else (element,)
 
-    def _called(self, leaves: list[Any]) -> Any:
+    def _called(self, leaves: list[Any]) -> Structure[Any]:
         result = self._fn(*self._arguments(leaves, self._source.spec))
         if result is None:
             raise TypeError("a data set's function must return tensors, got None")
@@ -197,7 +198,7 @@ class Dataset(BaseDataset):
     def _elements(self) -> Iterator[Any]:
         return self._stage.stream(_Lasting()).elements()
 
-    def _packed(self, element: Any) -> Any:
+    def _packed(self, element: Any) -> Structure[Any]:
         left = iter(element)
 
         def taken(leaf: Any) -> Any:

@@ -60,7 +60,7 @@ def _was_made(x: Any, marks: _Marks) -> bool:
     return False
 
 
-def _apart(structure: Any, marks: _Marks = ()) -> Any:
+def _apart(structure: Any, marks: _Marks = ()) -> Structure[Any]:
     """The same for a structure."""
     if not active.tapes:
         return structure
@@ -78,7 +78,7 @@ def _is_flat(values: Any) -> bool:
     return True
 
 
-def _finished(result: Any, back_prop: bool) -> Any:
+def _finished(result: Any, back_prop: bool) -> Structure[Any]:
     found = nest.map_structure(lambda x: x if isinstance(x, TensorArray) else convert_to_tensor(x), result)
     return found if back_prop else nest.map_structure(stop_gradient, found)
 
@@ -273,7 +273,7 @@ def _started(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) 
     return (start, own), _rows(columns, elems, backwards) if columns[0].shape[0] else []
 
 
-def _step(name: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Any:
+def _step(name: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Structure[Any]:
     """What `fn` returns, which must be like the state."""
     new = fn(state, row)
     if type(new) is EagerTensor is type(state):
@@ -284,7 +284,7 @@ def _step(name: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Any
 
 def _folded(
     name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool
-) -> Any:
+) -> Structure[Any]:
     (_, state), rows = _started(name, fn, elems, initializer, backwards)
     for row in rows:
         marks = _marks()

@@ -40,7 +40,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         with paused(*active.tapes[:-1]):
             result = f(*args, **kwargs)
 
-        def grad(*upstream: Any, variables: Any = None) -> Any:
+        def grad(*upstream: Any, variables: Any = None) -> list[Any] | tuple[list[Any], list[Any]]:
             # copies: a tensor that stands in two places has a gradient for each
             leaves = [identity(x) if isinstance(x, Value) else x for x in nest.flatten([list(args), kwargs])]
             given = [x for x in leaves if isinstance(x, Value)]

@@ -12,11 +12,13 @@ import functools
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from engine.runtime.tuning import TUNING
+
+V = TypeVar("V")
 
 KEPT = TUNING.pool_bytes
 """Bytes that are kept in all while nobody uses them."""
@@ -32,7 +34,7 @@ class PoolBlock:
     memory: np.ndarray
     _views: dict[Hashable, Any] = field(default_factory=dict)
 
-    def views(self, key: Hashable, make: Callable[[np.ndarray], Any]) -> Any:
+    def views(self, key: Hashable, make: Callable[[np.ndarray], V]) -> V:
         """``make(memory)``, or what that gave for the same key before."""
         if key not in self._views:
             if len(self._views) >= _VIEWS:

@@ -52,7 +52,7 @@ def encoded(op: Op, params: dict[str, Any]) -> str | None:
         return None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     if value is None or isinstance(value, (bool, str)) or type(value) is int:
         return value
     if type(value) is float:

@@ -204,7 +204,7 @@ class DropoutWrapper(_Wrapper):
         found = [self._dropped(what, x, i) if c else x for i, (x, c) in enumerate(zip(flat, chosen, strict=True))]
         return nest.pack_sequence_as(values, found)
 
-    def _chosen(self, state: Any) -> Any:
+    def _chosen(self, state: Any) -> Structure[bool]:
         """Which parts of the state take part."""
         if self._visitor is not None:
             return self._visitor(state)

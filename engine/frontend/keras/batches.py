@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from engine.core import nest
+from engine.core.nest import Structure
 from engine.frontend.keras.settings import floatx
 
 
-def packed(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+def packed(x: Any, y: Any = None, sample_weight: Any = None) -> Structure[Any]:
     """A batch as steps get it: labels and weights only where there are some."""
     if y is None:
         return (x,) if isinstance(x, (tuple, list)) else x
     return (x, y) if sample_weight is None else (x, y, sample_weight)
 
 
-def one_batch(x: Any, y: Any, sample_weight: Any) -> Any:
+def one_batch(x: Any, y: Any, sample_weight: Any) -> Structure[Any]:
     """A batch as steps get it, of what users write: a list of numbers is one array."""
     return packed(*map(_rows, (x, y, sample_weight)))
 
@@ -113,7 +114,7 @@ def _is_rows(x: Any, y: Any) -> bool:
     return y is not None or hasattr(x, "shape") or isinstance(x, dict) or several
 
 
-def _rows(part: Any) -> Any:
+def _rows(part: Any) -> Structure[Any]:
     """Arrays of rows: a list of numbers is one, a list of arrays several."""
     if isinstance(part, (list, tuple)) and not (part and hasattr(part[0], "shape")):
         part = np.asarray(part)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.core import nest
+from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.value import Value
 from engine.frontend.keras import functions as tf
@@ -37,7 +38,7 @@ def handed_on(source: Any, x: Any) -> Any:
     return x
 
 
-def masks_of(structure: Any) -> Any:
+def masks_of(structure: Any) -> Structure[Any]:
     """The masks of a structure of tensors; None if there are none at all."""
     if isinstance(structure, Value):
         return mask_of(structure)
@@ -88,7 +89,7 @@ def mask_outputs(layer: Any, inputs: Any, outputs: Any, before: Any) -> None:
             set_mask(x, mask)
 
 
-def masked_weights(sample_weight: Any, mask: Any, dtype: Any, is_mean: bool) -> Any:
+def masked_weights(sample_weight: Any, mask: Any, dtype: Any, is_mean: bool) -> Operand | None:
     """Weights of samples with those of a mask; for a mean such that it is one over what counts.
 
     Parameters

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.core import nest
+from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.frontend.keras import functions as tf
 from engine.frontend.keras import metrics as metrics_of_keras
@@ -379,7 +380,7 @@ class Trainer(Bound):
         self._require_compiled()
         return self._in_order(self._run(self.test_step, [one_batch(x, y, sample_weight)]), return_dict)
 
-    def predict_on_batch(self, x: Any) -> Any:
+    def predict_on_batch(self, x: Any) -> Structure[np.ndarray]:
         """The outputs for a batch, as arrays."""
         return nest.map_structure(_array, self.predict_step(nest.map_structure(self._as_tensor, x)))
 
@@ -399,7 +400,7 @@ class Trainer(Bound):
                     break
         return _numbers(logs)
 
-    def _as_tensor(self, x: Any) -> Any:
+    def _as_tensor(self, x: Any) -> Operand:
         """Arrays are tensors for steps, which may watch them or ask for their gradients."""
         return self.host.tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
 

@@ -66,7 +66,7 @@ FUNCTIONS.update({
 })  # fmt: skip
 
 
-def _cofactor(recorder: Writer, x: Any) -> Any:
+def _cofactor(recorder: Writer, x: Any) -> Hidden:
     if x.dtype.char not in "fd":
         raise Opaque
     found, inverse = conditions(x)
@@ -83,14 +83,14 @@ def _cofactor(recorder: Writer, x: Any) -> Any:
 # ---- triangles and diagonals -----------------------------------------------------------------------------------------
 
 
-def _diagonal_of(recorder: Writer, matrix: Any, count: int, offset: int) -> Any:
+def _diagonal_of(recorder: Writer, matrix: Any, count: int, offset: int) -> Hidden:
     """A diagonal of what rows compute, to write to."""
     whole = matrix.actual[..., max(-offset, 0) :, max(offset, 0) :]
     strides = (*whole.strides[:-2], whole.strides[-2] + whole.strides[-1])
     return recorder.view(matrix, as_strided(whole, (*whole.shape[:-2], count), strides))
 
 
-def _with_diagonal(recorder: Writer, matrix: Any, d: Any, offset: int) -> Any:
+def _with_diagonal(recorder: Writer, matrix: Any, d: Any, offset: int) -> Hidden:
     if d.dtype != matrix.dtype:
         raise Opaque
     if d.size:
@@ -100,16 +100,16 @@ def _with_diagonal(recorder: Writer, matrix: Any, d: Any, offset: int) -> Any:
     return matrix
 
 
-def _embed_diagonal(recorder: Writer, x: Any, ref: Any, *, offset: int = 0) -> Any:
+def _embed_diagonal(recorder: Writer, x: Any, ref: Any, *, offset: int = 0) -> Hidden:
     return _with_diagonal(recorder, filled(recorder, x.shape[:-1] + ref.shape[-2:], x.dtype), x, offset)
 
 
-def _matrix_diag(recorder: Writer, d: Any, *, offset: int, rows: int | None, columns: int | None) -> Any:
+def _matrix_diag(recorder: Writer, d: Any, *, offset: int, rows: int | None, columns: int | None) -> Hidden:
     real = matrix_diag_op.kernel(actual_of(d), offset=offset, rows=rows, columns=columns)
     return _with_diagonal(recorder, filled(recorder, real.shape, d.dtype), d, offset)
 
 
-def _set_diag(recorder: Writer, x: Any, d: Any, *, offset: int) -> Any:
+def _set_diag(recorder: Writer, x: Any, d: Any, *, offset: int) -> Hidden:
     set_diag_op.kernel(actual_of(x), actual_of(d), offset=offset)  # raises if the diagonal has another size
     if not isinstance(x, Hidden):
         raise Opaque
@@ -121,7 +121,7 @@ def _triangle(recorder: Writer, x: Any, *, lower: bool, diagonal: float = 1.0) -
     zero = np.zeros(1, x.dtype)
     out: Any = np.where(kept, x, zero) if lower else np.where(kept, zero, x)
     if diagonal != 1 and out.size:
-        part = _diagonal_of(recorder, out, min(x.shape[-2:]), 0)
+        part: Any = _diagonal_of(recorder, out, min(x.shape[-2:]), 0)
         part *= diagonal
     return out
 
@@ -138,18 +138,20 @@ def _has_trtrs() -> bool:
     return executor is not None and all(" int *" in str(x) for x in found) and executor.use_trtrs(*found)
 
 
-def _triangular_solve(recorder: Writer, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool = False) -> Any:
+def _triangular_solve(
+    recorder: Writer, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool = False
+) -> Hidden | np.ndarray:
     params = {"lower": lower, "adjoint": adjoint}
     if matrix.dtype.char not in "fd" or rhs.dtype != matrix.dtype or not rhs.size or not _has_trtrs():
         raise Opaque
     loop = f"trtrs_{matrix.dtype.char}_of_{'lower' if lower else 'upper'}{'_adjoint' if adjoint else ''}"
 
-    def solved(matrices: Any, out: Any) -> Any:
+    def solved(matrices: Any, out: Any) -> Hidden:
         refs = [ref_of(recorder, in_c_order(recorder, matrices)), out.ref]
         recorder.add_checked(core_row((loop,), refs, (2, 2), out.shape[-2:], 1))
         return out
 
-    def one(a: Any, b: Any) -> Any:
+    def one(a: Any, b: Any) -> Hidden:
         real = triangular_solve_op.kernel(actual_of(a), actual_of(b), **params)
         out = recorder.computed(real)
         recorder.elementwise((f"copy_{real.itemsize}",), [ref_of(recorder, b)], None, out)

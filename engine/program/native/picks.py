@@ -160,7 +160,7 @@ def _place(recorder: Writer, values: Any, positions: Any, *, size: int, distinct
     return result
 
 
-def _add_at(recorder: Writer, x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> Any:
+def _add_at(recorder: Writer, x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> Hidden:
     if not distinct:
         placed: Any = _place(recorder, values, positions, size=size, distinct=False)
         return np.add(x, placed)

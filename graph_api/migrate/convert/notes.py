@@ -60,7 +60,7 @@ class Notes:
         named |= {"np.random": np.random, "random": random}
         self.states[line] = {name: self._kept(state(generator)) for name, generator in named.items()}
 
-    def _kept(self, found: Any) -> Any:
+    def _kept(self, found: Any) -> object:
         """The state, one object for equal ones."""
         return self._known.setdefault(hashlib.sha256(repr(_plain(found)).encode()).hexdigest(), found)
 
@@ -92,7 +92,7 @@ def state(generator: Any) -> object:
     return generator.getstate() if generator is random else generator.get_state()
 
 
-def _plain(found: Any) -> Any:
+def _plain(found: Any) -> object:
     """A state as numbers and strings."""
     if isinstance(found, dict):
         return {key: _plain(value) for key, value in found.items()}
