@@ -24,9 +24,10 @@ from optim import schedules
 from optim.callables import evaluated
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from optim.optimizer import Optimizer
-from optim.pairs import Pair, Pairs, require_gradient, whole
+from optim.pairs import Pair, Pairs, require_fit, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
 from optim.schedules import InverseTimeDecay, LearningRateSchedule
+from optim.squares import ROW_BY_ROW
 from optim.state import Done, Slots, assign_all, filled, graph_of
 from optim.transforms import accumulate
 
@@ -305,10 +306,28 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Operand | IndexedSlices:
         if isinstance(gradient, IndexedSlices):
-            gradient = gradient.with_values(cast(gradient.values, variable.dtype))
-        elif isinstance(gradient, Value):
+            self._require_dtype(variable)
+            rows = IndexedSlices(cast(gradient.values, variable.dtype), gradient.indices, like=variable)
+            require_fit(rows, variable, "the gradient of")
+            return rows if self._accumulated is None else rows.dense()
+        if isinstance(gradient, Value):
             gradient = cast(gradient, variable.dtype)
         return super()._checked_gradient(gradient, variable)
+
+    def _updated(
+        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
+    ) -> tuple[Any, dict[str, Any]]:
+        """New values; where rows of the gradient repeat, their squares are added, not their sum squared."""
+        if isinstance(gradient, IndexedSlices):
+            rows, sparse = gradient, self.takes_rows()
+
+            def row_by_row(function: Callable[[Any], Any]) -> Operand:
+                found = rows.with_values(function(rows.values))
+                return found.summed().values if sparse else found.dense()
+
+            gradient = rows.summed() if sparse else rows.dense()
+            hyper = SimpleNamespace(**{**vars(hyper), ROW_BY_ROW: row_by_row})
+        return super()._updated(gradient, value, slots, hyper, state)
 
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
@@ -316,6 +335,8 @@ class KerasOptimizer(KerasProtocol, Optimizer):
             gradients = [clip_by_norm(g, self.clipnorm) for g in gradients]
         elif self.global_clipnorm:
             gradients, _ = clip_by_global_norm(gradients, self.global_clipnorm)
+            # Keras adds repeated rows here; the norm and the other clips are of the rows as they stand
+            gradients = [g.dense() if isinstance(g, IndexedSlices) else g for g in gradients]
         elif self.clipvalue:
             gradients = [clip_by_value(g, -self.clipvalue, self.clipvalue) for g in gradients]
         else:

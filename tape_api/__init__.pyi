@@ -69,6 +69,7 @@ from engine.primitive import primitive as primitive
 from tape_api import autodiff as _tape_api_autodiff
 from tape_api import data as _tape_api_data
 from tape_api import debugging as _tape_api_debugging
+from tape_api import distribute as _tape_api_distribute
 from tape_api import keras as _tape_api_keras
 from tape_api import random as _tape_api_random
 from tape_api import sparse as _tape_api_sparse
@@ -257,6 +258,7 @@ def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cumsum(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any = ..., name: str | None = ...) -> Tensor: ...
 data = _tape_api_data
 debugging = _tape_api_debugging
+distribute = _tape_api_distribute
 def divide(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 double: _DType
 class dtypes:

@@ -15,6 +15,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.train", "train"),
     ("tape_api.autodiff", "autodiff"),
     ("tape_api.recompute:", "recompute_grad"),
+    ("tape_api.distribute", "distribute"),
     # ---- why there is no gradient
     ("engine.explain:", "explain"),
     ("engine.explain.numerics:", "debugging.enable_check_numerics debugging.disable_check_numerics"),

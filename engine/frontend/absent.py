@@ -22,7 +22,7 @@ ABSENT: dict[str, str] = {
     "contrib.nccl": _DEVICES,
     "contrib.staging": _DEVICES,
     "contrib.cudnn_rnn": "there is one device, the CPU of this machine: use nn.rnn_cell and nn.dynamic_rnn",
-    "distribute": _CLUSTER,
+    "distribute": "one device of one machine is what there is: use distribute.MirroredStrategy, with one replica",
     "contrib.distribute": _CLUSTER,
     "contrib.cluster_resolver": _CLUSTER,
     "train.ClusterSpec": _CLUSTER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.frontend.keras import datasets
+from engine.frontend.keras import datasets, preprocessing
 from tape_api.keras import (
     activations,
     backend,
@@ -35,6 +35,7 @@ __all__ = [
     "metrics",
     "models",
     "optimizers",
+    "preprocessing",
     "regularizers",
     "utils",
 ]

@@ -15,8 +15,12 @@ from tests.tape_api.keras_programs import activations_and_layers, losses_and_met
 from tests.tape_api.sequence_programs import (
     decisions,
     masks_and_attention,
+    one_replica,
+    orders_of_layers,
+    repeated_rows,
     saturated_activations,
     symbols_of_layers,
+    words_and_scales,
 )
 
 # ---- the classics ----------------------------------------------------------------------------------------------------
@@ -473,4 +477,8 @@ PROGRAMS = (
     saturated_activations,
     symbols_of_layers,
     decisions,
+    orders_of_layers,
+    repeated_rows,
+    one_replica,
+    words_and_scales,
 )

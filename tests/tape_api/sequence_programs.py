@@ -1,4 +1,4 @@
-"""Masks, attention, metrics of decisions, as functions of the module that is imported as ``tf``."""
+"""Masks, attention, metrics of decisions and more of Keras, as functions of the module imported as ``tf``."""
 
 from __future__ import annotations
 
@@ -165,3 +165,104 @@ def decisions(tf: Any) -> Any:
     model.compile("sgd", "binary_crossentropy", metrics=["AUC", m.Recall(name="found"), "mse"])
     history = model.fit(columns, rows[:, :1], epochs=2, shuffle=False, verbose=0).history
     return [*out, [history["found"], history["mse"], history["loss"]], sorted(history)[1:]]
+
+
+def repeated_rows(tf: Any) -> Any:
+    """Steps on a table of which rows are used several times: Keras adds the squares of their gradients."""
+    k, rng = tf.keras, np.random.default_rng(3)
+    start, words = rng.normal(size=(6, 2)).astype(np.float32), np.array([[1, 1, 4], [1, 5, 4]])
+    out = []
+    clips = ({"clipnorm": 0.5}, {"clipvalue": 0.4}, {"global_clipnorm": 0.5}, {})
+    for name in ("Adam", "RMSprop", "Adagrad", "Adadelta", "Nadam", "SGD", "Ftrl", "AdamW", *["Adagrad"] * 3):
+        table = tf.Variable(start)
+        optimizer = getattr(k.optimizers, name)(0.1, **clips[max(0, len(out) - 8) if len(out) >= 8 else -1])
+        for _ in range(3):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.sin(tf.nn.embedding_lookup(table, words)) * [1.0, 2.0])
+            optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+        out.append(table.numpy())
+    return out
+
+
+def orders_of_layers(tf: Any) -> Any:
+    """Layers of models with branches, inputs among them; weights in their order; states that are kept."""
+    k, layers, rng = tf.keras, tf.keras.layers, np.random.default_rng(4)
+    first, second = k.Input((3,)), k.Input((2,))
+    left = layers.Dense(5, activation="tanh")(layers.Dense(4)(first))
+    right = layers.Dense(6)(layers.Dense(7)(layers.Dense(8)(first)))
+    shared = layers.Dense(2)
+    merged = layers.Concatenate()([left, right, shared(second), shared(shared(second))])
+    model = k.Model([second, first], [layers.Dense(1)(merged), left])
+    _set(model, rng)
+    x, y = rng.normal(size=(2, 3)).astype(np.float32), rng.normal(size=(2, 2)).astype(np.float32)
+    kinds = [type(layer).__name__ for layer in model.layers]
+    shapes = [list(w.shape) for w in model.get_weights()]
+    kept = k.Sequential([k.Input(batch_shape=(2, 3, 2)), layers.LSTM(3, stateful=True), layers.Dense(1)])
+    _set(kept, rng)
+    rows = rng.normal(size=(2, 3, 2)).astype(np.float32)
+    out = [kept(rows), kept(rows)]
+    kept.layers[0].reset_state()
+    out += [kept(rows), *model([y, x])]
+    return [*[np.asarray(v, np.float32) for v in out], kinds, shapes]
+
+
+def one_replica(tf: Any) -> Any:
+    """A program for several devices, on the one that there is."""
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    seen: list[Any] = [strategy.num_replicas_in_sync, tf.distribute.has_strategy()]
+    with strategy.scope():
+        seen += [tf.distribute.get_strategy() is strategy, tf.distribute.in_cross_replica_context()]
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
+        model.build((None, 2))
+        optimizer = tf.keras.optimizers.SGD(0.1)
+        loss = tf.keras.losses.MeanSquaredError(reduction="none")
+        size = tf.keras.metrics.Mean()
+    x = np.arange(12, dtype=np.float32).reshape(6, 2) / 10
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1] ** 2)).batch(3)
+
+    def step(inputs: Any) -> Any:
+        rows, labels = inputs
+        seen.append(tf.distribute.in_cross_replica_context())
+        with tf.GradientTape() as tape:
+            value = tf.nn.compute_average_loss(loss(labels, model(rows)), global_batch_size=3)
+        gradients = tape.gradient(value, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        size.update_state(value)
+        return value
+
+    out: list[Any] = []
+    for batch in strategy.experimental_distribute_dataset(data):
+        parts = strategy.run(step, args=(batch,))
+        out.append(strategy.reduce(tf.distribute.ReduceOp.SUM, parts, axis=None))
+        out += strategy.experimental_local_results(parts)
+    out.append(strategy.reduce("MEAN", tf.constant([1.0, 3.0]), axis=0))
+    seen += [tf.distribute.get_strategy() is strategy, tf.distribute.in_cross_replica_context()]
+    return [*[np.asarray(v) for v in out], np.asarray(size.result()), *model.get_weights(), seen]
+
+
+def words_and_scales(tf: Any) -> Any:
+    """Texts as numbers, sequences of one length, layers that bring data into shape."""
+    text, sequence = tf.keras.preprocessing.text, tf.keras.preprocessing.sequence
+    texts = ["The movie was great!", "the plot, the movie: terrible", "great acting"]
+    words = text.Tokenizer(num_words=5, oov_token="<OOV>")
+    words.fit_on_texts(texts)
+    rows = words.texts_to_sequences([*texts, "unknown movie"])
+    letters = text.Tokenizer(char_level=True)
+    letters.fit_on_texts(["abba"])
+    padded = [
+        sequence.pad_sequences(rows),
+        sequence.pad_sequences(rows, maxlen=3, padding="post", truncating="post", value=9),
+        tf.keras.utils.pad_sequences([[[1.5, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], dtype="float32"),
+    ]
+    matrices = [words.texts_to_matrix(texts, mode) for mode in ("binary", "count", "freq", "tfidf")]
+    plain = [words.word_index, rows, words.sequences_to_texts(rows), letters.texts_to_sequences(["bab"])]
+    split = text.text_to_word_sequence("Well, well! A.b", lower=False)
+    layers, x = tf.keras.layers, np.array([[1.0, 2.0], [3.0, 10.0], [5.0, 0.0]], np.float32)
+    fitted, whole = layers.Normalization(), layers.Normalization(axis=None)
+    fitted.adapt(x)
+    whole.adapt(tf.data.Dataset.from_tensor_slices(x).batch(2))
+    given = layers.Normalization(mean=[1.0, 2.0], variance=[4.0, 9.0], invert=True)
+    out = [fitted(x), whole(x), given(x), layers.Rescaling(1 / 127.5, offset=-1)(x), layers.Identity()(x)]
+    modes, which = ("one_hot", "multi_hot", "count"), np.array([[0, 1, 1], [3, 3, 2]])
+    out += [layers.CategoryEncoding(4, output_mode=mode)(which) for mode in modes]
+    return [*padded, *matrices, *[np.asarray(v) for v in out], plain, split, [v.shape for v in fitted.weights]]

@@ -311,7 +311,8 @@ def test_functional_model() -> None:
     a, b = RNG.standard_normal((5, 3)).astype(np.float32), RNG.standard_normal((5, 2))
     found = model([a, b])
     assert found["y"].shape == (5, 1) and model.name == "net"
-    assert [layer.name for layer in model.layers] == ["dense", "dense_1", "concatenate", "dropout", "out"]
+    names = ["input_layer", "input_layer_1", "dense", "dense_1", "concatenate", "dropout", "out"]
+    assert [layer.name for layer in model.layers] == names
     k, c = shared.kernel.numpy(), model.get_layer("dense_1").kernel.numpy()
     total = np.tanh(a @ k).sum(axis=1) + np.tanh(2 * a @ k).sum(axis=1) + (b @ c).sum(axis=1)
     np.testing.assert_allclose(found["sum"], total, rtol=1e-4)

@@ -11,7 +11,7 @@ from engine.core.aval import Aval
 from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.tensor_shape import TensorShape
-from engine.frontend.keras.layers import InputLayer, Layer
+from engine.frontend.keras.layers import RNN, InputLayer, Layer
 from engine.frontend.keras.layers.base import symbolic
 from engine.frontend.keras.settings import unique_name
 from engine.frontend.keras.symbolic import evaluate, layers_of, ordered
@@ -84,6 +84,12 @@ class Model(Trainer, Layer):
             if layer.name == name:
                 return layer
         raise ValueError(f"No such layer: {name!r}. Existing layers are: {[layer.name for layer in self.layers]}")
+
+    def reset_states(self) -> None:
+        """Let recurrent layers that keep their states begin with zeros again."""
+        for layer in self.layers:
+            if isinstance(layer, (RNN, Model)):
+                layer.reset_states()
 
     def summary(self, print_fn: Callable[[str], Any] | None = None, **ignored: Any) -> None:
         """Print the layers with the shapes of their outputs and the numbers of their weights."""
@@ -235,7 +241,7 @@ class Functional(Model):
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         self._structure = inputs, outputs
         self._order = ordered(self.host.symbols, self.outputs, self.inputs)
-        self._stack = layers_of(self.host.symbols, self._order)
+        self._stack = layers_of(self.host.symbols, self.outputs, self.inputs, self._input_layer)
         self.built = True
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
@@ -261,6 +267,15 @@ class Functional(Model):
             raise ValueError(f"model {self.name!r}: there are no inputs {missing}, got {sorted(inputs)}")
         return nest.flatten([inputs[name] for name in names])
 
+    def _input_layer(self, x: Any) -> Layer:
+        """The layer that stands for an input."""
+        found: Layer | None = getattr(x, "_input_layer", None)
+        if found is None:
+            name = str(x.name).partition(":")[0]
+            found = self.host.bound(InputLayer)(batch_shape=x.shape, dtype=x.dtype, name=name)
+            x._input_layer = found
+        return found
+
     @property
     def input_names(self) -> list[str]:
         """The names of the inputs."""
@@ -277,7 +292,7 @@ class Functional(Model):
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers called, each once, in order."""
+        """The layers called, each once, and those that stand for inputs: the ones furthest from the outputs first."""
         return self._stack
 
 

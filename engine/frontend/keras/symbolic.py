@@ -194,7 +194,62 @@ def evaluate(symbols: Symbols, order: Sequence[Any], values: dict[int, Any]) -> 
         values.update(zip(map(id, call.outputs), results, strict=True))
 
 
-def layers_of(symbols: Symbols, order: Sequence[Any]) -> list[Any]:
-    """The layers called, each once, in order."""
-    calls = [call for x in order if (call := symbols.call_of(x)) is not None]
-    return list({id(call.layer): call.layer for call in calls}.values())
+def layers_of(symbols: Symbols, outputs: Sequence[Any], inputs: Sequence[Any], layer_of: Callable[[Any], Any]) -> Any:
+    """The layers called for `outputs`, each once, in Keras's order: those furthest from the outputs first.
+
+    Layers equally far come in the order in which a walk from the outputs meets them. The order is that of a model's
+    `layers` and weights, so programs and files depend on it.
+
+    Parameters
+    ----------
+    symbols : Symbols
+    outputs, inputs : sequence of symbol
+    layer_of : callable
+        The layer that stands for an input.
+
+    Returns
+    -------
+    list of layer
+    """
+    ends = {id(x) for x in inputs}
+
+    def step_of(x: Any) -> tuple[int, Any, Sequence[Any]]:
+        """What made a symbol: its key, its layer or node, and the symbols that went in."""
+        if id(x) in ends:
+            return id(x), layer_of(x), ()
+        call = symbols.call_of(x)
+        if call is not None:
+            return id(call), call.layer, call.inputs
+        return id(x.node), x.node, [s for s in x.node.inputs if isinstance(s, symbols.kind)]
+
+    met: dict[int, tuple[int, Any]] = {}
+    finished: list[tuple[int, Any, Sequence[Any]]] = []
+    done: set[int] = set()
+    pending: list[tuple[Any, bool]] = [(x, False) for x in reversed(outputs)]
+    while pending:
+        x, ready = pending.pop()
+        key, maker, sources = step_of(x)
+        if key in done:
+            continue
+        if ready:
+            done.add(key)
+            finished.append((key, maker, sources))
+            continue
+        met.setdefault(id(maker), (len(met), maker))
+        pending.append((x, True))
+        pending.extend((s, False) for s in reversed(sources))
+    depths: dict[int, int] = {}
+    depth_of_maker: dict[int, int] = {}
+    for key, maker, sources in reversed(finished):
+        depth = max(depths.get(key, 0), depth_of_maker.get(id(maker), 0))
+        depth_of_maker[id(maker)] = depth
+        for s in sources:
+            before = step_of(s)[0]
+            depths[before] = max(depth + 1, depths.get(before, 0))
+    for x in inputs:
+        maker = layer_of(x)
+        if id(maker) not in met:
+            met[id(maker)] = (-1, maker)
+            depth_of_maker[id(maker)] = 0
+    order = sorted(met, key=lambda key: (-depth_of_maker[key], met[key][0]))
+    return [met[key][1] for key in order if not isinstance(met[key][1], Node)]

@@ -11,6 +11,7 @@ from engine.frontend.keras.layers import (
     merging,
     normalization,
     pooling,
+    preprocessing,
     recurrent,
     shaping,
 )
@@ -22,9 +23,22 @@ from engine.frontend.keras.layers.core import *  # noqa: F403
 from engine.frontend.keras.layers.merging import *  # noqa: F403
 from engine.frontend.keras.layers.normalization import *  # noqa: F403
 from engine.frontend.keras.layers.pooling import *  # noqa: F403
+from engine.frontend.keras.layers.preprocessing import *  # noqa: F403
 from engine.frontend.keras.layers.recurrent import *  # noqa: F403
 from engine.frontend.keras.layers.shaping import *  # noqa: F403
 
-_MODULES = (attention, base, cells, convolution, core, merging, normalization, pooling, recurrent, shaping)
+_MODULES = (
+    attention,
+    base,
+    cells,
+    convolution,
+    core,
+    merging,
+    normalization,
+    pooling,
+    preprocessing,
+    recurrent,
+    shaping,
+)
 
 __all__ = [name for module in _MODULES for name in module.__all__]

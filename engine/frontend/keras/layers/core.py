@@ -97,7 +97,9 @@ class Input(Bound):
         if tensor is not None:
             return host.input(host.tensor(tensor).aval, name, tensor)
         layer = host.bound(InputLayer)(shape, batch_size, dtype, name, batch_shape=batch_shape)
-        return host.input(layer.aval, layer.name)
+        symbol = host.input(layer.aval, layer.name)
+        symbol._input_layer = layer
+        return symbol
 
 
 class Dense(Layer):

@@ -9,7 +9,10 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from engine.core import nest
 from engine.core.nest import Structure
@@ -17,6 +20,7 @@ from engine.core.operands import Operand, Results
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, shape_of
 from engine.frontend.keras import functions as tf
+from engine.frontend.keras import initializers
 from engine.frontend.keras.layers.base import Layer
 from engine.frontend.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, WeightedCell
 from engine.frontend.keras.settings import layer_name
@@ -61,8 +65,9 @@ class RNN(Layer):
         Whether the last states are returned too.
     go_backwards : bool
         Whether the sequence is gone through from its end; the outputs are in that order then.
-    stateful
-        Not supported; must be False: pass states on with `initial_state`.
+    stateful : bool
+        Whether a call begins with the states that the one before ended with, until `reset_states`. The size of the
+        batch must be known when the layer is built. Not in graphs.
     unroll, time_major, zero_output_for_mask
         `time_major`: the inputs have the shape (time, batch, ...). `zero_output_for_mask`: outputs of steps left out
         are zeros, not those before them. `unroll` changes nothing but how fast TensorFlow is.
@@ -88,10 +93,13 @@ class RNN(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if stateful:
+        if stateful and not self.host.eager:
             raise NotImplementedError(
-                f"{type(self).__name__}: `stateful` is not supported: return the state and pass it on"
+                f"{type(self).__name__}: `stateful` is not supported in graphs: return the state and pass it on"
             )
+        self.stateful = stateful
+        # not a list of the layer's own: kept states are no weights
+        self._between = SimpleNamespace(states=[])
         self.cell = self.host.bound(StackedRNNCells)(cell) if isinstance(cell, (list, tuple)) else cell
         self.return_sequences, self.return_state, self.go_backwards = return_sequences, return_state, go_backwards
         self.zero_output_for_mask, self.time_major = zero_output_for_mask, time_major
@@ -102,8 +110,21 @@ class RNN(Layer):
         return int(self.cell.units)
 
     def build(self, input_shape: Any) -> None:
-        """Build the cell."""
+        """Build the cell, and make the states that are kept."""
         shape = TensorShape(input_shape)
+        if self.stateful:
+            batch = shape[1 if self.time_major else 0]
+            if batch is None:
+                raise ValueError(
+                    "When using `stateful=True` in a RNN, the batch size must be static. Found dynamic batch size: "
+                    f"sequence.shape={shape}"
+                )
+            sizes = nest.flatten(self.cell.state_size)
+            zeros = initializers.get(self.host, "zeros")
+            self._between.states = [
+                self.host.variable(self, "rnn_state", (batch, size), zeros, self._dtype, trainable=False)
+                for size in sizes
+            ]
         if isinstance(self.cell, WeightedCell) and not self.cell.built:
             with self.host.scope(self.cell):
                 self.cell.build(TensorShape([None, *shape.as_list()[2:]]))
@@ -120,6 +141,8 @@ class RNN(Layer):
             goes_on = None if goes_on is None else tf.reverse(goes_on, [0])
         state = self._first(rows, initial_state)
         last, outputs = self._run(rows, state, goes_on, training)
+        if self.stateful:
+            self.host.assign(self.states, lambda: nest.flatten(last))
         result = outputs[-1]
         if self.return_sequences:
             result = outputs if self.time_major else _turned(outputs)
@@ -130,6 +153,17 @@ class RNN(Layer):
         mask = None if previous_mask is None else nest.flatten(previous_mask)[0]
         return [mask if self.return_sequences else None]
 
+    @property
+    def states(self) -> list[Any]:
+        """What is kept between calls, if `stateful`."""
+        return list(self._between.states)
+
+    def reset_states(self) -> None:
+        """Begin with zeros again, if `stateful`."""
+        self.host.set_values(self.states, [np.zeros(v.shape.as_list(), v.dtype.numpy) for v in self.states])
+
+    reset_state = reset_states
+
     def _first(self, rows: Any, given: Any) -> list[Any]:
         """The states to start with: those given, or zeros."""
         sizes = self.cell.state_size
@@ -138,6 +172,8 @@ class RNN(Layer):
             found = [self.host.tensor(x) for x in nest.flatten(given)]
             if len(found) != len(wanted):
                 raise ValueError(f"layer {self.name!r}: expected {len(wanted)} states, got {len(found)}")
+        elif self.stateful:
+            found = [tf.identity(state) for state in self.states]
         else:
             batch = (shape_of(rows) or (None, None))[1]
             batch = tf.shape(rows)[1] if batch is None else batch
