@@ -187,7 +187,7 @@ def test_functions_of_the_backend() -> None:
     ("call", "kind", "message"),
     [
         (lambda L: L.LSTM(0), ValueError, "expected a positive integer"),
-        (lambda L: L.GRU(2, stateful=True), NotImplementedError, "`stateful` is not supported"),
+        (lambda L: L.LSTM(2, stateful=True).build((None, 3, 2)), ValueError, "the batch size must be static"),
         (lambda L: L.Bidirectional(L.Dense(2)), ValueError, "must be an RNN"),
         (lambda L: L.Bidirectional(L.GRU(2), merge_mode="both"), ValueError, "Invalid merge mode"),
         (lambda L: L.LSTM(2)(X, initial_state=[np.zeros((2, 2))]), ValueError, "expected 2 states, got 1"),
