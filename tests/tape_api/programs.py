@@ -13,6 +13,7 @@ import numpy as np
 
 from tests.tape_api.keras_programs import activations_and_layers, losses_and_metrics, outputs_by_name, train_steps
 from tests.tape_api.sequence_programs import (
+    configurations,
     decisions,
     masks_and_attention,
     one_replica,
@@ -481,4 +482,5 @@ PROGRAMS = (
     repeated_rows,
     one_replica,
     words_and_scales,
+    configurations,
 )

@@ -266,3 +266,49 @@ def words_and_scales(tf: Any) -> Any:
     modes, which = ("one_hot", "multi_hot", "count"), np.array([[0, 1, 1], [3, 3, 2]])
     out += [layers.CategoryEncoding(4, output_mode=mode)(which) for mode in modes]
     return [*padded, *matrices, *[np.asarray(v) for v in out], plain, split, [v.shape for v in fitted.weights]]
+
+
+def configurations(tf: Any) -> Any:
+    """Layers by their configurations, and copies of models."""
+    k, layers, rng = tf.keras, tf.keras.layers, np.random.default_rng(5)
+    out: list[Any] = []
+    conv = layers.Conv2D(3, 5, strides=2, padding="same", activation="relu", name="first").get_config()
+    out.append([conv[name] for name in ("name", "filters", "kernel_size", "strides", "padding", "activation")])
+    dense = layers.Dense(4, "tanh", kernel_regularizer="l2").get_config()
+    out.append([dense[name] for name in ("units", "activation", "use_bias", "trainable")])
+    memory = layers.LSTM(3, return_sequences=True, dropout=0.5).get_config()
+    out.append([memory[name] for name in ("units", "return_sequences", "dropout", "activation", "go_backwards")])
+
+    class Scale(layers.Layer):  # type: ignore[name-defined, misc]
+        def __init__(self, factor: float = 2.0, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self.factor = factor
+
+        def call(self, inputs: Any) -> Any:
+            return inputs * self.factor
+
+        def get_config(self) -> Any:
+            return {**super().get_config(), "factor": self.factor}
+
+    again = Scale.from_config(Scale(3.0, name="mine").get_config())
+    out.append([again.factor, again.name])
+    given, other = k.Input((4, 2)), k.Input((3,))
+    hidden = layers.Bidirectional(layers.GRU(3))(layers.TimeDistributed(layers.Dense(5, "relu"))(given))
+    shared = layers.Dense(3, activation="tanh", name="shared")
+    joined = layers.Concatenate()([hidden, shared(other), shared(shared(other))])
+    inner = k.Sequential([layers.Dense(4, activation="relu"), layers.LayerNormalization()])
+    model = k.Model([given, other], layers.Dense(2, activation="softmax")(inner(joined)))
+    _set(model, rng)
+    copy = k.models.clone_model(model)
+    x, y = rng.normal(size=(2, 4, 2)).astype(np.float32), rng.normal(size=(2, 3)).astype(np.float32)
+    different = not np.allclose(copy([x, y]), model([x, y]))
+    copy.set_weights(model.get_weights())
+    out.append([different, len(copy.layers), copy.layers[-1] is model.layers[-1], copy.get_layer("shared").name])
+    stack = k.Sequential([k.Input((3,)), layers.Dense(4, activation="elu"), layers.Dropout(0.5), layers.Dense(1)])
+    _set(stack, rng)
+    twins = [k.models.clone_model(stack), k.Sequential.from_config(stack.get_config())]
+    for twin in twins:
+        twin.set_weights(stack.get_weights())
+    out.append([type(layer).__name__ for layer in twins[0].layers])
+    values = [copy([x, y]), model([x, y]), stack(y), *[twin(y) for twin in twins]]
+    return [*[np.asarray(v, np.float32) for v in values], *out]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import tape_api as tf
 from tape_api import keras
+from tape_api.keras import layers
 
 RNG = np.random.default_rng(0)
 
@@ -182,3 +184,33 @@ def test_activations_have_gradients(name: str) -> None:
     fn = keras.activations.get(name)
     (exact,), (numeric,) = tf.test.compute_gradient(fn, [x], delta=1e-5)
     np.testing.assert_allclose(exact, numeric, atol=1e-6 * max(1.0, abs(numeric).max()))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.Dense(3, "relu", kernel_regularizer=keras.regularizers.L2(0.1)),
+        lambda: layers.SimpleRNN(3, return_sequences=True),
+        lambda: layers.GRU(2, "relu", go_backwards=True),
+        lambda: layers.RNN(layers.StackedRNNCells([layers.GRUCell(2), layers.LSTMCell(3)])),
+        lambda: layers.Bidirectional(layers.LSTM(2), merge_mode="sum"),
+        lambda: layers.TimeDistributed(layers.Dense(2)),
+        lambda: layers.SeparableConv2D(2, 3, strides=2, depth_multiplier=3),
+        lambda: layers.Conv2DTranspose(2, (3, 5), padding="same"),
+        lambda: layers.MaxPooling2D(3, strides=1),
+        lambda: layers.BatchNormalization(momentum=0.5),
+        lambda: layers.Embedding(5, 2, mask_zero=True),
+        lambda: layers.GaussianDropout(0.25),
+        lambda: layers.PReLU(shared_axes=[1]),
+        lambda: layers.ZeroPadding2D(((1, 2), (3, 4))),
+        lambda: layers.MultiHeadAttention(2, 3, value_dim=4),
+        lambda: layers.EinsumDense("ab,bc->ac", 3, bias_axes="c"),
+        lambda: layers.Normalization(axis=None, mean=1.0, variance=2.0),
+        lambda: keras.Input((3,))._input_layer,
+    ],
+)
+def test_a_configuration_makes_an_equal_layer(make: Callable[[], Any]) -> None:
+    layer = make()
+    again = type(layer).from_config(layer.get_config())
+    assert again is not layer and type(again) is type(layer)
+    assert again.get_config() == layer.get_config() and again.name == layer.name

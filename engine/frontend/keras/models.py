@@ -11,6 +11,7 @@ from engine.core.aval import Aval
 from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.tensor_shape import TensorShape
+from engine.frontend.keras.configs import deserialized, serialized
 from engine.frontend.keras.layers import RNN, InputLayer, Layer
 from engine.frontend.keras.layers.base import symbolic
 from engine.frontend.keras.settings import unique_name
@@ -40,8 +41,8 @@ class Model(Trainer, Layer):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A `Functional` model, if inputs and outputs are given."""
         if cls is cls.host.bound(Model) and (args or "inputs" in kwargs):
-            return super().__new__(cls.host.bound(Functional))
-        return super().__new__(cls)
+            return super().__new__(cls.host.bound(Functional), *args, **kwargs)
+        return super().__new__(cls, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Of a subclass too: inputs and outputs make a `Functional` of it, with the methods of the subclass."""
@@ -145,6 +146,19 @@ class Sequential(Model):
         self._tops: list[Any] = []
         for layer in layers or ():
             self.add(layer)
+
+    def get_config(self) -> dict[str, Any]:
+        """The name and the layers, and the shape of the inputs if it is known."""
+        shape = TensorShape(self._tops[0].shape).as_tuple() if self._tops else None
+        return {"name": self.name, "layers": [serialized(layer) for layer in self._stack], "build_input_shape": shape}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Any:
+        """The model that `get_config` describes, with new weights."""
+        made = cls([deserialized(layer) for layer in config["layers"]], name=config.get("name"))
+        if config.get("build_input_shape"):
+            made.build(config["build_input_shape"])
+        return made
 
     def add(self, layer: Any) -> None:
         """Put a layer (or a function, as one) on top."""
@@ -267,6 +281,19 @@ class Functional(Model):
             raise ValueError(f"model {self.name!r}: there are no inputs {missing}, got {sorted(inputs)}")
         return nest.flatten([inputs[name] for name in names])
 
+    def get_config(self) -> dict[str, Any]:
+        """Models made of inputs and outputs have none: `clone_model` makes copies of them.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        raise NotImplementedError(
+            f"model {self.name!r}: get_config of a model made of inputs and outputs is not supported; make the model "
+            f"by its own code, or copy it with keras.models.clone_model"
+        )
+
     def _input_layer(self, x: Any) -> Layer:
         """The layer that stands for an input."""
         found: Layer | None = getattr(x, "_input_layer", None)
@@ -300,3 +327,61 @@ class Functional(Model):
 def _functional_form(subclass: type, functional: type) -> type:
     """A user's subclass of Model as one of `Functional`."""
     return type(subclass)(subclass.__name__, (subclass, functional), {"__module__": subclass.__module__})
+
+
+def clone_model(
+    host: Any, model: Model, input_tensors: Any = None, clone_function: Callable[[Layer], Layer] | None = None
+) -> Model:
+    """A copy of a model, with new layers and new weights.
+
+    Parameters
+    ----------
+    model : Model
+        A `Sequential` model, or one made of inputs and outputs.
+    input_tensors
+        Must be None: the copy has inputs of its own.
+    clone_function : callable, optional
+        ``clone_function(layer)``: what stands for a layer, by default one of the same configuration.
+
+    Raises
+    ------
+    ValueError
+        If it is a model of another kind.
+    NotImplementedError
+        If `input_tensors` are given.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,), name="first")])
+    >>> copy = tf.keras.models.clone_model(model)
+    >>> copy.layers[0].name, copy.layers[0] is model.layers[0]
+    ('first', False)
+    """
+    if input_tensors is not None:
+        raise NotImplementedError("clone_model: argument `input_tensors` is not supported; call the copy with them")
+
+    def copied(layer: Any) -> Any:
+        if isinstance(layer, InputLayer):
+            return layer.from_config(layer.get_config())
+        if isinstance(layer, Model) and clone_function is None:
+            return clone_model(host, layer)
+        return (clone_function or (lambda x: x.from_config(x.get_config())))(layer)
+
+    if isinstance(model, Sequential):
+        made = type(model)([copied(layer) for layer in model._stack], name=model.name)
+        if model._tops and not made._tops:
+            made.build(model._tops[0].shape)
+        return made
+    if not isinstance(model, Functional):
+        raise ValueError(f"Expected `model` argument to be a functional or sequential `Model`, got {model!r}")
+    copies = {id(layer): copied(layer) for layer in model.layers}
+    inputs = [host.input(copies[id(model._input_layer(x))].aval, x.name) for x in model.inputs]
+    values = dict(zip(map(id, model.inputs), inputs, strict=True))
+    evaluate(host.symbols, model._order, values, lambda layer: copies.get(id(layer), layer))
+    structures = [
+        nest.pack_sequence_as(structure, [values[id(x)] for x in symbols])
+        for structure, symbols in zip(model._structure, (model.inputs, model.outputs), strict=True)
+    ]
+    result: Model = host.bound(Functional)(*structures, name=model.name)
+    return result

@@ -180,8 +180,13 @@ def ordered(symbols: Symbols, outputs: Sequence[Any], inputs: Sequence[Any]) -> 
     return order
 
 
-def evaluate(symbols: Symbols, order: Sequence[Any], values: dict[int, Any]) -> None:
-    """Compute the symbols in order; `values` holds those of the inputs by ``id``, and the others afterwards."""
+def evaluate(
+    symbols: Symbols, order: Sequence[Any], values: dict[int, Any], standing: Callable[[Any], Any] | None = None
+) -> None:
+    """Compute the symbols in order; `values` holds those of the inputs by ``id``, and the others afterwards.
+
+    With `standing`, ``standing(layer)`` is called in place of a layer.
+    """
     for x in order:
         if id(x) in values:
             continue
@@ -190,7 +195,8 @@ def evaluate(symbols: Symbols, order: Sequence[Any], values: dict[int, Any]) -> 
             symbols.again(x, values)
             continue
         args, kwargs = nest.map_structure(lambda a: values.get(id(a), a), call.arguments)
-        results = nest.flatten(call.layer(*args, **kwargs))
+        layer = call.layer if standing is None else standing(call.layer)
+        results = nest.flatten(layer(*args, **kwargs))
         values.update(zip(map(id, call.outputs), results, strict=True))
 
 

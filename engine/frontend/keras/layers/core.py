@@ -52,6 +52,10 @@ class InputLayer(Layer):
         super().__init__(name=name, dtype=dtype, batch_input_shape=whole)
         self.aval = Aval(TensorShape(whole).as_tuple(), as_dtype(self.dtype))
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal one."""
+        return {"name": self.name, "dtype": self.dtype, "batch_shape": self.aval.shape}
+
     def call(self, inputs: Any) -> Operand:
         """The inputs."""
         return inputs

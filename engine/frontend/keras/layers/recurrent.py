@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -222,10 +222,22 @@ _LOOP = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll
 _LAYER = ("trainable", "dtype", "input_shape", "input_dim", "batch_input_shape", "autocast", "activity_regularizer")
 
 
+def _loop_options(
+    self: Any,
+    *,
+    return_sequences: bool = False,
+    return_state: bool = False,
+    go_backwards: bool = False,
+    stateful: bool = False,
+) -> None:
+    """The parameters of `RNN` that layers made of a cell have, see `Layer._signatures`."""
+
+
 class _Recurrent(RNN):
     """A layer made of a cell: the arguments of both in one call."""
 
     kind: type
+    _not_taken: tuple[str, ...] = ("cell",)
 
     def __init__(self, units: int, *args: Any, name: str | None = None, **kwargs: Any) -> None:
         loop = {key: kwargs.pop(key) for key in (*_LOOP, *_LAYER) if key in kwargs}
@@ -234,11 +246,23 @@ class _Recurrent(RNN):
         cell = self.host.bound(self.kind)(units, *args, name=layer_name(self.kind.__name__), **dtype, **kwargs)
         super().__init__(cell, name=name, **loop)
 
+    def _signatures(self) -> list[Callable[..., Any]]:
+        """The cell's parameters, and those of the loop."""
+        kinds = self.kind.__mro__
+        cell = [vars(kind)["__init__"] for kind in kinds[: kinds.index(Layer)] if "__init__" in vars(kind)]
+        return [_Recurrent.__init__, *cell, _loop_options]
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer, but for its weights."""
+        found = super().get_config()
+        return {name: value for name, value in found.items() if name not in self._not_taken}
+
 
 class SimpleRNN(_Recurrent):
     """A `SimpleRNNCell` run over a sequence: the arguments of the cell, and those of `RNN`."""
 
     kind = SimpleRNNCell
+    _not_taken = ("cell", "recurrent_activation")
 
 
 class LSTM(_Recurrent):
@@ -286,7 +310,8 @@ class Bidirectional(Layer):
             self.backward_layer.go_backwards = not layer.go_backwards
         elif self.backward_layer.go_backwards == layer.go_backwards:
             raise ValueError("Bidirectional: `layer` and `backward_layer` must differ in `go_backwards`")
-        self.forward_layer._name, self.backward_layer._name = f"forward_{layer.name}", f"backward_{layer.name}"
+        name = layer.name.removeprefix("forward_")  # a copy by its configuration has it already
+        self.forward_layer._name, self.backward_layer._name = f"forward_{name}", f"backward_{name}"
         self._initial_weights = weights
 
     def call(self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = False) -> Any:
