@@ -31,6 +31,11 @@ def smooth(program: list[Instruction]) -> Any:
     return lambda tf, *xs: run(tf, program, *xs)
 
 
+def order_is_computed(program: list[Instruction]) -> bool:
+    """Whether a tape knows indices that a graph does not: the two may then choose different directions."""
+    return any(NAMES[op] in {"sort", "top_k"} for op, _, _ in program)
+
+
 def as_rows(found: Any) -> list[list[Any]]:
     """What a plan gives, ``[target][source]``."""
     return found if isinstance(found, list) else [[found]]
@@ -51,7 +56,8 @@ def test_rows_are_gradients(program: list[Instruction], options: dict[str, Any])
     tape, graph = on_tape(fn, *xs, **options), in_graph(fn, *xs, **options)
     for one, other, rows in zip(tape, graph, expected, strict=True):
         assert (one is None) == (other is None)
-        np.testing.assert_array_equal(matrix(one, rows), matrix(other, rows))
+        if options["mode"] != "auto" or not order_is_computed(program):
+            np.testing.assert_array_equal(matrix(one, rows), matrix(other, rows))
         np.testing.assert_allclose(matrix(one, rows), rows, rtol=1e-10, atol=1e-12)
 
 
