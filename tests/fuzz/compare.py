@@ -382,6 +382,8 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
         # rows of the op table alone put them on a tape, where nothing sees into them
         if d.key in PLANNED and d.kind in ROUNDED and program.has({"row deferred_op", "row custom_call"}):
             return "ops of graphs on a tape"
+    if d.way in IN_GRAPHS | {"plan"} and (d.key, d.kind) == ("hessian", "value") and program.has({"custom_gradient"}):
+        return "hessians of custom gradients that are no gradients"
     if d.way in IN_GRAPHS | {"plan"} and d.key in PLANNED and spread and why.unknown:
         return "indices that are fed or computed"
     if d.way == "plan" and d.kind != "dtype" and program.leads_through(UPDATES):
