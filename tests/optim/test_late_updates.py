@@ -98,9 +98,11 @@ def test_what_was_fetched_does_not_change() -> None:
         held = session.run([variable, others[3]])
         copies = [x.copy() for x in held]
         read, also, _ = session.run([variable, others[3], train])
-        assert_same_bits([*held, read, also], [*copies, *copies])
-        assert not np.array_equal(session.run(variable), held[0])
-        held[0][:] = 7.0
+        now = session.run([variable, others[3]])
+        assert_same_bits([*held, read, also], [*copies, *now])
+        assert not np.array_equal(read, held[0])
+        held[0][:] = read[:] = 7.0
+        assert_same_bits(session.run([variable, others[3]]), now)
 
 
 def test_a_gradient_may_be_the_variable_or_another_one() -> None:
