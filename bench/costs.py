@@ -19,6 +19,7 @@ import graph_api as tf
 from bench.calibrate import best_of, calibrate, described
 from bench.run import kernels_are_chosen
 from bench.text import as_text, duration
+from engine.core.operands import Operand
 from engine.core.trace import needed_nodes
 from engine.program import lower
 from engine.program.native import status
@@ -50,7 +51,7 @@ def measured(executor: str, seconds: float = 0.2) -> Costs:
     )
 
 
-def _chain(x: Any, y: Any) -> Any:
+def _chain(x: Any, y: Any) -> Operand:
     """Sums and products by turns, which nothing can fold."""
     for i in range(OPS):
         x = x * y if i % 2 else x + y

@@ -14,6 +14,7 @@ import graph_api as tf
 from engine.core.errors import ShapeError
 from engine.core.value import shape_of
 from graph_api.scans import scanned
+from graph_api.tensor import Tensor
 
 __all__ = [
     "crf_binary_score", "crf_decode", "crf_log_likelihood", "crf_log_norm", "crf_multitag_sequence_score",
@@ -30,12 +31,12 @@ def _scores(name: str, inputs: Any) -> tuple[Any, int]:
     return inputs, shape[2]
 
 
-def _inside(lengths: Any, x: Any, less: int = 0) -> Any:
+def _inside(lengths: Any, x: Any, less: int = 0) -> Tensor:
     """1 where a time belongs to a sequence."""
     return tf.sequence_mask(tf.maximum(tf.cast(lengths, tf.int32) - less, 0), tf.shape(x)[1], dtype=tf.float32)
 
 
-def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any:
+def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Tensor:
     """The sum of the unary scores of tags.
 
     Parameters
@@ -53,21 +54,21 @@ def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Any
     return tf.reduce_sum(chosen * tf.cast(_inside(sequence_lengths, chosen), inputs.dtype), 1)
 
 
-def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """The sum of the scores of transitions between tags (parameters as of `crf_log_likelihood`)."""
     tags, table = tf.convert_to_tensor(tag_indices), tf.convert_to_tensor(transition_params)
     steps = tf.gather_nd(table, tf.stack([tags[:, :-1], tags[:, 1:]], 2))
     return tf.reduce_sum(steps * tf.cast(_inside(sequence_lengths, steps, 1), table.dtype), 1)
 
 
-def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """The score of a sequence of tags: the sum of `crf_unary_score` and `crf_binary_score`."""
     unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
     total = unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
     return tf.where(tf.cast(sequence_lengths, tf.int32) > 0, total, tf.zeros_like(total))
 
 
-def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """The log-sum-exp of the scores of all sequences that `tag_bitmap`, shape (batch, time, tags), admits."""
     inputs, _ = _scores("crf_multitag_sequence_score", inputs)
     admitted = tf.where(
@@ -76,7 +77,7 @@ def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: 
     return crf_log_norm(admitted, sequence_lengths, transition_params)
 
 
-def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
+def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """The log-sum-exp of the scores of all sequences of tags (parameters as of `crf_log_likelihood`)."""
     inputs, _ = _scores("crf_log_norm", inputs)
     table = tf.expand_dims(tf.convert_to_tensor(transition_params), 0)

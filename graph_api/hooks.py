@@ -14,7 +14,7 @@ from engine.frontend.platform import logging
 from engine.io.protos import SessionLog, Summary, SummaryValue
 from graph_api.graph import get_default_graph
 from graph_api.session import Session
-from graph_api.summaries import FileWriterCache
+from graph_api.summaries import FileWriter, FileWriterCache
 from graph_api.training import get_global_step
 from graph_api.variable import Variable
 
@@ -377,7 +377,7 @@ class FeedFnHook(SessionRunHook):
         return SessionRunArgs(None, self._feed_fn())
 
 
-def _writer(writer: Any, folder: Any) -> Any:
+def _writer(writer: Any, folder: Any) -> FileWriter | None:
     """What writes summaries: that which is given, or the one of a folder, or none."""
     return FileWriterCache.get(os.fsdecode(folder)) if writer is None and folder else writer
 

@@ -11,6 +11,7 @@ import graph_api as tf
 from engine.core.value import shape_of
 from graph_api.metric_sums import Result, measured, ratio
 from graph_api.sparse import SparseTensor
+from graph_api.tensor import Tensor
 
 _NO_CLASS = -1
 """What stands where there are fewer labels than others have."""
@@ -27,7 +28,7 @@ def _labels(name: str, labels: Any, predictions: Any) -> Any:
     return tf.expand_dims(labels, -1) if ranks[0] + 1 == ranks[1] else labels  # type: ignore[operator]
 
 
-def _top(name: str, predictions: Any, k: int) -> Any:
+def _top(name: str, predictions: Any, k: int) -> Tensor:
     classes = (shape_of(predictions) or (None,))[-1]
     if k < 1 or (classes is not None and k > classes):
         raise ValueError(f"{name}: `k` must be in [1, {classes}], got {k}")
@@ -40,20 +41,20 @@ def _hits(labels: Any, best: Any) -> tuple[Any, Any]:
     return tf.reduce_any(same, -1), tf.reduce_any(same, -2)
 
 
-def _first_of_each(labels: Any) -> Any:
+def _first_of_each(labels: Any) -> Tensor:
     """Whether a label is none that stands before it, and one at all."""
     same = tf.cast(tf.equal(tf.expand_dims(labels, -1), tf.expand_dims(labels, -2)), tf.float32)
     before = tf.reduce_sum(tf.matrix_band_part(same, -1, 0), -1)  # with itself
     return tf.logical_and(tf.equal(before, 1.0), tf.not_equal(labels, _NO_CLASS))
 
 
-def _summed(flags: Any, weights: Any) -> Any:
+def _summed(flags: Any, weights: Any) -> Tensor:
     """How many are True, as float64; those of each row count as its weight says."""
     rows = tf.reduce_sum(tf.cast(flags, tf.float64), -1)
     return tf.reduce_sum(rows if weights is None else rows * tf.cast(weights, tf.float64))
 
 
-def _of(class_id: int | None, classes: Any, flags: Any) -> Any:
+def _of(class_id: int | None, classes: Any, flags: Any) -> Tensor:
     return flags if class_id is None else tf.logical_and(flags, tf.equal(classes, np.int64(class_id)))
 
 

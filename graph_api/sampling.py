@@ -51,7 +51,7 @@ def _seed_of(graph: Graph, seed: int | None) -> Operand:
     return np.array([DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed, own], np.int64)
 
 
-def drawn(function: Callable[..., Any], seed: int | None, name: str) -> Any:
+def drawn(function: Callable[..., Any], seed: int | None, name: str) -> Tensor:
     """Call ``function(draw=...)`` with a draw that is another one each time the graph runs."""
     graph = get_default_graph()
 

@@ -297,7 +297,7 @@ class Session:
         ]
         return [self._element(x) for x in wanted], pack
 
-    def _element(self, leaf: Any) -> Any:
+    def _element(self, leaf: Any) -> Tensor | Operation:
         if leaf is None:
             raise TypeError("Fetch argument None has invalid type NoneType. Did a gradient come back as None?")
         try:
@@ -415,7 +415,7 @@ class InteractiveSession(Session):
         super().close()
 
 
-def _readable(element: Any) -> Any:
+def _readable(element: Any) -> Tensor | Operation:
     """What to compute for a fetch: for a variable's handle, the variable's value."""
     if isinstance(element, Tensor) and element.node.op is variable_handle:
         return next(n for n in element.graph.nodes if n.op is read_variable and n.inputs[0] is element).outputs[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import graph_api as tf
@@ -235,7 +235,7 @@ class Supervisor:
         """Ask all threads to stop."""
         self.coord.request_stop(ex)
 
-    def stop_on_exception(self) -> Any:
+    def stop_on_exception(self) -> AbstractContextManager[None]:
         """A context manager that requests a stop when something is raised."""
         return self.coord.stop_on_exception()
 

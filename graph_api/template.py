@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from graph_api.graph import get_default_graph
@@ -35,7 +36,7 @@ class Template:
             with self._new() as self.variable_scope:
                 pass
 
-    def _new(self) -> Any:
+    def _new(self) -> AbstractContextManager[VariableScope]:
         return variable_scope(self._unique_name, self.name, custom_getter=self._custom_getter)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -41,7 +41,7 @@ def _user_line() -> tuple[str, int]:
 def _with_unknown(operation: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
     """Arithmetic of dimensions: of known ones a dimension, with an unknown one the unknown."""
 
-    def combined(self: Any, other: Any) -> Any:
+    def combined(self: Any, other: Any) -> GraphDimension | UnknownDimension:
         if other is None or isinstance(other, UnknownDimension):
             return GraphShape.unknown_dimension
         if isinstance(self, UnknownDimension):

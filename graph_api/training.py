@@ -12,6 +12,7 @@ import numpy as np
 from engine.core.dtypes import int64
 from engine.core.operands import Operand
 from engine.core.value import Value, known_shape
+from engine.core.variable import Variable as EngineVariable
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import GraphKeys
@@ -79,7 +80,7 @@ class ExponentialMovingAverage(VariableAverages):
     def _of_tensors(self) -> dict[int, tuple[Any, Variable]]:
         return {}
 
-    def _average_of(self, x: Any) -> Any:
+    def _average_of(self, x: Any) -> EngineVariable:
         """That of a tensor starts from zeros."""
         if isinstance(x, Variable):
             get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, x)

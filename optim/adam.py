@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from optim.keras_optimizer import KerasOptimizer, in_single
 from optim.optimizer import Optimizer
 from optim.squares import by_row, squared
 
+T = TypeVar("T")
+
 
 def toward(average: Any, x: Any, decay: Any) -> Operand:
     """A running average after one more sample."""
@@ -31,7 +33,7 @@ def moved(average: Any, x: Any, weight: Any) -> Operand:
     return average + (x - average) * weight
 
 
-def in_common(hyper: SimpleNamespace, name: str, given: Sequence[Any], compute: Callable[..., Any]) -> Any:
+def in_common(hyper: SimpleNamespace, name: str, given: Sequence[Any], compute: Callable[..., T]) -> T:
     """``compute(*given)``, once in a step: it is the same for all variables whose hyperparameters are the same.
 
     `hyper` keeps it under a name; a variable of which `given` are others gets its own.

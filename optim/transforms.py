@@ -379,7 +379,7 @@ class LossScale(Transform):
         self.scale = near.new_slot("loss_scale", np.float32(initial), below=False)
         self._good = near.new_slot("good_steps", np.int32(0), below=False)
 
-    def scaled(self, loss: Any) -> Any:
+    def scaled(self, loss: Any) -> Operand | Callable[[], Any]:
         """The loss times the scale; of a callable, a callable."""
         if callable(loss) and not isinstance(loss, Value):
             return lambda: self.scaled(loss())

@@ -9,11 +9,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from engine.core import nest
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
+
+T = TypeVar("T")
 
 
 class ReduceOp(Enum):
@@ -44,12 +46,12 @@ class ReplicaContext:
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
 
-    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
+    def all_reduce(self, reduce_op: Any, value: T, options: Any = None) -> T:
         """The value: there are no others."""
         _op(reduce_op)
         return value
 
-    def merge_call(self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+    def merge_call(self, merge_fn: Callable[..., T], args: Sequence[Any] = (), kwargs: Any = None) -> T:
         """``merge_fn(strategy, *args)``."""
         return merge_fn(self.strategy, *args, **(kwargs or {}))
 
@@ -117,11 +119,11 @@ class Strategy:
 
     def run(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., T],
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
         options: Any = None,
-    ) -> Any:
+    ) -> T:
         """``fn(*args, **kwargs)``, in the replica."""
         before, _current.replica = _current.replica, ReplicaContext(self)
         try:
@@ -138,19 +140,19 @@ class Strategy:
         function = tf.reduce_sum if op is ReduceOp.SUM else tf.reduce_mean
         return nest.map_structure(lambda x: function(x, axis=axis), value)
 
-    def gather(self, value: Any, axis: int) -> Any:
+    def gather(self, value: T, axis: int) -> T:
         """The value of the one replica."""
         return value
 
-    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+    def experimental_distribute_dataset(self, dataset: T, options: Any = None) -> T:
         """The data set, all of which goes to the one replica."""
         return dataset
 
-    def distribute_datasets_from_function(self, dataset_fn: Callable[[InputContext], Any], options: Any = None) -> Any:
+    def distribute_datasets_from_function(self, dataset_fn: Callable[[InputContext], T], options: Any = None) -> T:
         """``dataset_fn(InputContext())``."""
         return dataset_fn(InputContext())
 
-    def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
+    def experimental_distribute_values_from_function(self, value_fn: Callable[[ReplicaContext], T]) -> T:
         """What the function gives for the one replica."""
         return value_fn(ReplicaContext(self))
 

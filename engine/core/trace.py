@@ -60,7 +60,7 @@ class Symbol(Value):
         """The static shape as a tuple, None where not known."""
         return self._aval.shape
 
-    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         return self.trace.apply(op, inputs, params)
 
     def __bool__(self) -> bool:

@@ -146,7 +146,7 @@ class Functions:
         return ctc.edit_distance_op(*parts, normalize=normalize)
 
 
-def _ranked(tf: Any, name: str, logits: Any) -> Any:
+def _ranked(tf: Any, name: str, logits: Any) -> Operand:
     logits = tf.convert_to_tensor(logits)
     shape = shape_of(logits)
     if shape is None or len(shape) != 3:

@@ -398,7 +398,7 @@ def functions(tf: Any) -> dict[str, Any]:
             super().__init__(name, probs=self.probs)
             self.dtype = tf.as_dtype(tf.int32 if dtype is None else dtype)
 
-        def _like(self) -> Any:
+        def _like(self) -> Operand:
             return tf.zeros_like(self.logits[..., 0])
 
         @property

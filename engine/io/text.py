@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+Scalar = str | bytes | bool | int | float
+"""What a field of a message holds that is no message."""
+
 
 def lines(message: Any, indent: str = "") -> Iterator[str]:
     """The lines of protocol buffers' text format."""
@@ -27,7 +30,7 @@ def lines(message: Any, indent: str = "") -> Iterator[str]:
                 yield f"{indent}{field.name}: {_shown(item)}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Scalar) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

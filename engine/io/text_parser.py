@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.core.errors import DataLossError
+from engine.io.text import Scalar
+from engine.io.wire import Message
+
+M = TypeVar("M", bound=Message)
 
 _TOKEN = re.compile(
     r"""\s+|\#[^\n]*|(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[^\s"'{}<>\[\]:;,\#]+)|(?P<sign>[{}<>\[\]:;,])"""
@@ -24,7 +28,7 @@ ENUMS |= {f"{name}_REF": number + 100 for name, number in [*ENUMS.items()]} | {"
 """The names that values of enums have in files of graphs."""
 
 
-def parse(kind: Any, data: bytes) -> Any:
+def parse(kind: type[M], data: bytes) -> M:
     """The message that a text stands for.
 
     Parameters
@@ -115,6 +119,7 @@ class _Parser:
             self._store(message, field, _scalar(field.kind, token))
 
     def _entry(self, message: Any, field: Any, closing: str, depth: int) -> None:
+        key: Scalar
         key, value = "", field.kind() if field.is_message else field.default()
         while self._next != closing:
             name = self._take()
@@ -158,7 +163,7 @@ def _joined(a: str, b: str) -> str:
     return a[:-1] + (b[1:-1] if a[0] == b[0] else b[1:-1].replace(a[0], "\\" + a[0])) + a[0]
 
 
-def _scalar(kind: str, token: str) -> Any:
+def _scalar(kind: str, token: str) -> Scalar:
     """A token as a value of a kind of field."""
     if kind in ("string", "bytes"):
         if token[:1] not in ("'", '"'):

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from engine.core.errors import DataLossError
-from engine.io.text import lines
+from engine.io.text import Scalar, lines
 from engine.io.varints import read_varint, read_varints, varint
 
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
@@ -96,9 +96,9 @@ class Field:
         message._values[self.name] = value
         message._explicit.add(self.name)
 
-    def default(self) -> Any:
+    def default(self) -> Scalar:
         """What a scalar is that is not there."""
-        kinds = {"string": "", "bytes": b"", "bool": False, "float": 0.0, "double": 0.0}
+        kinds: dict[str, Scalar] = {"string": "", "bytes": b"", "bool": False, "float": 0.0, "double": 0.0}
         return kinds.get(self.kind, 0)
 
     def empty(self) -> Message | Repeated | Map:
@@ -109,7 +109,7 @@ class Field:
             return Repeated(self)
         return self.kind()
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: Any) -> Scalar:
         """A scalar as the field holds it.
 
         Raises

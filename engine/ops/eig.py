@@ -145,7 +145,7 @@ def eigvals(tensor: Any) -> Operand:
 @operands("alpha", "beta")
 def eigh_tridiagonal(
     alpha: Any, beta: Any, eigvals_only: bool = True, select: str = "a", select_range: Any = None, tol: Any = None
-) -> Any:
+) -> Operand | tuple[Operand, Operand]:
     """Eigenvalues, and eigenvectors if asked for, of Hermitian matrices that have three diagonals.
 
     Parameters

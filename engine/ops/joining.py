@@ -173,7 +173,7 @@ concat_place = linear(
 
 
 @operands("*values")
-def concat(values: Any, axis: Any) -> Any:
+def concat(values: Any, axis: Any) -> Operand:
     """Values joined along an axis.
 
     Parameters

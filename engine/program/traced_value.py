@@ -11,6 +11,7 @@ from typing import Any
 from engine.core.aval import Aval
 from engine.core.op import Op
 from engine.core.value import Value
+from engine.program.layout import Order
 
 
 class ValueTable:
@@ -52,7 +53,7 @@ class TracedValue(Value):
         return self.lowering.structures.get(self.value_id)
 
     @property
-    def order(self) -> Any:
+    def order(self) -> Order:
         """What is known of how it lies in memory (`engine.program.layout.Order`)."""
         return self.lowering.orders[self.value_id]
 

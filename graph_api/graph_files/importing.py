@@ -224,7 +224,7 @@ class Library:
     def __contains__(self, name: str) -> bool:
         return name in self._protos
 
-    def __call__(self, name: str) -> Any:
+    def __call__(self, name: str) -> tuple[Definition, list[Ref], list[str]]:
         """The definition of a function, what it returns, and what runs in any case."""
         if name not in self._protos:
             raise InvalidArgumentError(f"the function {name!r} is not in the library")

@@ -134,6 +134,7 @@ def _collections(meta: MetaGraphDef, body: Body, graph: Graph, wanted: Any) -> d
         if kind is None or key in _LEFT_OUT or (wanted is not None and not wanted(key)):
             continue
         held = getattr(collection, kind).value
+        found: list[Any]
         if kind == "node_list":
             found = [_named(body, name) for name in held]
         elif kind == "bytes_list" and key in OF_VARIABLES:
@@ -146,7 +147,7 @@ def _collections(meta: MetaGraphDef, body: Body, graph: Graph, wanted: Any) -> d
     return variables
 
 
-def _named(body: Body, name: str) -> Any:
+def _named(body: Body, name: str) -> Operation | Tensor | None:
     """A node or tensor of a collection; None for one that was left out."""
     ref, colon, index = name.partition(":")
     if not colon:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.core.errors import DataLossError, NotFoundError, ResourceExhaustedError
 from engine.io.text_parser import parse
+from engine.io.wire import Message
+
+M = TypeVar("M", bound=Message)
 
 LARGEST = 1 << 31
 """Bytes of a file: a message of protocol buffers is no larger."""
 
 
-def message_from(kind: Any, path: Any, text: bool | None = None) -> Any:
+def message_from(kind: type[M], path: Any, text: bool | None = None) -> M:
     """The message that a file holds.
 
     Parameters

@@ -168,7 +168,7 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
         made = Run(self, asked, list(elements), list(feeds), list(values), user_site(2))
         made._before = dict(self._state.values)
 
-        def compute(wanted: Sequence[Any]) -> Any:
+        def compute(wanted: Sequence[Any]) -> list[Any]:
             flat = _Flat(wanted)
             flat.asked = asked
             return usual(

@@ -13,6 +13,7 @@ from engine.core.operands import Operand
 from engine.core.value import shape_of
 from graph_api import layers
 from graph_api.rnn.cells import RNNCell
+from graph_api.tensor import Tensor
 
 
 class AttentionWrapperState(NamedTuple):
@@ -81,17 +82,17 @@ class AttentionMechanism:
         self.keys = self.memory_layer(self.values)
 
     @property
-    def batch_size(self) -> Any:
+    def batch_size(self) -> int | Tensor:
         """The number of sequences."""
         return self.keys.shape[0].value or tf.shape(self.keys)[0]
 
     @property
-    def alignments_size(self) -> Any:
+    def alignments_size(self) -> int | Tensor:
         """The number of times."""
         return self.keys.shape[1].value or tf.shape(self.keys)[1]
 
     @property
-    def state_size(self) -> Any:
+    def state_size(self) -> int | Tensor:
         """The size of the state, which is the last weights."""
         return self.alignments_size
 
@@ -101,7 +102,7 @@ class AttentionMechanism:
 
     initial_state = initial_alignments
 
-    def score(self, query: Any) -> Any:
+    def score(self, query: Any) -> Tensor:
         """How well a query fits."""
         raise NotImplementedError(f"{type(self).__name__} must define `score`")
 
@@ -138,7 +139,7 @@ class BahdanauAttention(AttentionMechanism):
         )
         self._normalize = normalize
 
-    def score(self, query: Any) -> Any:
+    def score(self, query: Any) -> Tensor:
         """How well a query fits."""
         asked = tf.expand_dims(self.query_layer(query), 1)
         dtype = query.dtype
@@ -172,7 +173,7 @@ class LuongAttention(AttentionMechanism):
         )
         self._scale = scale
 
-    def score(self, query: Any) -> Any:
+    def score(self, query: Any) -> Tensor:
         """How well a query fits.
 
         Raises

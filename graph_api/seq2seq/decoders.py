@@ -101,7 +101,7 @@ def _where_ended(ended: Any, old: Any, new: Any) -> Any:
     return tf.where(ended, old, new)
 
 
-def _array(dtype: Any, batch: Any, size: Any) -> Any:
+def _array(dtype: Any, batch: Any, size: Any) -> tf.TensorArray:
     """What collects outputs. It is told how large they are: what is drawn cannot be computed ahead to see."""
     array = tf.TensorArray(dtype, 0, dynamic_size=True)
     one = tf.zeros(tf.stack([batch, *GraphShape(size).as_list()]), dtype)
@@ -160,7 +160,7 @@ def dynamic_decode(
         kinds = zip(nest.flatten(decoder.output_dtype), nest.flatten(decoder.output_size), strict=True)
         arrays = [_array(dtype, tf.size(ended), size) for dtype, size in kinds]
 
-        def body(time: Any, arrays: Any, state: Any, inputs: Any, ended: Any, lengths: Any) -> Any:
+        def body(time: Any, arrays: Any, state: Any, inputs: Any, ended: Any, lengths: Any) -> tuple[Any, ...]:
             outputs, new, following, now = decoder.step(time, inputs, state)
             if not decoder.tracks_own_finished:
                 now = tf.logical_or(now, ended)

@@ -10,7 +10,7 @@ import graph_api as tf
 from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.value import shape_of
-from graph_api.tensor import GraphShape
+from graph_api.tensor import GraphShape, Tensor
 
 Embedding = Callable[[Any], Any]
 
@@ -20,7 +20,7 @@ def _embedding(embedding: Any) -> Embedding:
     return embedding if callable(embedding) else lambda ids: tf.nn.embedding_lookup(embedding, ids)
 
 
-def _vector(name: str, argument: str, x: Any) -> Any:
+def _vector(name: str, argument: str, x: Any) -> Tensor:
     tensor = tf.convert_to_tensor(x)
     shape = shape_of(tensor)
     if shape is not None and len(shape) != 1:
@@ -39,7 +39,7 @@ class Helper:
         """Which sequences have ended already, and the first inputs."""
         raise NotImplementedError(f"{type(self).__name__} must define `initialize`")
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Operand:
         """What the outputs say."""
         raise NotImplementedError(f"{type(self).__name__} must define `sample`")
 
@@ -67,7 +67,7 @@ class CustomHelper(Helper):
         self.batch_size = tf.size(finished)
         return finished, inputs
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         """By the second function."""
         return self._sample(time=time, outputs=outputs, state=state)
 
@@ -118,7 +118,7 @@ class TrainingHelper(Helper):
         finished = tf.equal(0, self.sequence_length)
         return finished, self._at(0, finished)
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         """The largest output's place."""
         return tf.cast(tf.argmax(outputs, axis=-1), tf.int32)
 
@@ -152,7 +152,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self._embed, self._often = _embedding(embedding), tf.convert_to_tensor(sampling_probability)
         self._seeds = seed, scheduling_seed
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         """What is drawn, or -1."""
         said = tf.cast(tf.multinomial(outputs, 1, seed=self._seeds[0])[:, 0], tf.int32)
         chosen = tf.random_uniform(tf.shape(said), seed=self._seeds[1]) < tf.cast(self._often, tf.float32)
@@ -192,7 +192,7 @@ class GreedyEmbeddingHelper(Helper):
         """None has ended."""
         return tf.fill(tf.shape(self._start), False), self._embed(self._start)
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         """The largest output's place."""
         return tf.cast(tf.argmax(outputs, axis=-1), tf.int32)
 
@@ -217,7 +217,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         super().__init__(embedding, start_tokens, end_token)
         self._temperature, self._seed = softmax_temperature, seed
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
         """What is drawn."""
         logits = outputs if self._temperature is None else outputs / self._temperature
         return tf.cast(tf.multinomial(logits, 1, seed=self._seed)[:, 0], tf.int32)

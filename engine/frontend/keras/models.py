@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from engine.core import nest
 from engine.core.aval import Aval
@@ -38,7 +38,7 @@ class Model(Trainer, Layer):
     (TensorShape([4, 1]), 2)
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A `Functional` model, if inputs and outputs are given."""
         if cls is cls.host.bound(Model) and (args or "inputs" in kwargs):
             return super().__new__(cls.host.bound(Functional), *args, **kwargs)
@@ -153,7 +153,7 @@ class Sequential(Model):
         return {"name": self.name, "layers": [serialized(layer) for layer in self._stack], "build_input_shape": shape}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Any:
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
         """The model that `get_config` describes, with new weights."""
         made = cls([deserialized(layer) for layer in config["layers"]], name=config.get("name"))
         if config.get("build_input_shape"):

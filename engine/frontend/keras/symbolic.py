@@ -83,7 +83,7 @@ class _Calls(Trace):
 _calls = _Calls()
 
 
-def new_input(aval: Aval, name: str | None = None) -> Any:
+def new_input(aval: Aval, name: str | None = None) -> KerasTensor:
     """A symbol for an input of a model."""
     symbol: Any = _calls.placeholder(aval)
     symbol.given_name = name
@@ -200,7 +200,9 @@ def evaluate(
         values.update(zip(map(id, call.outputs), results, strict=True))
 
 
-def layers_of(symbols: Symbols, outputs: Sequence[Any], inputs: Sequence[Any], layer_of: Callable[[Any], Any]) -> Any:
+def layers_of(
+    symbols: Symbols, outputs: Sequence[Any], inputs: Sequence[Any], layer_of: Callable[[Any], Any]
+) -> list[Any]:
     """The layers called for `outputs`, each once, in Keras's order: those furthest from the outputs first.
 
     Layers equally far come in the order in which a walk from the outputs meets them. The order is that of a model's

@@ -116,7 +116,7 @@ def _set_diag(recorder: Writer, x: Any, d: Any, *, offset: int) -> Hidden:
     return _with_diagonal(recorder, recorder.copy(x, x.actual.copy()), d, offset)
 
 
-def _triangle(recorder: Writer, x: Any, *, lower: bool, diagonal: float = 1.0) -> Any:
+def _triangle(recorder: Writer, x: Any, *, lower: bool, diagonal: float = 1.0) -> np.ndarray | Hidden:
     kept = np.tri(x.shape[-2], x.shape[-1], 0 if lower else -1, dtype=bool)
     zero = np.zeros(1, x.dtype)
     out: Any = np.where(kept, x, zero) if lower else np.where(kept, zero, x)

@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,7 @@ def again(golden: Golden, path: Path, comparison: Comparison, folder: str | None
     recorder = Recorder(folder, path) if folder else None
     out = io.StringIO()
 
-    def around(made: Run, compute: Any) -> Any:
+    def around(made: Run, compute: Any) -> Sequence[Any]:
         return rerun.around(made, compute if recorder is None else lambda _: recorder.made(made, compute))
 
     with redirect_stdout(out), watching(lambda made: None, around), watching_tapes(rerun.keep_step):

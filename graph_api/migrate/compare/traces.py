@@ -17,6 +17,7 @@ import numpy as np
 
 import engine.core.eager as eager_module
 import engine.gradient_tape as tape_module
+from engine.core.eager import EagerTensor
 from engine.core.op import Op
 from engine.core.operands import Results
 from engine.io.golden import Golden, digest
@@ -148,7 +149,9 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
             operands, made = hashes[: len(hashes) - count], hashes[len(hashes) - count :]
             events.append(Event(op.name, op.type, operands, made, user_site(3), kept, list(op.args)))
 
-    def traced(op: Op, inputs: Any, arrays: Any, params: dict[str, Any], known: bool) -> Any:
+    def traced(
+        op: Op, inputs: Any, arrays: Any, params: dict[str, Any], known: bool
+    ) -> EagerTensor | tuple[EagerTensor, ...]:
         if draws is not None:
             arrays = draws.given(op, arrays)
         out: Any = applied(op, inputs, arrays, params, known)

@@ -373,7 +373,7 @@ class Attention(Layer):
             tf.tanh(sums if self.scale is None else self.scale * sums), axis=-1
         )
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Operand | None:
         """That of the queries."""
         return None if previous_mask is None else previous_mask[0]
 

@@ -7,7 +7,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class Layer(Bound, Module):
 
     _arguments: Arguments
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A layer that remembers its arguments, for `get_config`."""
         made = super().__new__(cls)
         made._arguments = Arguments(args, kwargs)
@@ -446,7 +446,7 @@ class Layer(Bound, Module):
         return own | arguments_of(self, self._signatures(), own)
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Any:
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
         """The layer that `get_config` describes, with new weights."""
         return cls(**deserialized(dict(config)))
 

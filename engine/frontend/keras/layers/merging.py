@@ -63,7 +63,7 @@ class Concatenate(Layer):
         """The inputs, joined."""
         return tf.concat(inputs, axis=self.axis)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Operand | None:
         """Steps count that count in one of the inputs; of inputs without a mask all do."""
         if previous_mask is None:
             return None

@@ -43,7 +43,7 @@ class StackedRNNCells(Layer):
         """That of the last cell."""
         return self.cells[-1].output_size
 
-    def call(self, inputs: Any, states: Any, training: Any = False) -> Any:
+    def call(self, inputs: Any, states: Any, training: Any = False) -> tuple[Operand, list[Any]]:
         """The output of the last cell, and the new states."""
         found = []
         for cell, own in zip(self.cells, states, strict=True):
@@ -130,7 +130,9 @@ class RNN(Layer):
                 self.cell.build(TensorShape([None, *shape.as_list()[2:]]))
             self.cell.built = True
 
-    def call(self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = False) -> Any:
+    def call(
+        self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = False
+    ) -> Operand | tuple[Operand, ...]:
         """The outputs, and the states if `return_state`."""
         rows = inputs if self.time_major else _turned(inputs)
         goes_on = None if mask is None else tf.cast(self.host.tensor(mask), "bool")
@@ -148,7 +150,7 @@ class RNN(Layer):
             result = outputs if self.time_major else _turned(outputs)
         return (result, *nest.flatten(last)) if self.return_state else result
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> list[Operand | None]:
         """That of the steps, if the outputs of all steps are returned."""
         mask = None if previous_mask is None else nest.flatten(previous_mask)[0]
         return [mask if self.return_sequences else None]
@@ -338,7 +340,7 @@ class Bidirectional(Layer):
         joined = self._joined(*found)
         return (joined, *states) if states else joined
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> list[Operand | None]:
         """That of the steps, if the outputs of all steps are returned."""
         mask = None if previous_mask is None else nest.flatten(previous_mask)[0]
         shown = mask if self.forward_layer.return_sequences else None
