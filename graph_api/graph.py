@@ -17,6 +17,7 @@ from engine.core.op import Node, Op
 from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import Value
+from engine.core.variable import Variable as EngineVariable
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
 from graph_api.overrides import apply_overridden, checked_map
@@ -132,6 +133,7 @@ class Graph(Trace):
 
     def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Results:
         """Apply a Python operator; its operation is named after the operator (``mul``), not the op (``Mul``)."""
+        operands = tuple([x.read_value() if isinstance(x, EngineVariable) else x for x in operands])
         if isinstance(function, Op) and not any(isinstance(x, Value) and x.level > Symbol.level for x in operands):
             return self.apply(function, operands, {}, name=name)
         return function(*operands)

@@ -18,6 +18,7 @@ from engine.core.errors import ShapeError
 from engine.core.op import Op
 from engine.core.trace import Symbol
 from engine.core.value import Value, dtype_of
+from engine.core.variable import Variable
 from engine.frontend.api import as_operand
 from engine.ops import arithmetic, compare, complexes, explog, linalg, slicing
 from engine.ops.sparse_product import matmul_sparse, sparse_matmul
@@ -50,6 +51,8 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
             other = as_operand(other, self.dtype, name)
             if type(self) is EagerTensor and not isinstance(other, Value):
                 other = EagerTensor(other)
+        if isinstance(self, Variable) and isinstance(self.handle, Symbol):
+            self = self.read_value()
         if isinstance(self, Symbol):
             return self.trace.operator(op, (other, self) if reflected else (self, other), name)
         return op(other, self) if reflected else op(self, other)
@@ -88,7 +91,7 @@ def install() -> None:
         setattr(Value, f"__{name}__", _binary(op, name))
         setattr(Value, f"__r{name}__", _binary(op, name, reflected=True))
     for name, op in _COMPARISONS.items():
-        setattr(Value, f"__{name}__", _binary(op, name))
+        setattr(Value, f"__{name}__", _binary(op, op.type))  # TensorFlow names a comparison after its op
     for name, function in _METHODS.items():
         setattr(Value, f"__{name}__", _method(function))
     for name, op, if_shapes_differ in (("eq", compare.equal, False), ("ne", compare.not_equal, True)):
