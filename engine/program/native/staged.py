@@ -25,6 +25,7 @@ from engine.program.native.memory import Call, Recording, Ref, Root
 from engine.program.native.recorder import Observed, Recorder
 from engine.program.native.rewrites import REWRITES
 from engine.program.passes.inplace_concat import alloc
+from engine.runtime.collector import uncollected
 
 _LARGE = 1 << 20
 """Bytes of a value from which on a program that puts chunks together runs in Python, which keeps limits on memory."""
@@ -81,6 +82,9 @@ class Staged:
 
     def observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
         """Run the program, observed, and make a table of it for arguments of this form."""
+        return uncollected(self._observed, arguments, form)
+
+    def _observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
         results, recording = observed(self.program, arguments, self.located)
         kernels = [self.program.kernel(i) for i in self.program.instructions]
         host = functools.partial(self.elsewhere, form), self.failed, _Resume(self, recording), raises
