@@ -1,7 +1,8 @@
 """Say which uses of TensorFlow in programs run here as they are, which differ, and which are missing.
 
-Looked at are names, keywords and calls of methods, through aliases, imports and assignments; the verdicts come from
-what dualgrad has. Nothing is run. The exit code is 1 while anything is missing or could not be checked.
+Looked at are names, keywords and calls of methods, through aliases, imports and assignments, also from one file to
+another; the verdicts come from what dualgrad has. Nothing is run. The exit code is 1 while anything is missing or could
+not be checked.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from graph_api.migrate.check.formats import FORMATS
-from graph_api.migrate.check.surface import Surface
-from graph_api.migrate.check.uses import UNCHECKED, Use, uses
+from graph_api.migrate.check.uses import UNCHECKED, Use, uses_of
 from graph_api.migrate.judge import judge, reached
 
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
@@ -76,16 +76,12 @@ def check(files: Sequence[Path], api: str | None = None) -> list[Use]:
     list of Use
         File by file, in the order of lines.
     """
-    found: list[Use] = []
-    judged = {} if api is not None else judged_together(files)
+    programs = [file for file in files if file.suffix != ".ipynb"]
+    found = uses_of(judged_together(files) if api is None else dict.fromkeys(programs, api))
+    why = "a notebook: write its cells to a program (jupyter nbconvert --to script) and check that"
     for file in files:
-        if file.suffix == ".ipynb":
-            why = "a notebook: write its cells to a program (jupyter nbconvert --to script) and check that"
-            found.append(Use(str(file), 1, 1, "file", str(file), UNCHECKED, why))
-        else:
-            surface = Surface.of(api or judged[file])
-            found += uses(file.read_bytes(), str(file), surface, file.parent)
-    return found
+        found.setdefault(file, [Use(str(file), 1, 1, "file", str(file), UNCHECKED, why)])
+    return [use for file in files for use in found[file]]
 
 
 def judged_together(files: Sequence[Path]) -> dict[Path, str]:

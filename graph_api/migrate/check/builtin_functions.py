@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, TypeAlias
 
-from graph_api.migrate.check.surface import tensorflow_path
+from graph_api.migrate.check.modules import imports
 from graph_api.migrate.check.values import (
     NOTHING,
     Box,
@@ -58,8 +58,8 @@ def _builtin(inference: Inference, node: ast.Call, name: str) -> Values | None:
         return _looked_up(inference, node.args[:2]) | union(*arguments[2:])
     if name == "super":
         return _super(inference, node)
-    if name == "__import__" and node.args and isinstance(key := node.args[0], ast.Constant):
-        return _imported(inference, str(key.value).partition(".")[0])
+    if name == "__import__":
+        return _imported(inference, node, whole=False)
     return None if inference.of(node.func) else NOTHING
 
 
@@ -84,16 +84,16 @@ def _super(inference: Inference, node: ast.Call) -> Values:
 def _foreign(inference: Inference, node: ast.Call, path: str) -> Values:
     if path in HANDED_ON and node.args:
         return inference.of(node.args[0])
-    if path == "importlib.import_module" and node.args and isinstance(key := node.args[0], ast.Constant):
-        return _imported(inference, str(key.value))
+    if path == "importlib.import_module":
+        return _imported(inference, node)
     if path.rpartition(".")[2] in THE_SAME and node.args:
         return frozenset({Many(inference.elements(inference.of(node.args[-1])))})
     return NOTHING
 
 
-def _imported(inference: Inference, module: str) -> Values:
-    path = tensorflow_path(module, inference.folder)
-    return NOTHING if path is None else frozenset({Path(path)})
+def _imported(inference: Inference, node: ast.Call, whole: bool = True) -> Values:
+    what = next((w for w in imports(node) if w.node is node), None)
+    return NOTHING if what is None else inference.source(inference.scopes.imported(node, what, whole))
 
 
 def _of_container(inference: Inference, node: ast.Attribute) -> Values | None:

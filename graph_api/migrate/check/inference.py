@@ -22,6 +22,7 @@ from graph_api.migrate.check.scopes import (
     Function,
     Imported,
     Other,
+    Own,
     Parameter,
     Part,
     Scope,
@@ -40,6 +41,7 @@ from graph_api.migrate.check.values import (
     Made,
     Many,
     Method,
+    Module,
     Path,
     Unknown,
     Value,
@@ -55,19 +57,16 @@ HABITS = {"sess": "Session", "session": "Session"}
 
 
 class Inference:
-    """The values of a file's expressions.
+    """The values of the expressions of the files that `scopes` has.
 
     Parameters
     ----------
     scopes : Scopes
     surface : Surface
-    folder : Path, optional
-        Where the file lies: a module ``keras.py`` beside it is the program's own.
     """
 
-    def __init__(self, scopes: Scopes, surface: Surface, folder: File | None = None) -> None:
-        self.scopes, self.surface, self.folder = scopes, surface, folder
-        self.stars = [p for m in scopes.stars if (p := tensorflow_path(m, folder)) is not None]
+    def __init__(self, scopes: Scopes, surface: Surface) -> None:
+        self.scopes, self.surface = scopes, surface
         self.calls: dict[ast.AST, list[tuple[ast.Call, int]]] = {}
         self.before: dict[Any, Values] = {}
         self.now: dict[Any, Values] = {}
@@ -101,11 +100,33 @@ class Inference:
         found = self.scopes.of[node].find(node.id)
         if found is not None:
             return union(*(self.source(s) for s in found))
-        return union(*(self._starred(path, node.id) for path in self.stars))
+        return self._starred(self.scopes.root(node), node.id)
 
-    def _starred(self, path: str, name: str) -> Values:
-        whole = f"{path}.{name}".lstrip(".")
-        return frozenset({Path(whole)}) if not name.startswith("_") and self.surface.has(whole) else NOTHING
+    def _starred(self, module: Scope, name: str) -> Values:
+        """What a name stands for that a file does not bind, but perhaps imports with all of another's."""
+        found = []
+        for star in module.stars if not name.startswith("_") else ():
+            if isinstance(star, Own):
+                found.append(self.exported(star.module, name))
+            elif (path := tensorflow_path(star.path)) is not None:
+                whole = f"{path}.{name}".lstrip(".")
+                found.append(frozenset({Path(whole)}) if self.surface.has(whole) else NOTHING)
+        return union(*found)
+
+    def exported(self, base: File, name: str) -> Values:
+        """What a name of one of the program's own modules stands for."""
+        key = ("exported", base, name)
+        if key in self.now:
+            return self.now[key]
+        self.now[key] = self.before.get(key, NOTHING)
+        module = self.scopes.at.get(base)
+        if module is not None and name in module.bound:
+            self.now[key] = union(*(self.source(s) for s in module.bound[name]))
+        elif self.scopes.modules.has(base / name):
+            self.now[key] = frozenset({Module(base / name)})
+        elif module is not None:
+            self.now[key] = self._starred(module, name)
+        return self.now[key]
 
     def _Attribute(self, node: ast.Attribute) -> Values:
         return self.attribute(self.of(node.value), node.attr)
@@ -195,8 +216,10 @@ class Inference:
         if isinstance(source, Entered):
             return union(*(self._entered(v) for v in self.source(source.source)))
         if isinstance(source, Imported):
-            path = tensorflow_path(source.path, self.folder)
+            path = tensorflow_path(source.path)
             return frozenset({Foreign(source.path) if path is None else Path(path)})
+        if isinstance(source, Own):
+            return self.exported(source.module, source.name) if source.name else frozenset({Module(source.module)})
         if isinstance(source, Defined):
             return frozenset({Local(source.node)})
         if isinstance(source, Parameter):
@@ -342,6 +365,8 @@ class Inference:
             return union(*(self.source(s) for s in self.scopes.inside[value.node].bound.get(name, ())))
         if isinstance(value, Foreign):
             return frozenset({Foreign(f"{value.path}.{name}")})
+        if isinstance(value, Module):
+            return self.exported(value.base, name)
         if isinstance(value, Unknown) and name in NUMPY:
             return NOTHING
         if isinstance(value, Unknown) and name in self.surface.telling:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path as File
 from typing import TypeAlias
+
+from graph_api.migrate.check.modules import Import, Modules, base_of
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -49,9 +52,17 @@ class Entered:
 
 @dataclass(frozen=True)
 class Imported:
-    """A module, or a name of one."""
+    """A module of another package, or a name of one."""
 
     path: str
+
+
+@dataclass(frozen=True)
+class Own:
+    """A module of the program's own, or a name of it."""
+
+    module: File
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,12 +85,12 @@ class Other:
     """Something that has nothing to do with TensorFlow: an exception, what a pattern matches."""
 
 
-Source: TypeAlias = Expression | Element | Part | Entered | Imported | Defined | Parameter | Other
+Source: TypeAlias = Expression | Element | Part | Entered | Imported | Own | Defined | Parameter | Other
 
 
 @dataclass(eq=False)
 class Scope:
-    """A module, class, function or comprehension."""
+    """A module, class, function or comprehension; `stars` are the modules of which it imports all names."""
 
     node: ast.AST
     parent: Scope | None = None
@@ -87,6 +98,7 @@ class Scope:
     outer: dict[str, Scope] = field(default_factory=dict)
     returns: list[ast.expr] = field(default_factory=list)
     yields: list[ast.expr] = field(default_factory=list)
+    stars: list[Imported | Own] = field(default_factory=list)
 
     def find(self, name: str) -> list[Source] | None:
         """All that the name stands for here; None if the file does not bind it."""
@@ -107,15 +119,20 @@ class Scope:
 
 
 class Scopes(ast.NodeVisitor):
-    """The scopes of a file.
+    """The scopes of a file, or of several that import each other.
 
     Parameters
     ----------
-    tree : ast.Module
+    *trees : ast.Module
+    modules : Modules, optional
+        What tells which of the files an import means.
 
     Attributes
     ----------
     module : Scope
+        That of the (last) file.
+    at : dict
+        The scope of each file, by its module.
     of : dict
         The scope that each node stands in.
     inside : dict
@@ -124,21 +141,24 @@ class Scopes(ast.NodeVisitor):
         By name of an attribute: every object that it is set of, and to what.
     stored : list
         Every container that something is put into, and what.
-    stars : list of str
-        The modules of which all names are imported.
     guarded : set
         The nodes whose failure the program expects.
     """
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.module = self.here = Scope(tree)
+    def __init__(self, *trees: ast.Module, modules: Modules | None = None) -> None:
+        self.modules = modules or Modules(dict.fromkeys(trees))
+        self.at: dict[File, Scope] = {}
         self.of: dict[ast.AST, Scope] = {}
-        self.inside: dict[ast.AST, Scope] = {tree: self.module}
+        self.inside: dict[ast.AST, Scope] = {}
         self.attributes: dict[str, list[tuple[ast.expr, Source]]] = {}
         self.stored: list[tuple[ast.expr, Source]] = []
-        self.stars: list[str] = []
         self.guarded: set[ast.AST] = set()
-        self.visit(tree)
+        for tree in trees:
+            self.module = self.here = self.inside[tree] = Scope(tree)
+            file = self.modules.files[tree]
+            if file is not None:
+                self.at[base_of(file)] = self.module
+            self.visit(tree)
 
     def visit(self, node: ast.AST) -> None:
         """Remember the scope of every node, and bind what it binds."""
@@ -220,15 +240,34 @@ class Scopes(ast.NodeVisitor):
     def _Import(self, node: ast.Import) -> None:
         for alias in node.names:
             root = alias.name.partition(".")[0]
-            self._bind_name(alias.asname or root, Imported(alias.name if alias.asname else root))
+            source = self.imported(node, Import(node, alias.name), whole=bool(alias.asname))
+            self._bind_name(alias.asname or root, source)
 
     def _ImportFrom(self, node: ast.ImportFrom) -> None:
+        what = Import(node, node.module or "", node.level, tuple(alias.name for alias in node.names))
+        module = self.imported(node, what)
         for alias in node.names:
             if alias.name == "*":
-                self.stars.append("" if node.level else node.module or "")
+                self.module.stars.append(module)
+            elif isinstance(module, Own):
+                self._bind_name(alias.asname or alias.name, Own(module.module, alias.name))
             else:
-                own = bool(node.level) or not node.module
-                self._bind_name(alias.asname or alias.name, Other() if own else Imported(f"{node.module}.{alias.name}"))
+                self._bind_name(alias.asname or alias.name, Imported(f"{module.path}.{alias.name}"))
+
+    def imported(self, node: ast.AST, what: Import, whole: bool = True) -> Imported | Own:
+        """The module that is imported at a node; unless `whole`, the first part of its name."""
+        tree = self.root(node).node
+        assert isinstance(tree, ast.Module)
+        own = self.modules.find(self.modules.files[tree], what)
+        if own is None:
+            return Imported(what.module if whole else what.module.partition(".")[0])
+        return Own(own if whole else [own, *own.parents][what.module.count(".")])
+
+    def root(self, node: ast.AST) -> Scope:
+        """The scope of the file that a node is in."""
+        found = self.of[node].enclosing(ast.Module)
+        assert found is not None
+        return found
 
     def _Try(self, node: ast.Try) -> None:
         caught = {n.id for h in node.handlers for n in ast.walk(h.type or h) if isinstance(n, ast.Name)}

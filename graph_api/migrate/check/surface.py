@@ -11,7 +11,6 @@ import typing
 from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path as File
 from typing import Any
 
 import numpy as np
@@ -191,12 +190,10 @@ class Surface:
         return frozenset({Instance(kind)}) if ours else NOTHING
 
 
-def tensorflow_path(module: str, folder: File | None) -> str | None:
+def tensorflow_path(module: str) -> str | None:
     """``"nn"`` for ``"tensorflow.nn"``; None for a module that is not TensorFlow's."""
     root, _, inner = module.partition(".")
     if root not in ROOTS:
-        return None
-    if folder is not None and ((folder / f"{root}.py").is_file() or (folder / root).is_dir()):
         return None
     return ".".join(filter(None, (ROOTS[root], inner)))
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path as File
 from typing import Any
 
 from engine.frontend.arguments import Arguments, arguments_of
 from engine.frontend.differences import difference
 from graph_api.migrate.check.inference import Inference
-from graph_api.migrate.check.scopes import Imported, Scopes
+from graph_api.migrate.check.modules import Import, Modules, imports, together
+from graph_api.migrate.check.scopes import Imported, Own, Scopes
 from graph_api.migrate.check.surface import MISSING, Surface, tensorflow_path
 from graph_api.migrate.check.values import Foreign, Instance, Local, Lost, Made, Method, Path, Unknown, Value, Values
 
@@ -55,8 +57,8 @@ class Use:
         return self.verdict in (SAME, DIFFERS)
 
 
-def uses(source: str | bytes, name: str, surface: Surface, folder: File | None = None) -> list[Use]:
-    r"""All uses of TensorFlow in a file's text, in the order of its lines.
+def uses(source: str | bytes, name: str, surface: Surface) -> list[Use]:
+    r"""All uses of TensorFlow in a text, in the order of its lines.
 
     Parameters
     ----------
@@ -65,8 +67,6 @@ def uses(source: str | bytes, name: str, surface: Surface, folder: File | None =
         The file's, for the report.
     surface : Surface
         The API that it was written for.
-    folder : Path, optional
-        Where the file lies.
 
     Examples
     --------
@@ -78,30 +78,50 @@ def uses(source: str | bytes, name: str, surface: Surface, folder: File | None =
     3 Tensor.get_shape same
     3 GraphShape.as_lists missing
     """
+    tree = parsed(source, name)
+    return [tree] if isinstance(tree, Use) else Checker(tree, name, Inference(Scopes(tree), surface)).uses()
+
+
+def uses_of(files: Mapping[File, str]) -> dict[File, list[Use]]:
+    """Those in each of the files, which may import each other, written for these versions of the API."""
+    trees = {file: parsed(file.read_bytes(), str(file)) for file in files}
+    found = {file: [tree] for file, tree in trees.items() if isinstance(tree, Use)}
+    paths = {tree: file for file, tree in trees.items() if isinstance(tree, ast.Module)}
+    modules = Modules({tree: file.resolve() for tree, file in paths.items()}, [file.resolve() for file in files])
+    for group in together(modules):
+        scopes = Scopes(*group, modules=modules)
+        for version in {files[paths[tree]] for tree in group}:
+            inference = Inference(scopes, Surface.of(version))
+            for tree in group:
+                if files[paths[tree]] == version:
+                    found[paths[tree]] = Checker(tree, str(paths[tree]), inference).uses()
+    return found
+
+
+def parsed(source: str | bytes, name: str) -> ast.Module | Use:
+    """The tree of a file, or why there is none."""
     try:
-        tree = ast.parse(source)
+        return ast.parse(source)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
-        return [Use(name, line, 1, "file", name, UNCHECKED, f"Python 3 cannot read it: {getattr(error, 'msg', error)}")]
-    return Checker(tree, name, surface, folder).uses()
+        return Use(name, line, 1, "file", name, UNCHECKED, f"Python 3 cannot read it: {getattr(error, 'msg', error)}")
 
 
 class Checker:
     """The walk over one file."""
 
-    def __init__(self, tree: ast.Module, name: str, surface: Surface, folder: File | None) -> None:
-        self.tree, self.name, self.surface = tree, name, surface
-        self.scopes = Scopes(tree)
-        self.inference = Inference(self.scopes, surface, folder)
+    def __init__(self, tree: ast.Module, name: str, inference: Inference) -> None:
+        self.tree, self.name, self.inference = tree, name, inference
+        self.scopes, self.surface = inference.scopes, inference.surface
         self.parents = {inner: node for node in ast.walk(tree) for inner in ast.iter_child_nodes(node)}
         self.found: dict[Use, None] = {}
 
     def uses(self) -> list[Use]:
         """All of them, once each."""
+        for what in imports(self.tree):
+            self._import(what)
         for node in ast.walk(self.tree):
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                self._import(node)
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 self._attribute(node)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._name(node)
@@ -120,19 +140,43 @@ class Checker:
 
     # ---- names -------------------------------------------------------------------------------------------------------
 
-    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        if isinstance(node, ast.ImportFrom):
-            module = None if node.level else node.module
-            names = [f"{module}.{a.name}" if a.name != "*" else module or "" for a in node.names] if module else []
-        else:
-            names = [a.name for a in node.names]
-        for name in names:
-            path = tensorflow_path(name, self.inference.folder)
+    def _import(self, what: Import) -> None:
+        module = self.scopes.imported(what.node, what)
+        if isinstance(module, Own):
+            self._own(what, module.module)
+            return
+        for name in what.names or ("*",):
+            name = what.module if name == "*" else f"{what.module}.{name}"
+            path = tensorflow_path(name)
             if path is not None:
-                self._path(node, path)
+                self._path(what.node, path)
             elif name.partition(".")[0].startswith(("tensorflow_", "tensorflowjs")):
                 why = "a package that is built on TensorFlow's own insides: it needs TensorFlow itself"
-                self._add(node, "name", name, MISSES, why)
+                self._add(what.node, "name", name, MISSES, why)
+
+    def _own(self, what: Import, base: File) -> None:
+        """Say which modules of the program's own are not among the files, and which names they do not bind."""
+        modules = self.scopes.modules
+        away = "it is not among the files that are checked: check it together with this one"
+        if base not in modules.at and (not what.names or not modules.has(base)):
+            self._add(what.node, "file", str(what), UNCHECKED, away)
+            return
+        for name in what.names:
+            label = f"{what}.{name}" if what.module else f"{what}{name}"
+            if base not in modules.at and not modules.has(base / name):
+                self._add(what.node, "file", label, UNCHECKED, away)
+            elif not self._binds(base, name):
+                said = f"{modules.at[base].name} does not bind it: only running tells what it is"
+                self._add(what.node, "name", label, UNCHECKED, said)
+
+    def _binds(self, base: File, name: str, seen: frozenset[File] = frozenset()) -> bool:
+        """Whether a module has a name, or may have it from where that is said already or does not matter."""
+        module = self.scopes.at.get(base)
+        if module is None or name in module.bound or name == "*" or name.startswith("__"):
+            return True
+        stars = [s.module if isinstance(s, Own) else None for s in module.stars]
+        inner = (s is None or self._binds(s, name, seen | {base}) for s in stars if s not in seen)
+        return self.scopes.modules.has(base / name) or any(inner)
 
     def _path(self, node: ast.AST, path: str) -> None:
         verdict, message = self.surface.verdict(path)
@@ -238,9 +282,13 @@ class Checker:
 
     def _taken_for(self, node: ast.Attribute, kind: type) -> None:
         """A method that only objects of one kind have, of a value that the file does not tell."""
-        own = {n.name for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
-        if node.attr not in own:
+        if node.attr not in self._defined:
             self._add(node, "method", f"{kind.__name__}.{node.attr}", SAME)
+
+    @cached_property
+    def _defined(self) -> set[str]:
+        """The functions of all files."""
+        return {n.name for n in self.scopes.inside if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
@@ -344,17 +392,17 @@ class Checker:
         if not node.args or not (by_name or Foreign("importlib.import_module") in called):
             return
         key = node.args[0]
-        if isinstance(key, ast.Constant):
-            path = tensorflow_path(str(key.value), self.inference.folder)
-            if path is not None:
-                self._path(node, path)
-        elif "tensorflow" in ast.unparse(key):
+        if not isinstance(key, ast.Constant) and "tensorflow" in ast.unparse(key):
             self._add(node, "name", "import", UNCHECKED, "the name of the module is known only when it runs")
 
     def _knows_tensorflow(self) -> bool:
-        bound = [source for scope in set(self.scopes.of.values()) for given in scope.bound.values() for source in given]
-        modules = [*self.scopes.stars, *(source.path for source in bound if isinstance(source, Imported))]
-        return any(tensorflow_path(module, self.inference.folder) is not None for module in modules)
+        here = self.scopes.inside[self.tree]
+        scopes = {s for s in self.scopes.of.values() if s.enclosing(ast.Module) is here} | {here}
+        bound = [source for scope in scopes for given in scope.bound.values() for source in given]
+        found = [v for s in bound if isinstance(s, (Imported, Own)) for v in self.inference.source(s)]
+        # a star of an own module may bring it: no telling by a name
+        stars = [isinstance(s, Own) or tensorflow_path(s.path) is not None for s in here.stars]
+        return any(stars) or any(isinstance(v, Path) for v in found)
 
 
 def _is_object(found: Any) -> bool:

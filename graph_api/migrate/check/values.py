@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from pathlib import Path as File
 from typing import TypeAlias
 
 
@@ -82,6 +83,13 @@ class Foreign:
 
 
 @dataclass(frozen=True)
+class Module:
+    """A module of the program's own."""
+
+    base: File
+
+
+@dataclass(frozen=True)
 class Lost:
     """What a name that is missing would have given."""
 
@@ -95,7 +103,7 @@ class Unknown:
     source: str
 
 
-Value: TypeAlias = Path | Instance | Method | Fixed | Many | Box | Local | Made | Foreign | Lost | Unknown
+Value: TypeAlias = Path | Instance | Method | Fixed | Many | Box | Local | Made | Foreign | Module | Lost | Unknown
 Values: TypeAlias = frozenset[Value]
 NOTHING: Values = frozenset()
 
