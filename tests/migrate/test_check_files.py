@@ -1,4 +1,4 @@
-"""``dualgrad check`` on several files: what one imports from another, and what it imports from files it is not given."""
+"""``dualgrad check`` on several files: what one imports from another, and from files that are not given."""
 
 from __future__ import annotations
 

@@ -47,6 +47,27 @@ REFUSED = {
         X + "saver = tf.train.Saver()\n" + TAIL + "    print(sess.run(y, {x: data}))\n    saver.save(sess, 'm')\n",
         "line 12: it does something with the graph itself (saver)",
     ),
+    "a saver whose path nobody reads": (
+        X + "saver = tf.train.Saver()\n" + TAIL + "    print(sess.run(y, {x: data}))\n    p = saver.save(sess, 'm')\n",
+        "line 12: it does something with the graph itself (saver)",
+    ),
+    "a graph that is written": (
+        X + TAIL + "    print(sess.run(y, {x: data}))\ntf.train.write_graph(tf.get_default_graph(), '.', 'g')\n",
+        "line 11: it does something with the graph itself",
+    ),
+    "a writer of the graph": (
+        X + TAIL + "    writer = tf.summary.FileWriter('logs', sess.graph)\n    print(sess.run(y, {x: data}))\n"
+        "    writer.close()\n",
+        "1 FileWriter could not be converted",
+    ),
+    "a writer of summaries": (
+        X
+        + "mean = tf.summary.scalar('mean', tf.reduce_mean(y))\n"
+        + TAIL
+        + "    writer = tf.summary.FileWriter('logs')\n    for i in range(2):\n"
+        "        writer.add_summary(sess.run(mean, {x: data}), i)\n    writer.close()\n",
+        "1 operation and 1 FileWriter could not be converted",
+    ),
     "a name of lists that changes": (
         X + "asked = [y]\n" + TAIL + "    for i in range(2):\n        print(len(sess.run([asked, w], {x: data})[0]))\n"
         "        asked = [y, w]\n",
@@ -170,6 +191,22 @@ def test_what_is_not_sure_is_left(converted: dict[str, tuple[str, dict[str, Any]
     assert REFUSED[name][1] in content["why"]
     assert "Its functions alone: " + content["why"] in text
     assert "__main__" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "line"), [("a writer of the graph", 1, 10), ("a writer of summaries", 2, 11)]
+)
+def test_a_writer_of_summaries_is_never_dropped(
+    converted: dict[str, tuple[str, dict[str, Any]]], name: str, number: int, line: int
+) -> None:
+    """It is marked, counted, and said with its line; the functions stand."""
+    text, content = converted[name]
+    why = "it writes an event file; tape code does with tf.summary.create_file_writer"
+    assert f"\n# not converted ({number}): FileWriter: {why}  # line {line}\n" in text
+    last = content["not_converted"][-1]
+    assert (last["type"], last["site"][1], last["why"]) == ("FileWriter", line, why)
+    assert len(content["not_converted"]) == number and content["rate"] < 1
+    assert "\ndef " in text
 
 
 def test_what_stays_stays_as_it_was_written(converted: dict[str, tuple[str, dict[str, Any]]]) -> None:

@@ -48,6 +48,7 @@ def not_converted(number, why):
     """Stands where the program has something that could not be converted."""
     raise NotImplementedError(f"not converted ({number}): {why}")
 '''
+_WRITES = "it writes an event file; tape code does with tf.summary.create_file_writer"
 
 
 @dataclass
@@ -109,11 +110,18 @@ def convert(capture: Capture, program: Path) -> Conversion:
             head.replace("import tape_api", "from pathlib import Path\n\nimport numpy as np\nimport tape_api")
             + loop.LOADED
         )
-    text = head + (_MISSING if missing else "") + "\n" + "\n".join(line for m in modules for line in m.text()) + "\n"
-    return Conversion(text, _map(modules, missing, program), arrays)
+    head += _MISSING if missing else ""
+    for file, line in capture.writers:
+        missing.append({"op": "", "type": "FileWriter", "site": [Path(file).name, line], "why": _WRITES})
+        head += f"\n# not converted ({len(missing)}): FileWriter: {_WRITES}  # line {line}"
+    text = (
+        head + ("\n" if capture.writers else "") + "\n" + "\n".join(line for m in modules for line in m.text()) + "\n"
+    )
+    done = sum(module.converted for module in modules) + len(capture.writers)
+    return Conversion(text, _map(modules, missing, program, done), arrays)
 
 
-def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path) -> dict[str, Any]:
+def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, done: int) -> dict[str, Any]:
     functions = [
         {
             "name": f.name,
@@ -130,7 +138,6 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path) ->
         for f in module.functions
         if f.run is not None
     ]
-    done = sum(module.converted for module in modules)
     variables = {name: code for module in reversed(modules) for name, code in module.variable_names().items()}
     return {
         "format": 1, "program": program.name, "module": "", "functions": functions, "variables": variables, "ops": {},

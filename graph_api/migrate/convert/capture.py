@@ -128,6 +128,8 @@ class Capture:
         By the identity of a call, how it can be written, as far as that was asked.
     optimizers : dict
         By the identity of the optimizer; `kept` keeps those identities valid.
+    writers : dict
+        The lines of the program that made a writer of event files.
     names : list of dict
         Global names of the program, and what they stood for in the end.
     """
@@ -143,6 +145,7 @@ class Capture:
     runs: dict[Any, Run] = field(default_factory=dict)
     optimizers: dict[int, Made] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
+    writers: dict[watch.Site, None] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
 
     def ran(self, seen: watch.Run) -> None:
@@ -209,6 +212,7 @@ def capturing() -> Iterator[Capture]:
     change(GraphVariable, "__init__", _noting_variables)
     change(Optimizer, "_step", _noting_steps)
     change(Optimizer, "__init__", _noting_optimizers)
+    change(import_module("graph_api.summaries").FileWriter, "__init__", _noting_writers)
     try:
         with noting(capture.called), watching(capture.ran):
             yield capture
@@ -313,5 +317,13 @@ def _noting_optimizers(capture: Capture, method: Callable[..., Any]) -> Callable
             capture.optimizers[id(self)] = Made(type(self), given)
             capture.kept.append(self)
         method(self, *args, **kwargs)
+
+    return made
+
+
+def _noting_writers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        method(self, *args, **kwargs)
+        capture.writers[watch.user_site()] = None
 
     return made

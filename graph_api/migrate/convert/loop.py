@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -75,7 +76,9 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         If it is not sure that it does the same.
     """
     if conversion.map["not_converted"]:
-        raise Unsafe(f"{len(conversion.map['not_converted'])} operations could not be converted")
+        missing = Counter("operation" if m["op"] else m["type"] for m in conversion.map["not_converted"])
+        said = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in missing.items())
+        raise Unsafe(f"{said} could not be converted")
     cst = needed()
     provided = _bound(ast.parse(conversion.text).body)
     plan = Planner(source, conversion.map["functions"], provided, notes, dict(names)).made()

@@ -28,6 +28,8 @@ from graph_api.migrate.convert.runs import (
 )  # fmt: skip
 from graph_api.session import Session
 
+EFFECTS = {"save", "restore", "add_summary", "run_loop", "write_graph", "export_meta_graph"}
+"""Methods and functions of graphs that do more than build: they read or write files."""
 BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With)
 
 
@@ -100,6 +102,9 @@ class Planner(Runs):
         return True
 
     def _only_builds(self, node: ast.stmt) -> bool:
+        calls = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
+        if any(isinstance(f, ast.Attribute) and f.attr in EFFECTS for f in calls):
+            return False
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Assert, ast.Delete)):
             return True
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
@@ -111,8 +116,7 @@ class Planner(Runs):
         container = isinstance(function, ast.Attribute) and any(
             isinstance(v, (Box, Many)) for v in self.inference.of(function.value)
         )
-        host = isinstance(function, ast.Attribute) and function.attr in ("save", "restore", "add_summary", "run_loop")
-        return not host and (container or any(self._is_graphs(v) for v in of))
+        return container or any(self._is_graphs(v) for v in of)
 
     def _only_shows(self, node: ast.stmt) -> bool:
         """Whether it prints what the graph is made of, once, and nothing that is computed."""
