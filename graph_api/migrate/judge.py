@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 SESSIONS = {
@@ -27,19 +28,23 @@ EAGER = {"enable_eager_execution", "contrib.eager"}
 """Names that make a program of TensorFlow 1 eager."""
 
 
-def judge(path: Path) -> str:
+def judge(path: Path, further: Mapping[str, str] | None = None) -> str:
     """``"1"`` for graphs and sessions, ``"2"`` for tapes, ``"eager"`` for TensorFlow 1's names on eager values.
 
     Parameters
     ----------
     path : Path
         The program. The modules beside it that it imports are looked at too.
+    further : mapping, optional
+        What `shared_names` gives for further files from which it may import TensorFlow.
     """
+    sources = list(_sources(path))
+    shared = {**(further or {}), **{n: p for _, tree in sources for n, p in _aliases(tree).items()}}
     plain: set[str] = set()
     old: set[str] = set()
     eager_values = False
-    for _, tree in _sources(path):
-        names = set(_used(tree))
+    for _, tree in sources:
+        names = set(_used(tree, shared))
         eager_values |= any(isinstance(n, ast.Attribute) and n.attr == "numpy" for n in ast.walk(tree))
         old |= {n.removeprefix("compat.v1.") for n in names if n.startswith("compat.v1.")}
         plain |= {n for n in names if not n.startswith("compat.")}
@@ -55,6 +60,12 @@ def judge(path: Path) -> str:
 def _beginnings(names: set[str]) -> set[str]:
     """The names and, of dotted ones, what they begin with: ``keras.optimizers.Adam`` is ``keras.optimizers`` too."""
     return {".".join(n.split(".")[:k]) for n in names for k in range(1, n.count(".") + 2)}
+
+
+def shared_names(files: Iterable[Path]) -> dict[str, str]:
+    """The names that files import from TensorFlow, for others to import from them."""
+    trees = (tree for file in files for _, tree in islice(_sources(file), 1))
+    return {name: path for tree in trees for name, path in _aliases(tree).items()}
 
 
 def reached(path: Path) -> Iterator[Path]:
@@ -89,23 +100,35 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _used(tree: ast.Module) -> Iterator[str]:
-    """All names below ``tf.`` in a file, with the aliases that its imports make resolved."""
-    aliases: dict[str, str] = {}
+def _aliases(tree: ast.Module) -> dict[str, str]:
+    """The names that a file's imports give to TensorFlow and its parts."""
+    found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 root, _, rest = alias.name.partition(".")
                 if root == "tensorflow":
-                    aliases[alias.asname or root] = rest if alias.asname else ""
-                    if rest:
-                        yield rest
+                    found[alias.asname or root] = rest if alias.asname else ""
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tensorflow":
             inner = (node.module or "").partition(".")[2]
             for alias in node.names:
-                name = f"{inner}.{alias.name}".lstrip(".")
-                aliases[alias.asname or alias.name] = name
-                yield name
+                found[alias.asname or alias.name] = f"{inner}.{alias.name}".lstrip(".")
+    return found
+
+
+def _used(tree: ast.Module, shared: dict[str, str]) -> Iterator[str]:
+    """All names below ``tf.`` in a file, with aliases resolved: its own, and `shared` ones that it imports."""
+    aliases, modules = _aliases(tree), set()
+    yield from filter(None, aliases.values())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (a.name.partition(".")[2] for a in node.names if a.name.startswith("tensorflow."))
+            modules |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules |= {alias.asname or alias.name for alias in node.names}
+            for alias in node.names:
+                given = shared if alias.name == "*" else {alias.asname or alias.name: shared.get(alias.name)}
+                aliases = {n: p for n, p in given.items() if p is not None} | aliases
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             parts, here = [node.attr], node.value
@@ -114,3 +137,5 @@ def _used(tree: ast.Module) -> Iterator[str]:
                 here = here.value
             if isinstance(here, ast.Name) and here.id in aliases:
                 yield ".".join([aliases[here.id], *reversed(parts)]).lstrip(".")
+            elif isinstance(here, ast.Name) and here.id in modules and parts[-1] in shared:  # common.tf.Session
+                yield ".".join([shared[parts[-1]], *reversed(parts[:-1])]).strip(".")

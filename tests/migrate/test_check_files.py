@@ -112,6 +112,20 @@ def test_names_that_another_file_does_not_bind(tmp_path: Path) -> None:
     assert use.message == "b.py does not bind it: only running tells what it is"
 
 
+def test_a_package_of_version_2(tmp_path: Path) -> None:
+    """The version is told from names that are reached through other files."""
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/common.py": TF,
+        "pkg/a.py": "from .common import tf as T\nT.optimizers.Adam, T.GradientTape\nT.foo\n",
+        "pkg/b.py": "from pkg import common\ncommon.tf.function, common.tf.optimizers.SGD\ncommon.tf.goo\n",
+        "pkg/c.py": "from .common import *\ntf.GradientTape, tf.optimizers.Adam\ntf.hoo\n",
+    }
+    assert places(check(written(tmp_path, files))) == [
+        *[("a.py", 3, "tf.foo"), ("b.py", 3, "tf.goo"), ("c.py", 3, "tf.hoo")]
+    ]
+
+
 def test_a_file_that_cannot_be_read_says_so_once(tmp_path: Path) -> None:
     found = check(written(tmp_path, {"old.py": "print 1\n", "p.py": "from old import tf\ntf.foo\n"}))
     assert [(Path(use.file).name, use.verdict) for use in found] == [("old.py", "not checked")]

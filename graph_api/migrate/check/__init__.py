@@ -14,7 +14,7 @@ from pathlib import Path
 
 from graph_api.migrate.check.formats import FORMATS
 from graph_api.migrate.check.uses import UNCHECKED, Use, uses_of
-from graph_api.migrate.judge import judge, reached
+from graph_api.migrate.judge import judge, reached, shared_names
 
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 
@@ -87,10 +87,10 @@ def check(files: Sequence[Path], api: str | None = None) -> list[Use]:
 def judged_together(files: Sequence[Path]) -> dict[Path, str]:
     """The API of each file: of a module that one of the other files imports, that file's."""
     inner = {file: {*reached(file)} for file in files if file.suffix != ".ipynb"}
-    found = {}
+    shared, found = shared_names(inner), {}
     for file in inner:
         users = [f for f in inner if f != file and file.resolve() in inner[f]]
         # the program at the top: nobody imports it
         top = next((f for f in users if not any(f.resolve() in inner[g] for g in inner if g != f)), file)
-        found[file] = judge(top)
+        found[file] = judge(top, shared)
     return found
