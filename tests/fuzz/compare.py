@@ -167,7 +167,9 @@ UNKNOWN = re.compile(
     "known|cannot be vectorised over an operand of unknown rank|`mode` must be auto or reverse|not divisible by"
 )
 """What needs to know a shape or rank says so."""
-RECORDED = re.compile("the recorded function has a custom gradient|is not known at other points")
+RECORDED = re.compile(
+    "the recorded function has a custom gradient|is not known at other points|the shape of .* must be known"
+)
 """A plan that is called elsewhere does not know a custom gradient there, nor how many elements pass a test."""
 FORWARD = re.compile("must be auto or reverse where a target or source is complex")
 """A loop of no steps leads from what its body uses, in a graph, and that may be complex."""
@@ -190,8 +192,9 @@ def _allowed(way: str, error: Failed, program: Program) -> bool:
         return True
     unknown = way == "unknown" and any(x.known != "all" for x in program.leaves)
     unknown |= any(x.kind == "source" and x.value.dtype.kind in "iu" for x in program.leaves)
-    # branches may differ in rank, and the number of elements that pass a test is not known
-    return bool(UNKNOWN.search(text)) and (unknown or program.has(BRANCHES) or program.has({"mask"}))
+    # branches may differ in rank, and the number of elements that pass a test, or of a range, is not known
+    unknown |= program.has(BRANCHES | {"mask", "row range_op-float"})
+    return bool(UNKNOWN.search(text)) and unknown
 
 
 # ---- keys that must agree with each other ----------------------------------------------------------------------------
@@ -386,6 +389,8 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
         return "hessians of custom gradients that are no gradients"
     if d.way in IN_GRAPHS | {"plan"} and d.key in PLANNED and spread and why.unknown:
         return "indices that are fed or computed"
+    if d.way in IN_GRAPHS and d.key in PLANNED and d.kind in ROUNDED and program.has(UPDATES):
+        return "plans and variables that are updated"
     if d.way == "plan" and d.kind != "dtype" and program.leads_through(UPDATES):
         return "plans and variables that are updated"
     if why.late and d.key == "order2" and (d.kind == "sign of zero" or (d.kind == "NaN" and why.infinities())):
@@ -399,6 +404,8 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
         return None
     if d.kind == "bits" and (d.key == "order2" or any(map(OTHER_RULES.search, program.recipes))):
         return f"unknown shapes: {d.key}"
+    if d.kind == "bits" and d.key == "gradient" and any(map(ROWS.search, program.recipes)):
+        return "unknown shapes: rows of a source"
     return "unknown shapes: another rule" if any(map(SIGNED.search, program.recipes)) else None
 
 

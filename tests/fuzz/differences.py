@@ -15,6 +15,8 @@ STEP = 1e-5
 CUTS = (
     "stop_gradient",
     "range_op",
+    "beam_op",
+    "greedy_op",
     "cross_entropy_op-loss",
     "row clip",
     "xlog",
