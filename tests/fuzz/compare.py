@@ -159,7 +159,7 @@ UNWRITTEN = re.compile("is not implemented")
 """Rules that do not exist. A tape may not meet them: they are of the branch not taken, or of a step's unused value."""
 VARYING = re.compile("shape_invariants|changes its shape between iterations")
 """A loop in a graph must say which of its variables change their shapes."""
-SINGULAR = re.compile("[Ss]ingular matrix")
+SINGULAR = re.compile("[Ss]ingular matrix|did not converge")
 """What the derivative of a branch not taken, or of a result not used, is asked, where it would be multiplied by 0."""
 CAPTURED = re.compile("reads the variables .* `variables`")
 """A custom gradient must know of all variables that it uses: in a graph also of those in the branch not taken."""

@@ -146,3 +146,23 @@ def test_seeds_of_chunks_may_look_like_anything(taken: Any, size: int) -> None:
             found = taken(ring, x, **options)[0]
             found = found.toarray() if "format" in options else found
             np.testing.assert_allclose(found, plain, rtol=1e-14, err_msg=str(options))
+
+
+def test_chunks_keep_the_dtypes_of_numbers_beside_complex_operands() -> None:
+    """A recorded sweep takes its constants as operands, also plain numbers, such as the least length of a vector."""
+    x = t.constant(np.array([[1.0 + 1j, 2.0], [0.5, 1.0 - 2j]]))
+
+    def jacobian(**options: Any) -> Any:
+        with t.GradientTape() as tape:
+            tape.watch(x)
+            y = t.math.l2_normalize(t.abs(x) * t.math.real(x), -1)
+        return tape.jacobian(y, x, **options)
+
+    expected = jacobian()
+    with t.GradientTape() as outer:
+        outer.watch(x)
+        with pytest.raises(t.errors.InvalidArgumentError, match="at least") as info:
+            jacobian(max_bytes=1)
+        least = int(str(info.value).split("at least ")[1].split(",")[0])
+        found = jacobian(max_bytes=least)
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())

@@ -18,7 +18,7 @@ from engine.core.op import Node
 from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.trace import Symbol
-from engine.core.value import aval_of
+from engine.core.value import Value, aval_of
 from engine.custom import custom_call
 from engine.ops.deferred import Recipe, deferred_op
 from engine.ops.joining import concat
@@ -121,4 +121,6 @@ def in_chunks(
     everything = SubTrace(body, [first, *[stands[id(x)] for x in given]], list(map(body.operand, rows)))
     used = [i for i in range(len(given)) if everything.uses(i + 1)]
     small = SubTrace(body, [first, *[everything.parameters[i + 1] for i in used]], everything.results)
-    return deferred_op(*[given[i] for i in used], recipe=Chunked(small, count, chunk))
+    # a plain number would take the dtype of the operands beside it
+    operands = [x if isinstance(x, (Value, tuple, int)) else np.asarray(x) for x in (given[i] for i in used)]
+    return deferred_op(*operands, recipe=Chunked(small, count, chunk))
