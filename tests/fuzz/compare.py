@@ -173,6 +173,8 @@ RECORDED = re.compile(
 """A plan that is called elsewhere does not know a custom gradient there, nor how many elements pass a test."""
 FORWARD = re.compile("must be auto or reverse where a target or source is complex")
 """A loop of no steps leads from what its body uses, in a graph, and that may be complex."""
+DEPENDENT = re.compile("batch_jacobian: the rows of the target are not independent")
+"""Where an axis may be longer than one."""
 CHUNKS = re.compile("`max_bytes` must be at least")
 """The least memory of a Jacobian of unknown shape is known when it runs."""
 
@@ -191,6 +193,8 @@ def _allowed(way: str, error: Failed, program: Program) -> bool:
     if CHUNKS.search(text) or (program.has(FLOW) and FORWARD.search(text)):
         return True
     unknown = way == "unknown" and any(x.known != "all" for x in program.leaves)
+    if way == "unknown" and DEPENDENT.search(text):
+        return True
     unknown |= any(x.kind == "source" and x.value.dtype.kind in "iu" for x in program.leaves)
     # branches may differ in rank, and the number of elements that pass a test, or of a range, is not known
     unknown |= program.has(BRANCHES | {"mask", "row range_op-float"})
@@ -389,6 +393,9 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
         return "hessians of custom gradients that are no gradients"
     if d.way in IN_GRAPHS | {"plan"} and d.key in PLANNED and spread and why.unknown:
         return "indices that are fed or computed"
+    inside = program.has(UPDATES) and program.has({"vectorized_map"} | FLOW) and program.has({"custom_gradient"})
+    if d.way in IN_GRAPHS and d.kind == "value" and d.key != "value" and inside:
+        return "plans and variables that are updated: custom rules"
     if d.way in IN_GRAPHS and d.key in PLANNED and d.kind in ROUNDED and program.has(UPDATES):
         return "plans and variables that are updated"
     if d.way == "plan" and d.kind != "dtype" and program.leads_through(UPDATES):
