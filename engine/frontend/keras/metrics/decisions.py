@@ -139,16 +139,6 @@ class Recall(Precision):
 
     counts = ("true_positives", "false_negatives")
 
-    def __init__(
-        self,
-        thresholds: Any = None,
-        top_k: int | None = None,
-        class_id: int | None = None,
-        name: str | None = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(thresholds, top_k, class_id, name, dtype)
-
 
 class _Count(_Decisions):
     def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
