@@ -113,6 +113,9 @@ def compared(way: str, got: Results, run: Run, late: bool = False) -> list[Diffe
     """What two runs differ in; `late` if a call was put off until a rank is known."""
     found = []
     for key in got.keys() & run.reference.keys():
+        if key == "state" and isinstance(got.get("value"), Failed):
+            # what was refused updated nothing
+            continue
         difference = _compared(way, key, got[key], run.reference[key], run.program, late)
         if difference is not None:
             found.append(difference)
