@@ -368,6 +368,8 @@ PLANNED = {"jacobian", "csr", "forward", "reverse", "chunks", "batch_jacobian", 
 """Keys that are swept with many seeds at once."""
 PRODUCTS = re.compile(r"einsum|matmul|matvec|@|tensordot|" + DECOMPOSED.pattern)
 """Ops whose results depend on how their operands lie in memory."""
+LAID = re.compile(PRODUCTS.pattern + "|transpose|moveaxis|swapaxes")
+"""Those, and what makes sums depend on it: on a tape a cotangent lies in another order."""
 ROWS = re.compile("gather|repeat|mask|embedding")
 """What takes rows of a source: on a tape their cotangents stay rows, and are added up at the end."""
 OTHER_RULES = re.compile(r"qr|lstsq|einsum|matmul|matvec|@|tensordot|weighted_mean|losses|-loss")
@@ -385,8 +387,8 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
                 return f"loops and branches: {d.key} {d.kind}"
             if d.kind in {"None", "NaN"} and why.infinities():
                 return f"loops and branches: {d.kind}"
-            if d.kind == "bits" and d.key == "gradient" and any(map(PRODUCTS.search, program.recipes)):
-                return "loops and branches: products"
+            if d.kind == "bits" and d.key == "gradient" and any(map(LAID.search, program.recipes)):
+                return "loops and branches: sums and products of what lies in another order"
             if d.kind == "bits" and d.key == "gradient" and any(map(ROWS.search, program.recipes)):
                 return "loops and branches: rows of a source"
         # rows of the op table alone put them on a tape, where nothing sees into them
