@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_refused() -> None:
     points, rows = np.zeros((2, 4, 4, 3), np.float32), np.zeros((2 * 16, 12), np.float32)
     which = np.zeros(points.shape, np.uint8)
     in_c: Any = windows.in_c
-    in_c.lay_out(x, rows, lies)
+    in_c.lay_out(x, rows, lies, False)
     in_c.overlay(rows, x, lies, True)
     in_c.largest_tap(x, points, which, lies)
     in_c.place(points, which, x, lies)
@@ -125,11 +125,11 @@ def test_what_does_not_fit_is_refused() -> None:
     frozen.flags.writeable = False
     for wrong in (rows[1:], rows[:, ::2], rows.astype(np.float64), rows.astype(">f4"), frozen):
         with pytest.raises(ValueError, match="windows: an array"):
-            in_c.lay_out(x, wrong, lies)
+            in_c.lay_out(x, wrong, lies, False)
     for at, value in itertools.product(range(len(lies)), (-1, 0, 1 << 50, 1 << 62)):
         changed = (*lies[:at], value, *lies[at + 1 :])
         for call in (
-            lambda changed=changed: in_c.lay_out(x, rows, changed),
+            lambda changed=changed: in_c.lay_out(x, rows, changed, False),
             lambda changed=changed: in_c.overlay(rows, x, changed, False),
             lambda changed=changed: in_c.place(points, which, x, changed),
         ):
@@ -144,3 +144,39 @@ def test_what_does_not_fit_is_refused() -> None:
         in_c.reduce(x, x, 2, 3, ((4, starts, entries), (4, starts, entries)), True, 0.0)
     with pytest.raises(TypeError, match="float32 or float64"):
         in_c.overlay(rows.astype(np.int32), x, lies, True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)
+def test_large_images_in_blocks_of_windows(
+    space: Any, size: Any, strides: Any, padding: Any, dilations: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, moves = np.random.default_rng(2), {"windows": Windows(strides, padding, dilations), "stack": 0}
+    for channels in (2, 17):
+        x, w = (rng.normal(size=(*lead, channels)).astype(dtype) for lead in ((3, *space), (*size, 5)))
+        w = w.swapaxes(-1, -2)
+        ct = conv_kernels.conv_kernel(x, w, **moves)
+        of_filters = conv_kernels.conv_filters_kernel(x, np.array(w.shape), ct, **moves)
+        with monkeypatch.context() as patch:
+            # each image has more windows than this
+            patch.setattr(windows, "_CACHE", 2 * w[..., 0].size)
+            again = both(monkeypatch, conv_kernels.conv_kernel, x, w, **moves)
+            filters_again = both(monkeypatch, conv_kernels.conv_filters_kernel, x, np.array(w.shape), ct, **moves)
+        exact = 1e-5 if dtype == "float32" else 1e-12
+        np.testing.assert_allclose(again, ct, rtol=exact, atol=exact)
+        np.testing.assert_allclose(filters_again, of_filters, rtol=exact, atol=10 * exact)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_products_of_some_rows_at_a_time(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conv_kernels, "blas_threads", lambda: threads)
+    monkeypatch.setattr(conv_kernels, "_SMALL_PRODUCT", 7 * 6 * 5)
+    monkeypatch.setattr(conv_kernels, "_LEAST_ROWS", 2)
+    rng = np.random.default_rng(3)
+    for height, step in {0: 1, 1: 1, 7: 7, 8: 4, 14: 7, 23: 6}.items():
+        assert conv_kernels._rows_at_once(height, 6, 5) == (step if threads == 1 else max(1, height))
+        for a in (rng.normal(size=(height, 6)), rng.normal(size=(6, height)).T):
+            b, ct, out = rng.normal(size=(6, 5)), rng.normal(size=(height, 5)), np.empty((height, 5))
+            conv_kernels._product(a, b, out)
+            np.testing.assert_allclose(out, a @ b, rtol=1e-12)
+            np.testing.assert_allclose(conv_kernels._product_of_columns(a, ct), a.T @ ct, rtol=1e-12, atol=1e-12)

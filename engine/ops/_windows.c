@@ -196,25 +196,6 @@ static void lay_out_windows(const Geometry *g, npy_intp item, const char *x, cha
     }
 }
 
-static PyObject *lay_out(PyObject *NPY_UNUSED(module), PyObject *args)
-{
-    PyArrayObject *x, *out;
-    PyObject *given;
-    Geometry g;
-    if (!PyArg_ParseTuple(args, "O!O!O", &PyArray_Type, &x, &PyArray_Type, &out, &given) || read_geometry(given, &g) < 0 ||
-        check(x, size_of(&g, DATA), PyArray_TYPE(x), 0) < 0 || check(out, size_of(&g, SIDE_BY_SIDE), PyArray_TYPE(x), 1) < 0) {
-        return NULL;
-    }
-    if (PyDataType_REFCHK(PyArray_DESCR(x))) {
-        return PyErr_Format(PyExc_TypeError, "windows: the data are no numbers");
-    }
-    NPY_BEGIN_THREADS_DEF;
-    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(out) / RELEASE * 500);
-    lay_out_windows(&g, PyArray_ITEMSIZE(x), PyArray_BYTES(x), PyArray_BYTES(out));
-    NPY_END_THREADS;
-    Py_RETURN_NONE;
-}
-
 /* ---- sums, extrema, and where these are: for float and double ------------------------------------------------------ */
 
 /* For each result along a dimension, the entries it is made of: those from starts[i] up to starts[i + 1]. */
@@ -254,6 +235,34 @@ static int is_float(PyArrayObject *array)
         return 0;
     }
     return 1;
+}
+
+static PyObject *lay_out(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyArrayObject *x, *out;
+    PyObject *given;
+    Geometry g;
+    int by_tap;
+    if (!PyArg_ParseTuple(args, "O!O!Op", &PyArray_Type, &x, &PyArray_Type, &out, &given, &by_tap) || !is_float(x) ||
+        read_geometry(given, &g) < 0 || check(x, size_of(&g, DATA), PyArray_TYPE(x), 0) < 0 ||
+        check(out, size_of(&g, SIDE_BY_SIDE), PyArray_TYPE(x), 1) < 0) {
+        return NULL;
+    }
+    if (by_tap && g.channels != 1) {
+        return PyErr_Format(PyExc_ValueError, "windows: taps are laid out of planes, not of %zd channels", (Py_ssize_t)g.channels);
+    }
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(out) / RELEASE * 500);
+#define TAPS(type) lay_out_taps_##type(&g, PyArray_DATA(x), PyArray_DATA(out))
+    if (by_tap) {
+        FOR_TYPE(x, TAPS)
+    }
+    else {
+        lay_out_windows(&g, PyArray_ITEMSIZE(x), PyArray_BYTES(x), PyArray_BYTES(out));
+    }
+#undef TAPS
+    NPY_END_THREADS;
+    Py_RETURN_NONE;
 }
 
 static PyObject *overlay(PyObject *NPY_UNUSED(module), PyObject *args)
@@ -409,7 +418,7 @@ static PyObject *reduce(PyObject *NPY_UNUSED(module), PyObject *args)
 /* ---- the module ---------------------------------------------------------------------------------------------------- */
 
 static PyMethodDef methods[] = {
-    {"lay_out", lay_out, METH_VARARGS, "lay_out(x, out, windows): lay windows side by side."},
+    {"lay_out", lay_out, METH_VARARGS, "lay_out(x, out, windows, by_tap): lay windows side by side, or one tap of them after the other."},
     {"overlay", overlay, METH_VARARGS, "overlay(x, out, windows, by_window): add up numbers, per tap or per window, where windows lie in the data."},
     {"largest_tap", largest_tap, METH_VARARGS, "largest_tap(x, maximum, out, windows): which tap is the largest."},
     {"place", place, METH_VARARGS, "place(ct, which, out, windows): add up numbers at one tap of each window."},

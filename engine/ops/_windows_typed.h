@@ -1,5 +1,47 @@
 /* What _windows.c does with numbers, for one TYPE; MASK is an integer of its size. */
 
+/* Windows of planes side by side, tap after tap: for each tap, its entry of each window. */
+static void NAMED(lay_out_taps)(const Geometry *g, const TYPE *RESTRICT x, TYPE *RESTRICT out)
+{
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp plane = d1->dim * d2->dim, image = d0->dim * plane, number = d2->number;
+    for (npy_intp i = 0; i < d0->taps; i++) {
+        for (npy_intp j = 0; j < d1->taps; j++) {
+            for (npy_intp k = 0; k < d2->taps; k++) {
+                const npy_intp shift = k * d2->dilation - d2->before;
+                /* windows whose tap lies inside */
+                npy_intp first = shift >= 0 ? 0 : (-shift + d2->stride - 1) / d2->stride;
+                npy_intp end = shift >= d2->dim ? 0 : (d2->dim - 1 - shift) / d2->stride + 1;
+                end = end < number ? end : number;
+                first = first < end ? first : end;
+                for (npy_intp n = 0; n < g->images; n++) {
+                    for (npy_intp a = 0; a < d0->number; a++) {
+                        const npy_intp at0 = a * d0->stride - d0->before + i * d0->dilation;
+                        for (npy_intp b = 0; b < d1->number; b++, out += number) {
+                            const npy_intp at1 = b * d1->stride - d1->before + j * d1->dilation;
+                            if (at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim) {
+                                memset(out, 0, (size_t)number * sizeof(TYPE));
+                                continue;
+                            }
+                            const TYPE *RESTRICT from = x + n * image + at0 * plane + at1 * d2->dim + shift;
+                            memset(out, 0, (size_t)first * sizeof(TYPE));
+                            if (d2->stride == 1) {
+                                memcpy(out + first, from + first, (size_t)(end - first) * sizeof(TYPE));
+                            }
+                            else {
+                                for (npy_intp c = first; c < end; c++) {
+                                    out[c] = from[c * d2->stride];
+                                }
+                            }
+                            memset(out + end, 0, (size_t)(number - end) * sizeof(TYPE));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 static void NAMED(overlay)(const Geometry *g, const TYPE *RESTRICT x, TYPE *RESTRICT out)
 {
     const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];

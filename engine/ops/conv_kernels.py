@@ -22,6 +22,7 @@ from engine.ops.windows import (
     Span,
     Windows,
     blank,
+    blocks,
     core,
     geometry,
     in_c,
@@ -34,11 +35,17 @@ from engine.ops.windows import (
     taps,
     without_buffers,
 )
+from engine.runtime.blas import blas_threads
+from engine.runtime.buffer_pool import empty
 
 _MANY_CHANNELS = 32
 """Where each pixel has fewer, pixels rather than channels lie beside each other when taps are added up."""
-_SHORT_RUN = 16
-"""Windows whose rows are shorter than this are copied tap by tap."""
+_SHORT_RUNS = 24, 16
+"""Windows whose rows are shorter than this are copied tap by tap: in steps of one, and in larger ones."""
+_SMALL_PRODUCT = 10**6
+"""Multiplications in a product of matrices that one thread of OpenBLAS takes as they lie, without copying them."""
+_LEAST_ROWS = 128
+"""Rows that such a product must have to be worth it."""
 
 # ---- what the kernels share ------------------------------------------------------------------------------------------
 
@@ -77,25 +84,61 @@ def _rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) 
     if _is_pointwise(size, windows, along):
         return x.reshape(*lead, height, width)
     flat = x.reshape(math.prod(lead) * images, *x.shape[-rank - 1 :])
-    wide = lead or size[-1] * channels >= _SHORT_RUN
+    wide = lead or size[-1] * channels >= _SHORT_RUNS[windows.strides[-1] > 1]
     if wide and takes_c(flat, rank):
-        out = np.empty((*lead, height, width), x.dtype)
+        out = empty((*lead, height, width), x.dtype)
         lies = geometry(len(flat), flat.shape[1:-1], channels, size, windows, along)
-        in_c.lay_out(np.ascontiguousarray(flat), out, lies)
+        in_c.lay_out(np.ascontiguousarray(flat), out, lies, False)
         return out
-    flat = padded(flat, along)
     if wide:
+        flat = padded(flat, along)
         # along one dimension rows that overlap may be a view, which is multiplied by another routine, with other bits
         return np.ascontiguousarray(patches(flat, size, windows, along).reshape(*lead, height, width))
     # A window's rows are short but an image's are long: copy those, and multiply by the transpose.
-    planes = np.moveaxis(np.ascontiguousarray(np.moveaxis(flat, -1, 0)), 0, -1)
+    planes = np.ascontiguousarray(np.moveaxis(flat, -1, 0))
+    if takes_c(flat, rank):
+        out = empty((width, height), x.dtype)
+        lies = geometry(channels * images, flat.shape[1:-1], 1, size, windows, along)
+        in_c.lay_out(planes, out, lies, True)
+        return out.T
     taps_first = (*range(1 + rank, 2 + 2 * rank), *range(1 + rank))
-    return patches(planes, size, windows, along).transpose(taps_first).reshape(width, height).T
+    by_tap = patches(padded(np.moveaxis(planes, 0, -1), along), size, windows, along).transpose(taps_first)
+    return np.ascontiguousarray(by_tap).reshape(width, height).T
 
 
 def _is_pointwise(size: Sequence[int], windows: Windows, along: Sequence[Span]) -> bool:
     """Whether each window is one point, and each point one window."""
     return math.prod(size) == max(windows.strides) == 1 and not any(s.before or s.behind for s in along)
+
+
+def _product(a: Any, b: Any, out: Any) -> None:
+    """Put the product of two matrices into `out`, made of so many rows at a time as are quickest."""
+    step = _rows_at_once(len(a), a.shape[1], b.shape[1])
+    whole = len(a) - len(a) % step
+    np.matmul(_stacked(a[:whole], step), b, out=_stacked(out[:whole], step))
+    if whole < len(a):
+        np.matmul(a[whole:], b, out=out[whole:])
+
+
+def _product_of_columns(a: Any, b: Any) -> np.ndarray:
+    """The product of the transpose of a matrix and a matrix, added up from products of some rows."""
+    step = _rows_at_once(len(a), a.shape[1], b.shape[1])
+    whole = len(a) - len(a) % step
+    total = np.add.reduce(np.matmul(_stacked(a[:whole], step).swapaxes(1, 2), _stacked(b[:whole], step)), axis=0)
+    if whole < len(a):
+        total += np.matmul(a[whole:].T, b[whole:])
+    return total
+
+
+def _rows_at_once(height: int, width: int, outputs: int) -> int:
+    most = _SMALL_PRODUCT // max(1, width * outputs)
+    if height <= most or most < _LEAST_ROWS or blas_threads() > 1:
+        return max(1, height)
+    return -(-height // -(-height // most))
+
+
+def _stacked(matrix: Any, step: int) -> np.ndarray:
+    return matrix.reshape(len(matrix) // step, step, matrix.shape[1])
 
 
 def _in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,15 +171,15 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
     images = _images(x, stack, rank)
     matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
     lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
-    out = np.empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
-    every = (slice(None),) * stack
-    for part in parts(images.shape[stack], math.prod(x.shape[:stack] + inner) * matrix.shape[-2]):
-        rows = _rows(images[(*every, part)], size, windows, along)
-        target = out[(*every, part)]
+    out = empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
+    every, each = (slice(None),) * stack, math.prod(x.shape[:stack]) * matrix.shape[-2]
+    for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
+        rows = _rows(images[(*every, block.images, block.reads)], size, windows, block.along)
+        target = out[(*every, block.images, block.windows)]
         if stack:
             target[...] = np.matmul(rows, matrix).reshape(target.shape)
         else:
-            np.matmul(rows, matrix, out=target.reshape(len(rows), outputs))
+            _product(rows, matrix, target.reshape(len(rows), outputs))
     return out.reshape(*lead, *x.shape[stack : -rank - 1], *inner, outputs)
 
 
@@ -187,12 +230,9 @@ def _overlaid(
     *size, channels, outputs = w.shape[stack:]
     inner, many = tuple([s.number for s in along]), channels >= _MANY_CHANNELS
     matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
-    if many:
-        products = np.matmul(points, matrix.swapaxes(-1, -2))
-        images, each = count, channels
-    else:
-        products = np.matmul(matrix, points.swapaxes(-1, -2))
-        images, each = channels * count, 1
+    a, b = (points, matrix.swapaxes(-1, -2)) if many else (matrix, points.swapaxes(-1, -2))
+    products = np.matmul(a, b, out=empty((*lead, a.shape[-2], b.shape[-1]), points.dtype))
+    images, each = (count, channels) if many else (channels * count, 1)
     if not stack and takes_c(products, rank):
         sums = np.empty((images, *space, each), products.dtype)
         in_c.overlay(products, sums, geometry(images, space, each, size, windows, along), many)
@@ -242,14 +282,15 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
     images, results = _images(x, stack, rank), _images(ct, stack, rank)
     if images.shape[stack] != results.shape[stack]:
         raise ValueError("data and result differ in their batch dimensions")
-    width, height = math.prod(size) * channels, math.prod([s.number for s in along])
+    width = math.prod(size) * channels
     lead = np.broadcast_shapes(x.shape[:stack], ct.shape[:stack])
     out = np.zeros((*lead, width, outputs), x.dtype)
-    every = (slice(None),) * stack
-    for part in parts(images.shape[stack], math.prod(x.shape[:stack]) * height * width):
-        rows = _rows(images[(*every, part)], size, windows, along)
-        points = results[(*every, part)].reshape(*ct.shape[:stack], rows.shape[-2], outputs)
-        out += np.matmul(rows.swapaxes(-1, -2), points)
+    every, each = (slice(None),) * stack, math.prod(x.shape[:stack]) * width
+    for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
+        rows = _rows(images[(*every, block.images, block.reads)], size, windows, block.along)
+        points = results[(*every, block.images, block.windows)]
+        points = points.reshape(*ct.shape[:stack], rows.shape[-2], outputs)
+        out += np.matmul(rows.swapaxes(-1, -2), points) if stack else _product_of_columns(rows, points)
     return out.reshape(*lead, *size, channels, outputs)
 
 

@@ -10,6 +10,7 @@ spatial dimension; `Windows` says how it moves. Its entries are called *taps*. T
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -181,6 +182,36 @@ def parts(images: int, each: int) -> Iterator[slice]:
     """Images to deal with at a time, if each needs so many numbers."""
     step = max(1, _CACHE // max(1, each))
     return (slice(begin, min(begin + step, images)) for begin in range(0, images, step))
+
+
+class Block(NamedTuple):
+    """Windows to deal with at a time: of some images, or some along the first spatial dimension of one image."""
+
+    images: slice
+    windows: slice
+    reads: slice
+    """The entries along that dimension that they read."""
+    along: Sequence[Span]
+
+
+def blocks(
+    images: int, space: Sequence[int], size: Sequence[int], windows: Windows, along: Sequence[Span], each: int
+) -> Iterator[Block]:
+    """All windows of some images, if each window needs so many numbers."""
+    (first, *rest), stride = along, windows.strides[0]
+    line, extent = each * math.prod([s.number for s in rest]), (size[0] - 1) * windows.dilations[0] + 1
+    if line * first.number <= _CACHE or max(first.before, first.behind) >= extent:
+        for part in parts(images, line * first.number):
+            yield Block(part, slice(0, first.number), slice(0, space[0]), along)
+        return
+    count = -(-first.number // max(1, _CACHE // line))
+    ends = [first.number * i // count for i in range(count + 1)]
+    for image in range(images):
+        for begin, end in itertools.pairwise(ends):
+            start, stop = begin * stride - first.before, (end - 1) * stride + extent - first.before
+            span = Span(max(-start, 0), max(stop - space[0], 0), end - begin)
+            reads = slice(max(start, 0), min(stop, space[0]))
+            yield Block(slice(image, image + 1), slice(begin, end), reads, [span, *rest])
 
 
 # ---- lines of memory -------------------------------------------------------------------------------------------------
