@@ -121,9 +121,6 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- data of tutorials
     ("graph_api.mnist", "examples.tutorials.mnist.input_data contrib.learn.datasets.mnist"),
     # ---- flags, programs' mains, files, devices
-    ("engine.frontend.platform.app:", "app.run"),
-    ("engine.frontend.platform.flags", "flags app.flags"),
-    ("engine.frontend.platform.logging", "logging"),
     ("graph_api.hooks:", "train.CheckpointSaverHook train.FeedFnHook train.FinalOpsHook"),
     ("graph_api.hooks:", "train.LoggingTensorHook train.NanLossDuringTrainingError train.NanTensorHook"),
     ("graph_api.hooks:", "train.SecondOrStepTimer train.SessionRunArgs train.SessionRunContext"),

@@ -319,7 +319,7 @@ class Optimizer(UserProtocol):
             ready = dense.computed(ready)
             warn_of_repeated([v for _, v in ready])
             ready = [(self._checked_gradient(g, v), v) for g, v in ready]
-        shared, slots = exclusively(MAKING, self._state_for, [v for _, v in ready[: None if plan is None else 1]])
+        shared, slots = exclusively(MAKING, self.create_slots, [v for _, v in ready[: None if plan is None else 1]])
         if self._restoring:
             go_on(self)
         counters = [] if global_step is None else [required(global_step)]
@@ -341,8 +341,8 @@ class Optimizer(UserProtocol):
             return exclusively(plan.locks(others), step)
         return exclusively(locks_of([*others, *[v for _, v in ready], *slots]), step)
 
-    def _state_for(self, variables: Sequence[Variable]) -> tuple[dict[str, Variable], list[Variable]]:
-        """What is kept for all variables together, and the slots of some."""
+    def create_slots(self, variables: Sequence[Variable]) -> tuple[dict[str, Variable], list[Variable]]:
+        """Make, unless they are there, what is kept for all variables together, and the slots of some."""
         return self._shared(variables[0]), [s for v in variables for s in self._slots_of(v).values()]
 
     def _changes(self, pairs: Sequence[Pair], state: SimpleNamespace) -> list[tuple[Variable, Any]]:

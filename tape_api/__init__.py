@@ -39,6 +39,7 @@ from engine.core.eager import EagerTensor as Tensor
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.tensor_shape import TensorShape
 from engine.core.unconnected import UnconnectedGradients
+from engine.frontend import platform as _platform
 from engine.frontend.module import Module
 from engine.frontend.namespace import defined as _defined
 from engine.frontend.namespace import namespace as _namespace
@@ -112,4 +113,5 @@ _root.compat.v2 = _sys.modules["tape_api"]
 vars(_root.dtypes).update(DType=DType, as_dtype=as_dtype, half=half, double=double, **{d.name: d for d in _ALL_DTYPES})
 
 _place_later(_sys.modules[__name__], _LATER)
+_place_later(_v1, _platform.VERSION1)
 version1.complete(_v1, _sys.modules[__name__])

@@ -30,6 +30,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.io.protos:", "train.Example train.Features train.Feature train.FeatureList train.FeatureLists"),
     ("engine.io.protos:", "train.BytesList train.FloatList train.Int64List train.SequenceExample"),
     ("engine.io.records:RecordWriter", "io.TFRecordWriter"),
+    ("tape_api.saver:", "train.Saver"),
     # ---- data
     ("tape_api.data", "data"),
     # ---- sparse tensors

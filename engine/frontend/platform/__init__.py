@@ -9,6 +9,9 @@ _FILES = ("exists", "isdir", "listdir", "makedirs", "mkdir", "glob", "GFile", "r
 _CONFIG = "engine.frontend.platform.config:"
 
 VERSION1: tuple[tuple[str, str], ...] = (
+    ("engine.frontend.platform.app:", "app.run"),
+    ("engine.frontend.platform.flags", "flags app.flags"),
+    ("engine.frontend.platform.logging", "logging"),
     (
         "engine.frontend.platform.gfile:",
         (

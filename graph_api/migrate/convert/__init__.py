@@ -33,6 +33,7 @@ import numpy as np
 from graph_api.migrate import watch
 from graph_api.migrate.convert import loop
 from graph_api.migrate.convert.capture import Capture, capturing
+from graph_api.migrate.convert.facts import plain
 from graph_api.migrate.convert.module import Module
 from graph_api.migrate.convert.names import Names, Scope
 from graph_api.migrate.convert.notes import Notes, noting
@@ -63,11 +64,14 @@ class Conversion:
         What ``OUT.map.json`` holds.
     arrays : dict
         What ``OUT.npz`` holds.
+    savers : dict
+        By line of the program that makes it, what makes a saver in tape code.
     """
 
     text: str
     map: dict[str, Any]
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    savers: dict[int, str] = field(default_factory=dict)
 
     def write(self, out: str | Path) -> None:
         """Write the module and what belongs to it.
@@ -118,7 +122,25 @@ def convert(capture: Capture, program: Path) -> Conversion:
         head + ("\n" if capture.writers else "") + "\n" + "\n".join(line for m in modules for line in m.text()) + "\n"
     )
     done = sum(module.converted for module in modules) + len(capture.writers)
-    return Conversion(text, _map(modules, missing, program, done), arrays)
+    content = _map(modules, missing, program, done)
+    savers, slots = _savers(capture, modules, content["variables"], program)
+    return Conversion(text + slots, content, arrays, savers)
+
+
+def _savers(
+    capture: Capture, modules: list[Module], variables: dict[str, str], program: Path
+) -> tuple[dict[int, str], str]:
+    """By line, what makes a saver in tape code; and the lines that make the slots of optimizers that it saves."""
+    found: dict[int, str] = {}
+    for (file, line), (saver, options) in capture.savers.items():
+        held = saver._variables or {}
+        if Path(file) == program and all(v.name in variables for v in held.values()) and held:
+            codes = ", ".join(f"{name!r}: {variables[v.name]}" for name, v in held.items())
+            rest = "".join(f", {name}={plain(value)}" for name, value in options.items() if plain(value) is not None)
+            found[line] = f"tf.compat.v1.train.Saver({{{codes}}}{rest})"
+    keeps_slots = any(".get_slot(" in text or ".variables()" in text for text in found.values())
+    lines = [line for module in modules for line in module.slots_made() if keeps_slots]
+    return found, "".join(f"{line}\n" for line in ["", "", *lines] if lines)
 
 
 def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, done: int) -> dict[str, Any]:

@@ -130,6 +130,8 @@ class Capture:
         By the identity of the optimizer; `kept` keeps those identities valid.
     writers : dict
         The lines of the program that made a writer of event files.
+    savers : dict
+        By the line of the program that made it, a saver and the options that it was given.
     names : list of dict
         Global names of the program, and what they stood for in the end.
     """
@@ -146,6 +148,7 @@ class Capture:
     optimizers: dict[int, Made] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
     writers: dict[watch.Site, None] = field(default_factory=dict)
+    savers: dict[watch.Site, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
 
     def ran(self, seen: watch.Run) -> None:
@@ -212,6 +215,7 @@ def capturing() -> Iterator[Capture]:
     change(GraphVariable, "__init__", _noting_variables)
     change(Optimizer, "_step", _noting_steps)
     change(Optimizer, "__init__", _noting_optimizers)
+    change(import_module("graph_api.saving").Saver, "__init__", _noting_savers)
     change(import_module("graph_api.summaries").FileWriter, "__init__", _noting_writers)
     try:
         with noting(capture.called), watching(capture.ran):
@@ -317,6 +321,14 @@ def _noting_optimizers(capture: Capture, method: Callable[..., Any]) -> Callable
             capture.optimizers[id(self)] = Made(type(self), given)
             capture.kept.append(self)
         method(self, *args, **kwargs)
+
+    return made
+
+
+def _noting_savers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Any, var_list: Any = None, **options: Any) -> None:
+        method(self, var_list, **options)
+        capture.savers[watch.user_site()] = self, options
 
     return made
 

@@ -81,7 +81,10 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         raise Unsafe(f"{said} could not be converted")
     cst = needed()
     provided = _bound(ast.parse(conversion.text).body)
-    plan = Planner(source, conversion.map["functions"], provided, notes, dict(names)).made()
+    content = conversion.map
+    plan = Planner(
+        source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers
+    ).made()
     restores, arrays = _restores(plan, source)
     edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
     imports = [line for line in edited.body if _is_import(cst, line)]
@@ -229,14 +232,17 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
 
         def on_leave(self, original: Any, updated: Any) -> Any:
             result = super().on_leave(original, updated)
+            if isinstance(original, cst.BaseExpression) and plan.facts and self._extent(original) in plan.facts:
+                known = cst.parse_expression(plan.facts[self._extent(original)])
+                around = {"lpar": updated.lpar, "rpar": updated.rpar} if updated.lpar else {}
+                return known.with_changes(**around)
             if not isinstance(original, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
                 return result
             place = self._place(original)
             if place in plan.gone:
                 return cst.RemoveFromParent()
             if place in plan.said:
-                text = plan.said[place].removesuffix("\n")
-                result = cst.parse_statement(f"print({text!r})\n").with_changes(leading_lines=updated.leading_lines)
+                result = self._told(place, updated)
             if place in plan.emptied and place not in plan.opened:
                 (name,) = plan.emptied[place]
                 result = cst.parse_statement(f"{name} = None  # there are no sessions\n").with_changes(
@@ -245,9 +251,23 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             added = [cst.parse_statement(line + "\n") for line in restores.get(place, ())]
             if not added:
                 return result
+            if result is cst.RemoveFromParent():
+                return result
             first, *others = result.nodes if isinstance(result, cst.FlattenSentinel) else [result]
             added[0] = added[0].with_changes(leading_lines=first.leading_lines)
             return cst.FlattenSentinel([*added, first.with_changes(leading_lines=[]), *others])
+
+        def _told(self, place: Place, updated: Any) -> Any:
+            """What a statement leaves that only looked at the graph: its text, and plain values."""
+            said = plan.said[place]
+            end = "" if said.endswith("\n") else ", end=''"
+            lines = [f"print({said.removesuffix(chr(10))!r}{end})\n"] if said else []
+            lines += [f"{name} = {text}\n" for name, text in plan.given.get(place, {}).items()]
+            if not lines:
+                return cst.RemoveFromParent()
+            first, *others = map(cst.parse_statement, lines)
+            first = first.with_changes(leading_lines=updated.leading_lines)
+            return cst.FlattenSentinel([first, *others]) if others else first
 
         def leave_EmptyLine(self, original: Any, updated: Any) -> libcst.CSTNode:
             return updated if updated.comment else updated.with_changes(indent=False)

@@ -375,6 +375,13 @@ class Module:
         kept = [key for key in self._variables if key in self._made or self._is_slot_here(key)]
         return {self._variables[key].name: ast.unparse(self.variable(self._variables[key].handle)) for key in kept}
 
+    def slots_made(self) -> list[str]:
+        """The lines that have optimizers make what they keep, for those who look before the first step."""
+        steps = {id(step.optimizer): step for step in self.capture.steps if id(step.optimizer) in self._code}
+        pairs = [(self._code[key], [v for g, v in step.pairs if g is not None]) for key, step in steps.items()]
+        codes = [(own, [ast.unparse(self.variable(v.handle)) for v in variables]) for own, variables in pairs]
+        return [f"{own}.create_slots([{', '.join(names)}])" for own, names in codes]
+
     def _is_slot_here(self, key: int) -> bool:
         optimizer, variable, _ = self._slots.get(key, (None, None, ""))
         return id(optimizer) in self._code and (variable is None or id(variable.handle) in self._made)

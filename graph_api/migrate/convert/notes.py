@@ -33,13 +33,13 @@ class Notes:
         By line: of each generator, by the expression that names it, its state when the line was first reached.
     called : Counter
         How often each function was called, by the line where its head stands.
-    said : dict
-        By line: what it printed.
+    told : list
+        In order: the lines that were being run, of functions too, and what was printed then.
     """
 
     states: dict[int, dict[str, Any]] = field(default_factory=dict)
     called: Counter[int] = field(default_factory=Counter)
-    said: dict[int, str] = field(default_factory=dict)
+    told: list[tuple[frozenset[int], str]] = field(default_factory=list)
     _printed: _Tee | None = None
     _known: dict[str, Any] = field(default_factory=dict)
 
@@ -47,6 +47,10 @@ class Notes:
     def printed(self) -> str:
         """What the program printed."""
         return self._printed.copy.getvalue() if self._printed is not None else ""
+
+    def said(self, lines: range) -> str:
+        """What was printed while lines were run."""
+        return "".join(text for at, text in self.told if not at.isdisjoint(lines))
 
     def reached(self, frame: FrameType) -> None:
         """The program has come to a line."""
@@ -66,15 +70,20 @@ class Notes:
 
 
 class _Tee(io.TextIOBase):
-    """Hands text on and keeps it, also by the line of the program that prints it."""
+    """Hands text on and keeps it, also with the lines of the program that print it."""
 
-    def __init__(self, to: Any, program: str, said: dict[int, str]) -> None:
-        self.to, self.copy, self.program, self.said = to, io.StringIO(), program, said
+    def __init__(self, to: Any, program: str, told: list[tuple[frozenset[int], str]]) -> None:
+        self.to, self.copy, self.program, self.told = to, io.StringIO(), program, told
 
     def write(self, text: str) -> int:
-        frame = sys._getframe(1)
-        if frame.f_code.co_filename == self.program:
-            self.said[frame.f_lineno] = self.said.get(frame.f_lineno, "") + text
+        frame: FrameType | None = sys._getframe(1)
+        lines = []
+        while frame is not None:
+            if frame.f_code.co_filename == self.program:
+                lines.append(frame.f_lineno)
+            frame = frame.f_back
+        if lines:
+            self.told.append((frozenset(lines), text))
         self.copy.write(text)
         return self.to.write(text)
 
@@ -111,7 +120,7 @@ def noting(program: Path) -> Iterator[Notes]:
         Its file.
     """
     notes = Notes()
-    notes._printed = _Tee(sys.stdout, str(program), notes.said)
+    notes._printed = _Tee(sys.stdout, str(program), notes.told)
     before = sys.gettrace()
 
     def on_line(frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:

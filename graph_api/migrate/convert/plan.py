@@ -7,16 +7,17 @@ that only makes parts of the graph goes. Where neither is sure, `Unsafe` says wh
 from __future__ import annotations
 
 import ast
+import random
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from graph_api.migrate.check.scopes import FUNCTIONS
-from graph_api.migrate.check.values import (
-    Box,
-    Instance,
-    Many,
-)
+from graph_api.migrate.check.values import Box, Instance, Local, Made, Many
+from graph_api.migrate.convert.facts import LOOKING, METHODS, plain
+from graph_api.migrate.convert.notes import GENERATORS
 from graph_api.migrate.convert.runs import (
     Place,
     Plan,
@@ -28,8 +29,15 @@ from graph_api.migrate.convert.runs import (
 )  # fmt: skip
 from graph_api.session import Session
 
-EFFECTS = {"save", "restore", "add_summary", "run_loop", "write_graph", "export_meta_graph"}
-"""Methods and functions of graphs that do more than build: they read or write files."""
+_EFFECTS = (
+    "add_graph add_meta_graph add_meta_graph_and_variables add_run_metadata add_session_log add_summary copyfile "
+    "dump export_meta_graph load_weights makedirs mkdir open remove rename restore rmtree run_loop save "
+    "save_weights savefig savetxt savez system tofile unlink write write_graph writelines"
+)
+EFFECTS = frozenset(_EFFECTS.split())
+"""Methods and functions that do more than build: they read or write files."""
+COLLECTS = {"add", "append", "extend", "insert", "setdefault", "update"}
+"""Methods of lists, sets and dicts that collect."""
 BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With)
 
 
@@ -67,6 +75,17 @@ class Planner(Runs):
 
     def _statement(self, node: ast.stmt) -> bool:
         """Plan for a statement; whether it stays."""
+        before = self.plan.copy()
+        once = list(self._once)
+        try:
+            return self._planned(node)
+        except Unsafe:
+            self.plan, self._once = before, once
+            if not self._tells(node):
+                raise
+            return True
+
+    def _planned(self, node: ast.stmt) -> bool:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             return not any(name.partition(".")[0] in ("tensorflow", "__future__") for name in _imported(node))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -78,16 +97,19 @@ class Planner(Runs):
         runs = [n for n in ast.walk(node) if isinstance(n, ast.Call) and self._is_run(n)]
         if self._initializes(node, runs):
             return False
+        if self._only_shows(node):
+            self.plan.said[place(node)] = self.notes.said(_lines(node))
+            return True
         left = [n for n in self._expressions(node) if self._is_left(n)]
         if not left:
-            return True
+            return not isinstance(node, ast.Assert) or extent(node.test) not in self.plan.facts
         if any(extent(run) in self.plan.calls for run in runs):
             raise Unsafe(f"line {node.lineno}: it uses the graph beside running it ({ast.unparse(left[0])})")
         if self._only_builds(node):
-            return False
-        if self._only_shows(node):
-            self.plan.said[place(node)] = self.notes.said[node.lineno]
-            return True
+            said = "" if self._again else self.notes.said(_lines(node))
+            if said:
+                self.plan.said[place(node)] = said
+            return bool(said)
         raise Unsafe(f"line {node.lineno}: it does something with the graph itself ({ast.unparse(left[0])})")
 
     def _initializes(self, node: ast.stmt, runs: Sequence[ast.Call]) -> bool:
@@ -102,8 +124,7 @@ class Planner(Runs):
         return True
 
     def _only_builds(self, node: ast.stmt) -> bool:
-        calls = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
-        if any(isinstance(f, ast.Attribute) and f.attr in EFFECTS for f in calls):
+        if self._acts(node):
             return False
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Assert, ast.Delete)):
             return True
@@ -118,8 +139,18 @@ class Planner(Runs):
         )
         return container or any(self._is_graphs(v) for v in of)
 
+    def _acts(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether it, or a function of the program that it calls, reads or writes files."""
+        for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+            if getattr(call.func, "attr", getattr(call.func, "id", "")) in EFFECTS:
+                return True
+            called = [v.node for v in self.inference.of(call.func) if isinstance(v, Local)]
+            if any(inner not in seen and self._acts(inner, seen | {inner}) for inner in called):
+                return True
+        return False
+
     def _only_shows(self, node: ast.stmt) -> bool:
-        """Whether it prints what the graph is made of, once, and nothing that is computed."""
+        """Whether it prints what the graph is made of, once, and nothing else."""
         call = node.value if isinstance(node, ast.Expr) else None
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"):
             return False
@@ -131,7 +162,46 @@ class Planner(Runs):
             for n in names
         )
         plain = all(k.arg in ("sep", "end") and isinstance(k.value, ast.Constant) for k in call.keywords)
-        return graphs and plain and not self._again and node.lineno in self.notes.said
+        runs = any(isinstance(n, ast.Call) and self._is_run(n) for n in ast.walk(node))
+        looks = any(isinstance(n, ast.expr) and self._is_left(n) for n in ast.walk(node))
+        shows = looks and not runs and graphs and plain and not self._acts(node)
+        return shows and not self._again and bool(self.notes.said(_lines(node)))
+
+    def _tells(self, node: ast.stmt) -> bool:
+        """Keep of a statement that only looks at the graph, once, what it prints and what values it leaves."""
+        inside = list(ast.walk(node))
+        calls = [n for n in inside if isinstance(n, ast.Call)]
+        if self._again or isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Return)):
+            return False
+        if self._acts(node) or not all(self._only_looks(call) for call in calls):
+            return False
+        left = any(self._is_left(n) for n in inside if isinstance(n, ast.expr))
+        if not left or any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in inside):
+            return False
+        changed = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        changed |= {n.value.id for n in inside if isinstance(n, (ast.Attribute, ast.Subscript))
+                    and isinstance(n.value, ast.Name)}  # fmt: skip
+        known = {name: plain(self.names[name]) for name in sorted(changed & self.names.keys())}
+        self.plan.said[place(node)] = self.notes.said(_lines(node))
+        self.plan.given[place(node)] = {name: text for name, text in known.items() if text is not None}
+        return True
+
+    def _only_looks(self, call: ast.Call) -> bool:
+        """Whether a call does no more than build a graph, look at it, print, or collect."""
+        if self._is_run(call) and self.inference.of(getattr(call.func, "value", call)):
+            return False
+        if isinstance(call.func, ast.Attribute):
+            if call.func.attr in METHODS | COLLECTS:
+                return True
+            base = self.names.get(getattr(call.func.value, "id", ""))
+            if base is np or base is random or isinstance(base, GENERATORS):
+                return True
+        elif isinstance(call.func, ast.Name) and call.func.id in LOOKING | {"print", "next", "iter"}:
+            return True
+        values = self.inference.of(call.func)
+        if any(isinstance(v, (Local, Made)) for v in values):
+            return all(self._builds(v.node) for v in values if isinstance(v, (Local, Made)))
+        return bool(values) and all(self._is_graphs(v) for v in values)
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
         """A function or class stays if it runs something, or has nothing to do with the graph."""
@@ -185,7 +255,8 @@ class Planner(Runs):
         """Set generators that lines drew from that go as they were when the next line was reached."""
         order = {line: number for number, line in enumerate(self.notes.states)}
         reached = list(self.notes.states)
-        gone = {n for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and place(node) in self.plan.gone
+        left_out = self.plan.gone | self.plan.said.keys()
+        gone = {n for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and place(node) in left_out
                 for n in _lines(node)}  # fmt: skip
         for body in self._once:
             since = min((order[n] for n in _lines(body[0]) if n in order), default=0)
@@ -193,7 +264,8 @@ class Planner(Runs):
                 here = min((order[n] for n in _lines(statement) if n in order), default=None)
                 if place(statement) in self.plan.gone or here is None:
                     continue
-                if not gone.isdisjoint(reached[since:here]):
+                since = next((n for n in range(since, here) if reached[n] in gone), here)
+                if since < here:
                     window = [self.notes.states[line] for line in reached[since:here]]
                     first = {name: state for states in reversed(window) for name, state in states.items()}
                     self._set(statement, first, self.notes.states[reached[here]])
@@ -220,6 +292,8 @@ class Planner(Runs):
                 continue
             if isinstance(inner, ast.withitem) and isinstance(node, ast.With) and place(node) in self.plan.opened:
                 continue
+            if isinstance(inner, ast.expr) and extent(inner) in self.plan.facts:
+                continue
             yield inner
             if isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
                 for value in self.feed_values(inner):
@@ -239,10 +313,25 @@ class Planner(Runs):
         """Functions, imports and plain values that nothing uses any more go too."""
         while True:
             read = self._read()
-            unused = [n for n in self._kept(self.tree) if isinstance(n, ast.stmt) and _is_unused(n, read)]
+            unused = [n for n in self._kept(self.tree) if isinstance(n, ast.stmt) and self._is_unused(n, read)]
             if not unused:
                 return
             self.plan.gone.update(place(n) for n in unused)
+
+    def _is_unused(self, node: ast.stmt, read: set[str]) -> bool:
+        if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
+            called = node.name in read or (node.name == "main" and self._has_main())
+            return not called and not node.name.startswith("__") and node.col_offset == 0
+        if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
+            known = is_pure(node.value) or extent(node.value) in self.plan.facts
+            return known and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
+        return isinstance(node, ast.ClassDef) and node.name not in read
+
+    def _has_main(self) -> bool:
+        """Whether ``tf.app.run()`` calls `main`."""
+        return any(text == "tf.compat.v1.app.run" for text in self.plan.facts.values())
 
     def _check_names(self) -> None:
         """Every name that is still used must be bound by what stays."""
@@ -252,6 +341,7 @@ class Planner(Runs):
             n.name for n in kept if isinstance(n, ast.ExceptHandler) and n.name
         }
         bound |= {n.name for n in kept if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+        bound |= {name for names in self.plan.given.values() for name in names}
         bound |= {
             a.asname or a.name.partition(".")[0]
             for n in kept
@@ -269,6 +359,9 @@ class Planner(Runs):
                 raise Unsafe(f"line {line}: it uses {name}, which is a part of the graph")
         read = self._read()
         self.plan.emptied = {p: [n for n in names if n in read] for p, names in self.plan.emptied.items()}
+        for given in self.plan.given.values():
+            for name in given.keys() - read:
+                del given[name]
 
     def _sessions_read(self, kept: Sequence[ast.AST]) -> set[str]:
         """Global names of sessions that are handed on, also where a parameter elsewhere has the same name."""
@@ -295,16 +388,6 @@ class Planner(Runs):
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
-
-
-def _is_unused(node: ast.stmt, read: set[str]) -> bool:
-    if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
-        return node.name not in read and not node.name.startswith("__") and node.col_offset == 0
-    if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
-        return is_pure(node.value) and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
-    return isinstance(node, ast.ClassDef) and node.name not in read
 
 
 def _lines(node: ast.stmt) -> range:

@@ -26,6 +26,8 @@ from graph_api.migrate.check.values import (
     Unknown,
     Value,
 )
+from graph_api.migrate.convert.facts import Facts, is_apart, shared
+from graph_api.saving import Saver
 from graph_api.session import Session
 
 Place: TypeAlias = tuple[int, int]
@@ -97,6 +99,10 @@ class Plan:
         Constructors that have nothing left to do.
     restored : dict
         Before which line which generators must be set to the states that they had.
+    facts : dict
+        Expressions that only look at the graph: the text of their values.
+    given : dict
+        What names stood for after statements that only look at the graph: the texts of plain values.
     """
 
     calls: dict[Extent, Replaced] = field(default_factory=dict)
@@ -107,6 +113,12 @@ class Plan:
     said: dict[Place, str] = field(default_factory=dict)
     hollow: set[Place] = field(default_factory=set)
     restored: dict[Place, dict[str, Any]] = field(default_factory=dict)
+    facts: dict[Extent, str] = field(default_factory=dict)
+    given: dict[Place, dict[str, str]] = field(default_factory=dict)
+
+    def copy(self) -> Plan:
+        """A plan that goes its own way from here."""
+        return Plan(**{name: value.copy() for name, value in vars(self).items()})
 
 
 class Runs:
@@ -122,19 +134,60 @@ class Runs:
     notes : Notes
     names : dict
         The program's global names and what they stood for in the end.
+    variables : dict
+        Of the map.
+    savers : dict
+        By the line that makes it, what makes a saver in tape code.
     """
 
     def __init__(
-        self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any]
-    ) -> None:
+        self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
+        variables: dict[str, str], savers: dict[int, str],
+    ) -> None:  # fmt: skip
+        self.variables, self.savers = variables, savers
         self.tree = ast.parse(source)
         self.functions, self.provided, self.notes, self.names = functions, provided, notes, names
         self.scopes = Scopes(self.tree)
         self.inference = Inference(self.scopes, Surface.of("1"))
-        self.plan = Plan()
+        self.facts = Facts(self.tree, self.scopes, names)
+        self.plan = Plan(facts={extent(node): text for node, text in self.facts.found(self.tree)})
         self._owned: dict[ast.AST, bool] = {}
+        self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
         self._again = False
         self._once: list[Sequence[ast.stmt]] = []
+
+    def _kept_names(self) -> Iterator[tuple[ast.expr, str]]:
+        """What tape code has too, by the names that it has there; and the savers."""
+        todo: list[ast.AST] = [self.tree]
+        while todo:
+            node = todo.pop()
+            text = None
+            if isinstance(node, ast.Call) and node.lineno in self.savers:
+                made = any(isinstance(v, Path) and v.path == "train.Saver" for v in self.inference.of(node.func))
+                text = self.savers[node.lineno] if made else None
+            elif isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
+                paths = [v.path for v in self.inference.of(node) if isinstance(v, Path)]
+                text = shared(paths[0]) if len(paths) == 1 and self._is_imported(node) else None
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and self.savers:
+                of = self.inference.of(node.func.value)
+                if any(isinstance(v, Instance) and issubclass(v.kind, Saver) for v in of):
+                    for given in [*node.args, *[k.value for k in node.keywords]]:
+                        value = self._value(given)
+                        if isinstance(value, Variable) and value.name in self.variables:
+                            yield given, self.variables[value.name]
+            if text is None:
+                todo += ast.iter_child_nodes(node)
+            else:
+                assert isinstance(node, ast.expr)
+                yield node, text
+
+    def _is_imported(self, node: ast.expr) -> bool:
+        """Whether it is a name of TensorFlow's modules, or an imported one."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        imported = {a.asname or a.name.partition(".")[0] for n in ast.walk(self.tree)
+                    if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}  # fmt: skip
+        return isinstance(node, ast.Name) and node.id in imported
 
     # ---- runs of sessions --------------------------------------------------------------------------------------------
 
@@ -160,6 +213,8 @@ class Runs:
         if self._is_count(call):
             return True
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS:
+            return False
+        if extent(call.func) in self.plan.facts:  # tf.app.run
             return False
         base = self.inference.of(call.func.value)
         return not base or any(self._is_graphs(v) for v in base)
@@ -216,17 +271,7 @@ class Runs:
             return vars(owner).get(leaf.attr) if hasattr(owner := self._value(leaf.value), "__dict__") else None
         if not isinstance(leaf, ast.Name) or leaf.id not in self.names:
             return None
-        found = self.scopes.of[leaf].find(leaf.id)
-        is_final = len(found or ()) == 1 or self._is_bound_before(leaf)
-        return self.names[leaf.id] if found is self.scopes.module.bound.get(leaf.id) and is_final else None
-
-    def _is_bound_before(self, leaf: ast.Name) -> bool:
-        """Whether all that gives a name its value has been done when a line is reached."""
-        loops = [n for n in ast.walk(self.tree) if isinstance(n, (ast.For, ast.While))]
-        around = {n for loop in loops if leaf in (inside := list(ast.walk(loop))) for n in inside}
-        every = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == leaf.id]
-        stores = [n for n in every if not isinstance(n.ctx, ast.Load)]
-        return all(n.lineno < leaf.lineno and n not in around for n in stores)
+        return self.names[leaf.id] if self.facts.is_final(leaf) else None
 
     def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> Replaced:
         fetches, feed = self.asked(call)
@@ -310,7 +355,9 @@ class Runs:
     # ---- expressions -------------------------------------------------------------------------------------------------
 
     def _expressions(self, node: ast.AST) -> Iterator[ast.expr]:
-        """All expressions in a node, except for what is asked of sessions in calls that are replaced."""
+        """All expressions in a node, except for what is known, and asked of sessions in calls that are replaced."""
+        if isinstance(node, ast.expr) and extent(node) in self.plan.facts:
+            return
         if isinstance(node, ast.Call) and extent(node) in self.plan.calls:
             for value in self.feed_values(node):
                 yield from self._expressions(value)
@@ -373,8 +420,14 @@ class Runs:
         return self._owned[node]
 
     def _is_graphs(self, value: Value) -> bool:
-        """Whether a value is TensorFlow's."""
-        if isinstance(value, (Path, Instance, Method, Unknown, Lost)):
+        """Whether a value is TensorFlow's, and tape code has it not."""
+        if isinstance(value, Path) and shared(value.path):
+            return False
+        if isinstance(value, Unknown) and (of := re.match(r"tf\.([\w.]+)", value.source)) and shared(of[1]):
+            return False
+        if isinstance(value, (Instance, Method)):
+            return not (is_apart(value.kind) or (self.savers and issubclass(value.kind, Saver)))
+        if isinstance(value, (Path, Unknown, Lost)):
             return True
         if isinstance(value, (Fixed, Many)):
             inner = value.items if isinstance(value, Many) else [v for items in value.items for v in items]
