@@ -21,7 +21,6 @@ from engine.core.aval import Aval
 from engine.core.dtypes import DType
 from engine.core.kinds import nondifferentiable
 from engine.core.nest import Structure
-from engine.core.tensor_shape import TensorShape
 from engine.core.trace import Symbol
 from engine.core.value import Value, boxed
 from engine.frontend.data import experimental, reading
@@ -41,7 +40,7 @@ from graph_api.graph import get_default_graph
 from graph_api.iterators import Iterator, TensorSpec, require_constant
 from graph_api.resources import Resource
 from graph_api.sampling import DEFAULT_GRAPH_SEED
-from graph_api.tensor import Tensor
+from graph_api.tensor import GraphShape, Tensor
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 
@@ -196,7 +195,7 @@ class Dataset(BaseDataset):
         return Iterator(self._stage.spec).output_types
 
     @property
-    def output_shapes(self) -> Structure[TensorShape]:
+    def output_shapes(self) -> Structure[GraphShape]:
         """The shapes of the elements."""
         return Iterator(self._stage.spec).output_shapes
 
@@ -274,7 +273,7 @@ def get_output_types(dataset_or_iterator: Any) -> Structure[DType]:
     return dataset_or_iterator.output_types
 
 
-def get_output_shapes(dataset_or_iterator: Any) -> Structure[TensorShape]:
+def get_output_shapes(dataset_or_iterator: Any) -> Structure[GraphShape]:
     """The shapes of the elements."""
     return dataset_or_iterator.output_shapes
 

@@ -16,7 +16,6 @@ from engine.core.dtypes import DType, as_dtype, string
 from engine.core.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from engine.core.kinds import nondifferentiable
 from engine.core.nest import Structure
-from engine.core.tensor_shape import TensorShape
 from engine.core.trace import placeholder
 from engine.core.value import boxed
 from engine.core.variable import variable_handle
@@ -29,14 +28,14 @@ from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
 from graph_api.graph import get_default_graph
 from graph_api.resources import Resource
-from graph_api.tensor import Operation, Tensor
+from graph_api.tensor import GraphShape, Operation, Tensor
 
 
 class TensorSpec:
     """A shape and a dtype."""
 
     def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> None:
-        self.shape, self.dtype, self.name = TensorShape(shape), as_dtype(dtype), name
+        self.shape, self.dtype, self.name = GraphShape(shape), as_dtype(dtype), name
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
@@ -262,9 +261,9 @@ class Iterator:
         return mapped(lambda a: a.dtype, self._spec)
 
     @property
-    def output_shapes(self) -> Structure[TensorShape]:
+    def output_shapes(self) -> Structure[GraphShape]:
         """The shapes of the elements."""
-        return mapped(lambda a: TensorShape(a.shape), self._spec)
+        return mapped(lambda a: GraphShape(a.shape), self._spec)
 
     @property
     def output_classes(self) -> Structure[type]:
@@ -284,7 +283,7 @@ def _check_fits(wanted: Any, spec: Any) -> None:
     if not same or any(x.dtype is not y.dtype for x, y in zip(a, b, strict=True)):
         raise TypeError(f"Expected output types {[x.dtype.name for x in a]!r} but got {[x.dtype.name for x in b]!r}.")
     for x, y in zip(a, b, strict=True):
-        if not TensorShape(x.shape).is_compatible_with(TensorShape(y.shape)):
+        if not GraphShape(x.shape).is_compatible_with(GraphShape(y.shape)):
             raise TypeError(f"Expected output shapes compatible with {x.shape} but got {y.shape}.")
 
 

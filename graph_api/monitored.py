@@ -14,6 +14,7 @@ from typing import Any
 import graph_api as tf
 from engine.core.errors import OutOfRangeError, UnimplementedError
 from engine.core.operands import Operand
+from graph_api.coordination import Coordinator, start_queue_runners
 from graph_api.graph import get_default_graph
 from graph_api.graph_keys import GraphKeys
 from graph_api.hooks import (
@@ -119,7 +120,7 @@ class MonitoredSession:
     session_creator : ChiefSessionCreator, optional
     hooks : sequence of SessionRunHook, optional
     stop_grace_period_secs : int
-        Accepted for compatibility.
+        How long `close` waits for the threads that feed queues.
 
     Examples
     --------
@@ -139,6 +140,7 @@ class MonitoredSession:
         stop_grace_period_secs: int = 120,
     ) -> None:  # fmt: skip
         self._hooks = list(hooks or [])
+        self._grace = stop_grace_period_secs
         self._stop = False
         self._closed = False
         self.graph = get_default_graph()
@@ -147,16 +149,18 @@ class MonitoredSession:
         self._session = (session_creator or ChiefSessionCreator()).create_session()
         self._context = contextlib.ExitStack()
         self.graph.finalize()
+        self._coord = Coordinator()
+        self._threads = start_queue_runners(self._session, self._coord)
         for hook in self._hooks:
-            hook.after_create_session(self._session, None)
+            hook.after_create_session(self._session, self._coord)
 
     def raw_session(self) -> Session:
         """The session without hooks."""
         return self._session
 
     def should_stop(self) -> bool:
-        """Whether a hook, or the end of the data, has asked to stop."""
-        return self._stop or self._closed
+        """Whether a hook, a thread that feeds a queue, or the end of the data, has asked to stop."""
+        return self._stop or self._closed or self._coord.should_stop()
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Operand | None:
         """`Session.run`, with the hooks.
@@ -202,7 +206,9 @@ class MonitoredSession:
 
     def _free(self) -> None:
         self._closed = True
+        self._coord.request_stop()
         self._session.close()
+        self._coord.join(self._threads, self._grace, ignore_live_threads=True)
 
     def __enter__(self) -> MonitoredSession:
         self._context.enter_context(self._session.as_default())

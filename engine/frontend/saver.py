@@ -256,7 +256,7 @@ class BaseSaver:
         Raises
         ------
         ValueError
-            If the folder does not exist, or `latest_filename` is not a plain name.
+            If the folder that is to hold the folder does not exist, or `latest_filename` is not a plain name.
         FailedPreconditionError
             If a variable has no value yet.
         """
@@ -272,10 +272,12 @@ class BaseSaver:
         elif os.path.basename(path) == latest_filename:
             raise ValueError(f"'latest_filename' collides with 'save_path': {latest_filename!r} and {path!r}")
         values = self._values(sess, list(variables.values()))
-        if folder and not Path(folder).is_dir():
+        if folder and not Path(folder).is_dir() and not Path(folder).parent.is_dir():
             raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
         if not variables:
             return None
+        if folder:
+            Path(folder).mkdir(exist_ok=True)
         bundle.write(path, dict(zip(variables, values, strict=True)))
         if write_meta_graph:
             self._write_graph(f"{path}.{meta_graph_suffix}")

@@ -85,18 +85,18 @@ elu = elementwise(
 )
 
 # Klambauer et al., "Self-normalizing neural networks", 2017
-_SELU_SCALE = 1.0507009873554804934193349852946
-_SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
+SELU_SCALE = 1.0507009873554804934193349852946
+SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
 
 
 def _selu_kernel(features: Any) -> np.ndarray:
-    return np.where(features > 0, _SELU_SCALE * features, _SELU_SCALE_ALPHA * np.expm1(np.minimum(features, 0)))
+    return np.where(features > 0, SELU_SCALE * features, SELU_SCALE_ALPHA * np.expm1(np.minimum(features, 0)))
 
 
 selu = elementwise(
     "selu",
     _selu_kernel,
-    (lambda out, x: where(out < 0, out + _SELU_SCALE_ALPHA, _SELU_SCALE * ones_like(out)),),
+    (lambda out, x: where(out < 0, out + SELU_SCALE_ALPHA, SELU_SCALE * ones_like(out)),),
     args=("features",),
     accepts=FLOATING,
     doc="Scaled `elu`, whose output keeps mean 0 and variance 1 through many layers.",

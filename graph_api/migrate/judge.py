@@ -24,6 +24,8 @@ TAPES = {
     *("autodiff", "keras.optimizers", "random.set_seed", "summary.create_file_writer", "py_function", "numpy_function"),
 }
 """Names that hint at eager values and tapes."""
+_OF_TAPES = {"numpy", "fit", "evaluate", "predict", "train_on_batch"}
+"""Methods that decide where names do not: of eager values, and of Keras's models, which are trained on tapes only."""
 EAGER = {"enable_eager_execution", "contrib.eager"}
 """Names that make a program of TensorFlow 1 eager."""
 
@@ -42,10 +44,10 @@ def judge(path: Path, further: Mapping[str, str] | None = None) -> str:
     shared = {**(further or {}), **{n: p for _, tree in sources for n, p in _aliases(tree).items()}}
     plain: set[str] = set()
     old: set[str] = set()
-    eager_values = False
+    hinted = False
     for _, tree in sources:
         names = set(_used(tree, shared))
-        eager_values |= any(isinstance(n, ast.Attribute) and n.attr == "numpy" for n in ast.walk(tree))
+        hinted |= any(isinstance(n, ast.Attribute) and n.attr in _OF_TAPES for n in ast.walk(tree))
         old |= {n.removeprefix("compat.v1.") for n in names if n.startswith("compat.v1.")}
         plain |= {n for n in names if not n.startswith("compat.")}
     used = _beginnings(plain | old)
@@ -54,7 +56,7 @@ def judge(path: Path, further: Mapping[str, str] | None = None) -> str:
     if SESSIONS & used:
         return "1"
     hints = len(TAPES & used) - len(GRAPHS & used)
-    return "2" if hints > 0 or (hints == 0 and eager_values) else "1"
+    return "2" if hints > 0 or (hints == 0 and hinted) else "1"
 
 
 def _beginnings(names: set[str]) -> set[str]:

@@ -147,11 +147,20 @@ def graph(tf: Any) -> dict[str, Any]:
         return results
 
 
+def graph_of_tensorflow(tf: Any) -> dict[str, Any]:
+    """The same of real TensorFlow, with the shapes of version 1."""
+    tf.compat.v1.disable_v2_tensorshape()
+    try:
+        return graph(tf.compat.v1)
+    finally:
+        tf.compat.v1.enable_v2_tensorshape()
+
+
 def main() -> None:
     import tensorflow as tf
 
     figures = {"eager": eager(tf)}
-    figures["graph"] = graph(tf.compat.v1)
+    figures["graph"] = graph_of_tensorflow(tf)
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
 
 

@@ -39,7 +39,7 @@ def test_elements_in_graphs_are_tensorflows() -> None:
 def test_the_stored_elements_are_tensorflows() -> None:
     tf = pytest.importorskip("tensorflow")
     assert json.loads(json.dumps(programs.eager(tf))) == STORED["eager"]
-    assert json.loads(json.dumps(programs.graph(tf.compat.v1))) == STORED["graph"]
+    assert json.loads(json.dumps(programs.graph_of_tensorflow(tf))) == STORED["graph"]
 
 
 # ---- eager -----------------------------------------------------------------------------------------------------------
@@ -280,3 +280,18 @@ def test_results_are_the_callers_own(tf: Any) -> None:
     with tf.Session() as sess:
         sess.run(following)[:] = 7.0
         assert sess.run(following).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("tf", [graph_api, tape_api])
+def test_padding_may_be_a_constant_tensor(tf: Any) -> None:
+    with graph_api.Graph().as_default():
+        data = tf.data.Dataset.range(3).map(lambda n: tf.range(n))
+        padded = data.padded_batch(3, padded_shapes=[None], padding_values=tf.constant(-1, tf.int64))
+        if tf is tape_api:
+            (found,) = [x.numpy() for x in padded]
+        else:
+            found = tf.Session().run(padded.make_one_shot_iterator().get_next())
+            assert repr(padded.output_shapes) == "TensorShape([Dimension(None), Dimension(None)])"
+            with pytest.raises(ValueError, match="must be known"):
+                data.padded_batch(3, [None], tf.placeholder(tf.int64, []))
+    assert found.tolist() == [[-1, -1], [0, -1], [0, 1]]

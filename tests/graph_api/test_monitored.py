@@ -121,3 +121,21 @@ def test_scaffold_initializes() -> None:
         tf.train.StopAtStepHook()
     with pytest.raises(RuntimeError, match="Global step"):
         tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(3)])
+
+
+def test_queues_are_filled_while_it_runs() -> None:
+    class Watch(tf.train.SessionRunHook):
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            assert not coord.should_stop()
+            self.coord = coord
+
+    watch = Watch()
+    (number,) = tf.train.slice_input_producer([[1.0, 2.0, 3.0]], num_epochs=2, shuffle=False)
+    total = tf.reduce_sum(tf.train.batch([number], batch_size=3))
+    found = []
+    with tf.train.MonitoredTrainingSession(hooks=[watch], log_step_count_steps=None) as sess:
+        while not sess.should_stop():
+            found.append(float(sess.run(total)))
+    assert found == [6.0, 6.0]
+    assert watch.coord.should_stop()
+    assert all(not thread.is_alive() for thread in sess._threads)

@@ -141,11 +141,21 @@ def test_what_is_missing_or_does_not_fit_is_refused_and_nothing_changes(sess: tf
     assert sess.run(b) == 7.0
 
 
+def test_saving_makes_the_last_folder(sess: tf.Session, tmp_path: Path) -> None:
+    _, b = two(sess)
+    path = tf.train.Saver().save(sess, str(tmp_path / "new" / "m"), global_step=3)
+    assert tf.train.latest_checkpoint(str(tmp_path / "new")) == path
+    sess.run(b.assign(b + 1.0))
+    tf.train.Saver().restore(sess, path)
+    assert sess.run(b) == tf.train.load_checkpoint(path).get_tensor(b.op.name)
+
+
 def test_wrong_calls_are_refused(sess: tf.Session, tmp_path: Path) -> None:
     w, _ = two(sess)
     saver = tf.train.Saver()
     with pytest.raises(ValueError, match="doesn't exist, can't save"):
-        saver.save(sess, str(tmp_path / "no" / "m"))
+        saver.save(sess, str(tmp_path / "no" / "no" / "m"))
+    assert not (tmp_path / "no").exists()
     with pytest.raises(ValueError, match="path components"):
         saver.save(sess, str(tmp_path / "m"), latest_filename="a/b")
     with pytest.raises(TypeError, match="must be a Session"):

@@ -207,6 +207,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ("import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\ntf.layers", "1"),
         ("from tensorflow import keras\nimport tensorflow as tf\n@tf.function\ndef f(): pass", "2"),
         ("import tensorflow as tf\nprint(tf.add(1, 2))", "1"),
+        ("from tensorflow import keras\nm = keras.Sequential()\nm.fit(x, y)", "2"),
+        ("import tensorflow as tf\nm = tf.keras.Sequential()\nm.fit(x)\ntf.get_default_graph()", "1"),
         ("def broken(:", "1"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tape_api as tf
 from tape_api import keras
 from tape_api.keras import layers
 
@@ -57,3 +58,33 @@ def test_what_is_given_for_outputs_that_there_are_not() -> None:
         model({"taken": x})
     with pytest.raises(ValueError, match="metric identifier: 'exactness'"):
         model.compile("sgd", "mse", metrics=["exactness"])
+
+
+def test_losses_of_layers_in_a_model_that_its_first_batch_builds() -> None:
+    class Penalty(layers.Layer):
+        def call(self, inputs: Any) -> Any:
+            self.add_loss(3.0 * tf.reduce_mean(inputs))
+            return inputs
+
+    model = keras.Sequential([layers.Dense(2, kernel_initializer="ones"), Penalty()])
+    model.compile("sgd", "mse")
+    x = np.ones((4, 3), np.float32)
+    assert model.fit(x, np.full((4, 2), 3.0), verbose=0).history["loss"] == [9.0]
+    assert len(model.losses) == 1
+
+
+def test_losses_that_are_symbols_of_the_model() -> None:
+    inputs = keras.Input((3,))
+    hidden = layers.Dense(2, kernel_initializer="ones")(inputs)
+    scale = layers.Dense(2, kernel_initializer="ones", use_bias=False, name="scale")(inputs)
+    model = keras.Model(inputs, layers.Dense(3, kernel_initializer="zeros")(hidden))
+    model.add_loss(tf.reduce_mean(hidden + 2.0 * scale))
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    x = np.ones((4, 3), np.float32)
+    assert [layer.name for layer in model.layers if layer.name == "scale"] == ["scale"]
+    assert model.evaluate(x, np.zeros((4, 3)), verbose=0) == 9.0
+    model.fit(x, np.zeros((4, 3)), verbose=0)
+    np.testing.assert_allclose(model.get_layer("scale").get_weights()[0], 0.9, rtol=1e-6)
+    whole = keras.Model(inputs, model(inputs))
+    whole(x)
+    assert len(whole.losses) == 1

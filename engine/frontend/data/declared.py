@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
 from engine.core.dtypes import as_dtype, string
+from engine.core.trace import known_value
 from engine.core.value import as_array
 from engine.frontend.data.structure import Spec, flat, is_structure, mapped, packed
 
@@ -94,7 +95,9 @@ def padding(aval: Aval, value: Any) -> np.generic | int | float | str | bytes | 
         return b"" if aval.dtype is string else 0
     if aval.dtype is string:
         return value.encode() if isinstance(value, str) else value
-    found = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    found = known_value(value)
+    if found is None:
+        raise ValueError(f"padded_batch: padding value {value!r} must be known when the data set is made: a constant")
     if found.dtype.kind in "fc" and aval.dtype.is_integer:
         raise TypeError(f"padded_batch: padding value {value!r} is no {aval.dtype.name}")
     return aval.dtype.numpy.type(found)

@@ -254,9 +254,23 @@ class Functional(Model):
         )
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         self._structure = inputs, outputs
-        self._order = ordered(self.host.symbols, self.outputs, self.inputs)
-        self._stack = layers_of(self.host.symbols, self.outputs, self.inputs, self._input_layer)
+        self._symbolic_losses: list[Any] = []
+        self._order_layers()
         self.built = True
+
+    def _order_layers(self) -> None:
+        ends = [*self.outputs, *self._symbolic_losses]
+        self._order = ordered(self.host.symbols, ends, self.inputs)
+        self._stack = layers_of(self.host.symbols, ends, self.inputs, self._input_layer)
+
+    def add_loss(self, losses: Any) -> None:
+        """Add a loss of each call: a symbol that is computed from the inputs, such as a divergence of an encoder."""
+        symbols = nest.flatten(losses)
+        if not self.host.eager or not all(self.host.symbols.are_among(x) for x in symbols):
+            super().add_loss(losses)
+            return
+        self._symbolic_losses += symbols
+        self._order_layers()
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """The outputs for the given inputs."""
@@ -268,6 +282,7 @@ class Functional(Model):
                 raise ValueError(f"model {self.name!r}: an input must have shape {symbol.shape}, got {x.shape}")
         values = dict(zip(map(id, self.inputs), given, strict=True))
         evaluate(self.host.symbols, self._order, values)
+        super().add_loss([values[id(x)] for x in self._symbolic_losses])
         return nest.pack_sequence_as(self._structure[1], [values[id(x)] for x in self.outputs])
 
     def _given(self, inputs: Any) -> list[Any]:

@@ -213,6 +213,8 @@ class Layer(Bound, Module):
     def add_loss(self, losses: Any) -> None:
         """Add to `losses`, from within `call`; forgotten when the outermost layer is called again (not in a graph)."""
         added = nest.flatten(losses)
+        if self.host.eager and self.host.symbols.are_among(added):
+            return  # a call for the sake of the shapes has no loss
         self._losses.extend(added)
         self.host.lost(self, added)
 

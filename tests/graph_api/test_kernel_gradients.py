@@ -1,0 +1,77 @@
+"""The gradients of kernels by their own names, against those that `gradients` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+from graph_api import kernel_gradients as kernels
+
+X = np.array([[-3.0, -0.5, 0.25, 2.0, 7.0]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("function", "gradient", "by_outputs"),
+    [
+        (tf.nn.relu, kernels.relu_grad, False),
+        (tf.nn.relu, kernels._relu_grad, True),
+        (tf.nn.relu6, kernels.relu6_grad, False),
+        (tf.nn.leaky_relu, kernels.leaky_relu_grad, False),
+        (tf.nn.elu, kernels.elu_grad, True),
+        (tf.nn.selu, kernels.selu_grad, True),
+        (tf.nn.softplus, kernels.softplus_grad, False),
+        (tf.nn.softsign, kernels.softsign_grad, False),
+    ],
+)
+def test_gradients_of_activations(function: Callable[..., Any], gradient: Callable[..., Any], by_outputs: bool) -> None:
+    x, g = tf.constant(X), tf.constant(X * 0.5 + 3.0)
+    y = function(x)
+    got, expected = tf.Session().run([gradient(g, y if by_outputs else x), tf.gradients(y, x, g)[0]])
+    np.testing.assert_allclose(got, expected, rtol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("function", "gradient"),
+    [
+        (tf.sigmoid, kernels.sigmoid_grad),
+        (tf.tanh, kernels.tanh_grad),
+        (tf.sqrt, kernels.sqrt_grad),
+        (tf.rsqrt, kernels.rsqrt_grad),
+        (tf.reciprocal, kernels.inv_grad),
+    ],
+)
+def test_gradients_of_functions_by_their_values(function: Callable[..., Any], gradient: Callable[..., Any]) -> None:
+    x, g = tf.constant(np.abs(X)), tf.constant(X * 0.5 + 3.0)
+    y = function(x)
+    got, expected = tf.Session().run([gradient(y, g), tf.gradients(y, x, g)[0]])
+    np.testing.assert_allclose(got, expected, rtol=3e-6, atol=1e-7)
+
+
+def test_gradients_of_pools_and_biases() -> None:
+    images = np.random.RandomState(0).randn(2, 4, 4, 3).astype(np.float32)
+    x, b = tf.constant(images), tf.zeros([3])
+    y, z, biased = tf.nn.max_pool(x, 2, 2, "VALID"), tf.nn.avg_pool(x, 2, 2, "SAME"), tf.nn.bias_add(x, b)
+    g = tf.constant(images[:, :2, :2] + 1.0)
+    pairs = [
+        (kernels.max_pool_grad(x, y, g, [1, 2, 2, 1], [1, 2, 2, 1], "VALID"), tf.gradients(y, x, g)[0]),
+        (kernels.avg_pool_grad(x.shape.as_list(), g, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"), tf.gradients(z, x, g)[0]),
+        (kernels.bias_add_grad(x), tf.gradients(biased, b, x)[0]),
+    ]
+    for got, expected in tf.Session().run(pairs):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_registered_gradients_may_use_them() -> None:
+    @tf.RegisterGradient("KernelsGuided")
+    def guided(op: Any, grad: Any) -> Any:
+        return tf.where(grad > 0, kernels.relu_grad(grad, op.outputs[0]), tf.zeros_like(grad))
+
+    x = tf.constant(X)
+    with tf.get_default_graph().gradient_override_map({"Relu": "KernelsGuided"}):
+        y = tf.nn.relu(x)
+    g = tf.constant([[1.0, 1.0, -1.0, 1.0, 1.0]])
+    assert tf.Session().run(tf.gradients(y, x, g)[0]).tolist() == [[0.0, 0.0, 0.0, 1.0, 1.0]]
