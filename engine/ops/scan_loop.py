@@ -99,7 +99,12 @@ def _scan_kernel(
         state = results[:carries]
         rows.append(results[carries:])
     if not rows:
-        avals = body.avals([*map(aval_of, state), *[_row(aval_of(c)) for c in columns], *map(aval_of, captures)])
+        known = [*map(aval_of, state), *[_row(aval_of(c)) for c in columns], *map(aval_of, captures)]
+        try:
+            avals: Sequence[Aval] = body.avals(known)
+        except ShapeError:
+            # rows that do not exist may have shapes that no step would take: none is made, so none is refused
+            avals = [r.aval for r in body.results]
         # a row that is a carry has that one's shape, also where no body tells it
         carried = (*body.results[:carries], *body.parameters[:carries])
         shapes = {id(r): aval_of(x) for r, x in zip(carried, (*state, *state), strict=True)}
