@@ -555,6 +555,27 @@ static PyObject *ufunc_types(PyObject *NPY_UNUSED(module), PyObject *ufunc)
     return PyBytes_FromStringAndSize(found->types, (Py_ssize_t)found->ntypes * found->nargs);
 }
 
+/* offset_in(view, whole): how many bytes a view's first element lies behind another array's; None if they share none. */
+static PyObject *offset_in(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyObject *arrays[2];
+    Extent extents[2];
+    if (!PyArg_ParseTuple(args, "O!O!", &PyArray_Type, &arrays[0], &PyArray_Type, &arrays[1])) {
+        return NULL;
+    }
+    PyArrayObject *view = (PyArrayObject *)arrays[0], *whole = (PyArrayObject *)arrays[1];
+    for (int i = 0; i < 2; i++) {
+        PyArrayObject *array = (PyArrayObject *)arrays[i];
+        reach_of(PyArray_DESCR(array), PyArray_NDIM(array), PyArray_DIMS(array), PyArray_STRIDES(array), &extents[i]);
+    }
+    const npy_intp offset = PyArray_BYTES(view) - PyArray_BYTES(whole);
+    if (extents[0].low == extents[0].high || extents[1].low == extents[1].high ||
+        offset + extents[0].low >= extents[1].high || offset + extents[0].high <= extents[1].low) {
+        Py_RETURN_NONE;
+    }
+    return PyLong_FromSsize_t(offset);
+}
+
 static PyObject *use_trtrs(PyObject *NPY_UNUSED(module), PyObject *args)
 {
     PyObject *capsules[2];
@@ -573,6 +594,7 @@ static PyObject *use_trtrs(PyObject *NPY_UNUSED(module), PyObject *args)
 
 static PyMethodDef methods[] = {
     {"use_trtrs", use_trtrs, METH_VARARGS, "Take strtrs and dtrtrs of LAPACK from SciPy's capsules."},
+    {"offset_in", offset_in, METH_VARARGS, "How far an array lies behind another; None if they share no memory."},
     {"ufunc_types", ufunc_types, METH_O, "The type numbers of the loops of a ufunc, one loop after the other."},
     {NULL, NULL, 0, NULL},
 };

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 from engine.program.native.memory import Ref, Root, Row
+from engine.runtime.cache import cached
 
 _SHORT = 128
 """Elements of an inner loop from which on it is long enough."""
@@ -21,48 +23,62 @@ _LEAST = 4
 
 def made_long(row: Row, operands: Sequence[Ref]) -> list[Row]:
     """Rows that do the same as an elementwise one; `operands` are its own, the result last."""
-    if not row.outer or any(x.dtype.kind == "c" for x in operands):
+    items = tuple([0 if x.dtype.kind == "c" else x.dtype.itemsize for x in operands])
+    copies = isinstance(row.loop[0], str) and row.loop[0].startswith("copy_")
+    plan = _plan(row.dims[0], row.steps, row.outer, row.strides, items, copies)
+    if plan is None:
         return [row]
-    width = len(operands)
-    steps = [row.strides[k * width : (k + 1) * width] for k in range(len(row.outer))]
-    axes = sorted([*zip(row.outer, steps, strict=True), (row.dims[0], row.steps)], key=lambda axis: -abs(axis[1][-1]))
-    (count, inner), (times, last), outer = axes[-1], axes[-2], axes[:-2]
-    if isinstance(row.loop[0], str) and row.loop[0].startswith("copy_"):
-        return [_copies(row, axes)] if count < _SHORT and inner == row.steps else [row]
-    in_place = [k for k in range(width) if inner[k] and not last[k]]
-    goes_on = all(last[k] == count * inner[k] for k in range(width) if k not in in_place)
-    fixed = all(not strides[k] for k in in_place for _, strides in outer)
-    repeated = min(times, _LONG // count)
-    if not (in_place and goes_on and fixed and inner[-1] and width - 1 not in in_place and repeated >= _LEAST):
-        return [row]
-    rows, places, along = [], list(row.operands), list(inner)
+    if isinstance(plan, Row):
+        loop = (f"copies_{row.loop[0].removeprefix('copy_')}",)
+        return [Row(loop, row.operands, plan.dims, plan.steps, plan.outer, plan.strides)]
+    count, repeated, inner, in_place, steps, around, strides, whole, rest, far = plan
+    rows, places = [], list(row.operands)
     for k in in_place:
-        item = operands[k].dtype.itemsize
+        item = items[k]
         tile = Root("computed", operands[k].dtype, (repeated, count), (count * item, item))
-        places[k], along[k] = (tile, 0), item
-        rows.append(
-            Row(
-                (f"copies_{item}",),
-                (row.operands[k], (tile, 0)),
-                (repeated, count),
-                (0, count * item, inner[k], item),
-            )
-        )
-    whole, rest = divmod(times, repeated)
-    around, flat = tuple([d for d, _ in outer]), tuple(itertools.chain(*[s for _, s in outer]))
-    far = tuple([repeated * s for s in last])
-    long = Row(row.loop, tuple(places), (repeated * count,), tuple(along), (*around, whole), (*flat, *far), row.outputs)
-    rows.append(long)
+        places[k] = tile, 0
+        along = (0, count * item, inner[k], item)
+        rows.append(Row((f"copies_{item}",), (row.operands[k], (tile, 0)), (repeated, count), along))
+    rows.append(Row(row.loop, tuple(places), (repeated * count,), steps, (*around, whole), strides, row.outputs))
     if rest:
         moved = tuple([(root, offset + whole * far[k]) for k, (root, offset) in enumerate(places)])
-        rows.append(Row(row.loop, moved, (rest * count,), tuple(along), around, flat, row.outputs))
+        rows.append(Row(row.loop, moved, (rest * count,), steps, around, strides[: -len(far)], row.outputs))
     return rows
 
 
-def _copies(row: Row, axes: Sequence[tuple[int, Sequence[int]]]) -> Row:
-    """A copy of few elements to many places, in one call along the longest of the other axes."""
+@cached(1 << 12)
+def _plan(
+    innermost: int,
+    inner_steps: tuple[int, ...],
+    around: tuple[int, ...],
+    strides: tuple[int, ...],
+    items: tuple[int, ...],
+    copies: bool,
+) -> Any:
+    """How a row is made long: None if it is not, the form of a row of `copies`, or what `made_long` makes rows of."""
+    if not around or 0 in items:
+        return None
+    width = len(items)
+    each = [strides[k * width : (k + 1) * width] for k in range(len(around))]
+    axes = sorted([*zip(around, each, strict=True), (innermost, inner_steps)], key=lambda axis: -abs(axis[1][-1]))
+    (count, inner), (times, last), outer = axes[-1], axes[-2], axes[:-2]
+    if copies:
+        return _copies(axes) if count < _SHORT and inner == inner_steps else None
+    in_place = [k for k in range(width) if inner[k] and not last[k]]
+    goes_on = all(last[k] == count * inner[k] for k in range(width) if k not in in_place)
+    fixed = all(not far[k] for k in in_place for _, far in outer)
+    repeated = min(times, _LONG // count)
+    if not (in_place and goes_on and fixed and inner[-1] and width - 1 not in in_place and repeated >= _LEAST):
+        return None
+    steps = tuple([items[k] if k in in_place else inner[k] for k in range(width)])
+    far = tuple([repeated * s for s in last])
+    flat = (*itertools.chain(*[s for _, s in outer]), *far)
+    return count, repeated, inner, in_place, steps, tuple([d for d, _ in outer]), flat, *divmod(times, repeated), far
+
+
+def _copies(axes: Sequence[tuple[int, tuple[int, ...]]]) -> Row:
+    """The form of a copy of few elements to many places, in one call along the longest of the other axes."""
     *outer, (count, inner) = axes
     times, last = outer.pop(max(range(len(outer)), key=lambda k: outer[k][0]))
     strides = tuple(itertools.chain(*[s for _, s in outer]))
-    loop = (f"copies_{row.loop[0].removeprefix('copy_')}",)
-    return Row(loop, row.operands, (times, count), (*last, *inner), tuple([d for d, _ in outer]), strides)
+    return Row((), (), (times, count), (*last, *inner), tuple([d for d, _ in outer]), strides)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engine.program.native.extension import executor
 from engine.program.native.memory import Call, Ref, Row
 
 _NUMBERS = "?bhilqBHILQefdFD"
@@ -133,6 +134,8 @@ def is_readable(x: Any) -> bool:
     return isinstance(x, np.generic) and x.dtype.char in _NUMBERS
 
 
-def address(array: np.ndarray) -> int:
-    """Where the first element lies."""
-    return int(array.__array_interface__["data"][0])
+def offset_in(view: np.ndarray, whole: np.ndarray) -> int | None:
+    """How many bytes the first element of an array lies behind that of another; None if they share no memory."""
+    assert executor is not None
+    found: int | None = executor.offset_in(view, whole)
+    return found

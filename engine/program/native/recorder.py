@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine.program.native.broadcasts import made_long
-from engine.program.native.hidden import Hidden, Opaque, address, is_readable
+from engine.program.native.hidden import Hidden, Opaque, is_readable, offset_in
 from engine.program.native.loops import loop_of
 from engine.program.native.memory import Call, Recording, Ref, Root, Row, constant_ref, elementwise
 from engine.program.native.reductions import reduce
@@ -36,7 +36,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.recording = Recording([])
-        self.instruction: tuple[int, tuple[Root, ...]] | None = None
+        self.instruction: tuple[int, Sequence[Any]] | None = None
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
@@ -62,7 +62,9 @@ class Recorder:
 
     def computed(self, real: Any) -> Hidden:
         """What rows compute, which is laid out as NumPy laid it out."""
-        return self.whole(self.root("computed", real), real)
+        dtype, shape, strides, scalar = real.dtype, real.shape, real.strides, not isinstance(real, np.ndarray)
+        root = Root("computed", dtype, shape, strides, -1, None, scalar)
+        return Observed(self, real, Ref(root, 0, shape, strides, dtype, scalar))
 
     def add(self, step: Row | Call) -> None:
         """The next step."""
@@ -72,7 +74,8 @@ class Recorder:
         """The next row, which may refuse what it is given; then the kernel of the instruction is called."""
         if self.instruction is None:
             raise Opaque
-        position, keeps = self.instruction
+        position, operands = self.instruction
+        keeps = tuple([x.ref.root for x in operands if type(x) is Observed])
         self.add(replace(row, position=position, keeps=keeps))
 
     # ---- what NumPy is asked for -------------------------------------------------------------------------------------
@@ -82,32 +85,40 @@ class Recorder:
     ) -> Hidden:
         """The row of an elementwise loop; `real` is its result."""
         result = self.computed(real) if out is None else out
-        if result.ref.size:
-            row = elementwise(loop, (*operands, result.ref))
+        if result.actual.size:
+            refs = (*operands, result.ref)
+            row = elementwise(loop, refs)
             if loop[0] in _ROUNDED_TWICE and result.dtype.kind == "c" and not _is_one_piece(row, result.itemsize):
                 raise Opaque
-            for each in made_long(row, (*operands, result.ref)):
-                self.add(each)
+            self.recording.steps += made_long(row, refs) if row.outer else (row,)
         return result
 
     def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Hidden:
         """A call of an elementwise ufunc."""
         if ufunc.nout != 1 or ufunc.signature is not None:
             raise Opaque
-        found = loop_of(ufunc, tuple([x.dtype if hasattr(x, "dtype") else type(x) for x in inputs]))
+        kinds: list[Any] = []
+        reals: list[Any] = []
+        for x in inputs:
+            if type(x) is Observed:
+                kinds.append(x.ref.dtype)
+                reals.append(x.actual)
+            else:
+                kinds.append(x.dtype if hasattr(x, "dtype") else type(x))
+                reals.append(x)
+        found = loop_of(ufunc, tuple(kinds))
         if found is None:
             raise Opaque
         loop, dtypes = found
         operands = []
         for x, dtype in zip(inputs, dtypes, strict=False):
             if type(x) is Observed:
-                operands.append(x.ref if x.dtype == dtype else cast(self, x, dtype).ref)
+                operands.append(x.ref if x.ref.dtype == dtype else cast(self, x, dtype).ref)
             else:
                 operands.append(self.constant(np.asarray(x, dtype)))
-        reals = [x.actual if type(x) is Observed else x for x in inputs]
         if out is None or (type(out) is Observed and isinstance(out.actual, np.generic)):
             # a NumPy scalar is not written to: ``+=`` gives another one
-            return self.elementwise(loop, operands, ufunc(*reals, order=order))
+            return self.elementwise(loop, operands, ufunc(*reals) if order == "K" else ufunc(*reals, order=order))
         if type(out) is not Observed or out.ref.root.kind != "computed" or out.dtype != dtypes[-1]:
             raise Opaque
         for x in operands:
@@ -125,10 +136,13 @@ class Recorder:
                 x.ref.root, x.ref.offset, real.shape, strides, x.dtype, isinstance(real, np.generic), x.ref.writable
             )
             return Observed(self, real, ref)
-        if isinstance(real, np.ndarray) and real.size and np.may_share_memory(real, x.actual):
-            offset = x.ref.offset + address(real) - address(x.actual)
-            writable = x.ref.writable and (real.flags.writeable or not x.actual.flags.writeable)
-            return Observed(self, real, Ref(x.ref.root, offset, real.shape, real.strides, real.dtype, False, writable))
+        if isinstance(real, np.ndarray) and real.size:
+            offset = offset_in(real, x.actual)
+            if offset is not None:
+                ref = x.ref
+                writable = ref.writable and (real.flags.writeable or not x.actual.flags.writeable)
+                shown = Ref(ref.root, ref.offset + offset, real.shape, real.strides, real.dtype, False, writable)
+                return Observed(self, real, shown)
         raise Opaque
 
     def copy(self, x: Observed, real: Any) -> Hidden:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from engine.program.native.hidden import Hidden, Opaque, Writer
-from engine.program.native.loops import loop_of, reduces_alike
-from engine.program.native.memory import Ref, Row, elementwise, longer_inside, loop_nest
+from engine.program.native.loops import loop_of, numbers_like, reduces_alike
+from engine.program.native.memory import Ref, Root, Row, elementwise, longer_inside, loop_nest
+from engine.runtime.cache import Cache
 
 _STARTS: dict[Any, Any] = {np.add: 0, np.multiply: 1, np.logical_or: False, np.logical_and: True}
 _WITHOUT_START = (np.maximum, np.minimum)
@@ -32,35 +34,59 @@ def reduce(
     """
     if not isinstance(x, Hidden) or x.dtype.char == "e" or not x.size or not isinstance(x.actual, np.ndarray):
         raise Opaque
-    real = ufunc.reduce(
-        x.actual, axis=axis, dtype=dtype, keepdims=keepdims, **({} if initial is None else {"initial": initial})
-    )
+    how = {"axis": axis, "dtype": dtype, "keepdims": keepdims, **({} if initial is None else {"initial": initial})}
+    real = ufunc.reduce(x.actual, **how)
     if real.dtype != x.dtype or (dtype is not None and np.dtype(dtype) != x.dtype):
         raise Opaque
+    result = recorder.computed(real)
+    start = initial if initial is not None else _STARTS.get(ufunc)
+    first = np.asarray(0 if start is None else start, x.dtype)
+    blank = recorder.constant(first)
+    axes = axis if axis is None or isinstance(axis, int) else tuple(axis)
+    form = ufunc, x.dtype, x.shape, x.strides, axes, keepdims, result.strides, start is None, first.tobytes()
+    places = [(x.ref.root, x.ref.offset), (result.ref.root, 0), (blank.root, 0)]
+    known = _KNOWN.get(form)
+    if known is None:
+        rows = _rows(ufunc, x, axes, keepdims, result.ref, None if start is None else blank)
+        like = numbers_like(x.actual)
+        if not reduces_alike(rows, [(x.ref, like), (blank, first)], ufunc.reduce(like, **how)):
+            raise Opaque
+        known = _KNOWN.put(form, [_relative(row, places) for row in rows])
+    for row, offsets in known:
+        operands = tuple([(places[k][0], places[k][1] + offset) for k, offset in offsets])
+        recorder.add(Row(row.loop, operands, row.dims, row.steps, row.outer, row.strides))
+    return result
+
+
+_Relative = tuple[Row, list[tuple[int, int]]]
+_KNOWN: Cache[Any, list[_Relative]] = Cache("reductions as rows", 1 << 10)
+"""By the form of a reduction: its rows. All of one form are made in one order, so one is compared with NumPy's."""
+
+
+def _relative(row: Row, places: Sequence[tuple[Root, int]]) -> _Relative:
+    """A row, and for each operand at which of some places it starts, and how far behind."""
+    roots = [root for root, _ in places]
+    found = [(roots.index(root), offset) for root, offset in row.operands]
+    return replace(row, operands=()), [(k, offset - places[k][1]) for k, offset in found]
+
+
+def _rows(ufunc: np.ufunc, x: Any, axis: Any, keepdims: bool, result: Ref, blank: Ref | None) -> list[Row]:
+    """Rows that reduce a value, beginning with `blank` or with its first element."""
     found = loop_of(ufunc, (x.dtype, x.dtype))
     if found is None or any(s <= 0 < d - 1 for s, d in zip(x.strides, x.shape, strict=True)):
         raise Opaque
     ndim = len(x.shape)
     axes = set(range(ndim)) if axis is None else {a % ndim for a in ((axis,) if isinstance(axis, int) else axis)}
-    result = recorder.computed(real)
-    kept = _kept_strides(x.shape, axes, result.ref, keepdims)
-    start = initial if initial is not None else _STARTS.get(ufunc)
-    if start is not None:
-        blank = recorder.constant(np.asarray(start, x.dtype))
-        nest = _nest(x.ref, kept, axes)
+    kept = _kept_strides(x.shape, axes, result, keepdims)
+    nest = _nest(x.ref, kept, axes)
+    if blank is not None:
         if len(nest) > 1 and not nest[-1][2] and not nest[-2][2]:
             # two axes are reduced that are not one in memory: how NumPy goes through them depends on its version
             raise Opaque
-        rows = _reduction_rows(found[0], x.ref, nest, result.ref, blank)
-        if not reduces_alike(rows, [(x.ref, x.actual), (blank, np.asarray(start, x.dtype))], real):
-            raise Opaque
-        for row in rows:
-            recorder.add(row)
-    elif ufunc in _WITHOUT_START:
-        _reduce_from_first(recorder, found[0], x.ref, kept, axes, result)
-    else:
-        raise Opaque
-    return result
+        return _reduction_rows(found[0], x.ref, nest, result, blank)
+    if ufunc in _WITHOUT_START:
+        return _rows_from_first(found[0], x.ref, kept, axes, nest, result)
+    raise Opaque
 
 
 def _kept_strides(shape: Sequence[int], axes: set[int], result: Ref, keepdims: bool) -> tuple[int, ...]:
@@ -135,18 +161,19 @@ def _sums_of_rows(x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: 
     return [copied, added]
 
 
-def _reduce_from_first(recorder: Writer, loop: Any, x: Ref, kept: Sequence[int], axes: set[int], result: Any) -> None:
-    """A reduction that starts with the first element: a copy, and the rest."""
+def _rows_from_first(
+    loop: Any, x: Ref, kept: Sequence[int], axes: set[int], nest: list[tuple[int, int, int]], result: Ref
+) -> list[Row]:
+    """Rows of a reduction that starts with the first element: a copy, and the rest."""
     reduced = [k for k in axes if x.shape[k] != 1]
-    nest = _nest(x, kept, axes)
     if len(reduced) > 1 and sum(o == 0 for _, _, o in nest) > 1:
         raise Opaque
     shape = tuple([1 if k in axes else d for k, d in enumerate(x.shape)])
     count, steps, outer, strides = loop_nest(shape, [x.strides, kept])
-    place = (result.ref.root, result.ref.offset)
-    recorder.add(Row((f"copy_{x.dtype.itemsize}",), ((x.root, x.offset), place), (count,), steps, outer, strides))
+    place = (result.root, result.offset)
+    copied = Row((f"copy_{x.dtype.itemsize}",), ((x.root, x.offset), place), (count,), steps, outer, strides)
     if not reduced:
-        return
+        return [copied]
     # the axes that are reduced are one in memory
     size, step = next((d, s) for d, s, o in nest if o == 0)
     rest = [(d, s, o) for d, s, o in nest if o] + [(size - 1, step, 0)]
@@ -154,7 +181,8 @@ def _reduce_from_first(recorder: Writer, loop: Any, x: Ref, kept: Sequence[int],
     (count, step_x, step_out), around = rest[-1], rest[:-1]
     operands = (place, (x.root, x.offset + step), place)
     flat = tuple(itertools.chain(*[(o, s, o) for _, s, o in around]))
-    recorder.add(Row(loop, operands, (count,), (step_out, step_x, step_out), tuple([d for d, _, _ in around]), flat))
+    rest_of = Row(loop, operands, (count,), (step_out, step_x, step_out), tuple([d for d, _, _ in around]), flat)
+    return [copied, rest_of]
 
 
 def accumulate(recorder: Writer, ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> Hidden:

@@ -239,16 +239,17 @@ def observed(
         root = recorder.root("argument", argument, position)
         recorder.recording.arguments.append(root)
         known[s] = _held(recorder, root, argument)
-    recorder.recording.values.update({s: _operand(x) for s, x in known.items()})
+    values = recorder.recording.values
+    values.update({s: _operand(x) for s, x in known.items()})
     last = _last_uses(program, program.instructions)
     for i, instruction in enumerate(program.instructions):
-        results = _written(recorder, i, instruction, [known[s] for s in instruction.inputs])
+        operands = [known[s] for s in instruction.inputs]
+        results = _written(recorder, i, instruction, operands)
         if results is None:
-            results = _called_and_noted(
-                recorder, program, i, instruction, [known[s] for s in instruction.inputs], located
-            )
-        known.update(zip(instruction.outputs, results, strict=True))
-        recorder.recording.values.update(zip(instruction.outputs, map(_operand, results), strict=True))
+            results = _called_and_noted(recorder, program, i, instruction, operands, located)
+        for s, x in zip(instruction.outputs, results, strict=True):
+            known[s] = x
+            values[s] = _operand(x)
         for s in last.get(i, ()):
             known.pop(s, None)
     wanted = [known[s] for s in program.outputs]
@@ -288,16 +289,21 @@ def _written(
     if is_stateful(op, instruction.params) or _Loose in held:
         return None
     kernel = REWRITES.get(op)
-    # what NumPy would ask of an observed operand: it takes long to find out whom to ask
-    direct: Any = op.kernel if op.is_ufunc and Observed in held and not instruction.params else None
     steps = recorder.recording.steps
     before = len(steps)
-    recorder.instruction = position, tuple([x.ref.root for x in operands if type(x) is Observed])
+    recorder.instruction = position, operands
+    if op.is_ufunc and Observed in held and not instruction.params:
+        # what NumPy would ask of an observed operand: it takes long to find out whom to ask
+        ufunc: Any = op.kernel
+        try:
+            computed: Any = recorder.ufunc(ufunc, [x[0] if type(x) is Fixed else x for x in operands])
+            return (computed,)
+        except Exception:  # noqa: BLE001 - it is called again with arrays, and raises what it has to
+            del steps[before:]
+            return None
     for given in _hidden(recorder, operands):
         try:
-            if direct is not None:
-                found: Any = recorder.ufunc(direct, given)
-            elif kernel is not None:
+            if kernel is not None:
                 found = kernel(recorder, *given, **instruction.params)
             else:
                 found = op.kernel(*given, **instruction.params)

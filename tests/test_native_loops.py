@@ -1,0 +1,54 @@
+"""The native executor leaves out the loops of NumPy that give other bits than NumPy's calls."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.program import native
+from engine.program.native import loops, reductions
+from engine.program.native.hidden import Opaque
+from engine.program.native.memory import Ref
+from engine.runtime.cache import clear_caches
+from tests.test_native import by_rows
+
+pytestmark = pytest.mark.skipif(not native.status().active, reason=str(native.status()))
+
+
+@pytest.mark.parametrize("called", [np.add, np.minimum, np.power], ids=lambda u: u.__name__)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_a_loop_that_gives_other_bits_is_left_out(
+    called: np.ufunc, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "rejected", [])
+    kind = np.dtype(dtype)
+    taken = loops.loop_of(np.multiply, (kind, kind))
+    assert taken is not None and loops.is_trusted(np.multiply, *taken)
+    assert loops.rejected == []
+    assert not loops.is_trusted(called, *taken)
+    assert loops.rejected == [f"{called.__name__} {kind.char * 3}"]
+
+
+def test_a_loop_that_may_raise_is_left_out() -> None:
+    whole = np.dtype("i8")
+    assert loops.loop_of(np.power, (whole, whole)) is None
+    assert loops.loop_of(np.multiply, (whole, whole)) is not None
+
+
+def test_a_reduction_in_another_order_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    # of zeros all orders give the same sum
+    x = np.zeros((6, 30))
+    assert np.array_equal(by_rows(functools.partial(np.add.reduce, axis=1), x), np.zeros(6))
+    clear_caches()
+    made = reductions._reduction_rows
+
+    def otherwise(loop: Any, x: Ref, nest: Any, result: Ref, start: Ref) -> Any:
+        backwards = Ref(x.root, x.offset + 29 * 8, x.shape, x.strides, x.dtype)
+        return made(loop, backwards, [nest[0], (nest[1][0], -nest[1][1], 0)], result, start)
+
+    monkeypatch.setattr(reductions, "_reduction_rows", otherwise)
+    with pytest.raises(Opaque):
+        by_rows(functools.partial(np.add.reduce, axis=1), x)
