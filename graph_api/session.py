@@ -12,6 +12,7 @@ as it is until it has finished.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -269,35 +270,38 @@ class Session:
             return (fetches,), None
         if type(fetches) is list and all(type(f) is Tensor and f.trace is self.graph for f in fetches):
             return fetches, list
-        leaves = nest.flatten(fetches)
+        pack: Callable[[list[Any]], Any] = list
+        leaves = fetches
+        if type(fetches) is not list or not all(isinstance(f, (Tensor, Composite)) for f in fetches):
+            leaves, pack = nest.flatten(fetches), functools.partial(nest.pack_sequence_as, fetches)
         if any(isinstance(leaf, Composite) for leaf in leaves):
-            return self._resolve_composites(fetches, leaves)
-        return [self._element(leaf) for leaf in leaves], lambda values: nest.pack_sequence_as(fetches, values)
+            return self._resolve_composites(leaves, pack)
+        return [self._element(leaf) for leaf in leaves], pack
 
     def _resolve_composites(
-        self, fetches: Any, leaves: Sequence[Any]
+        self, leaves: Sequence[Any], pack: Callable[[list[Any]], Any]
     ) -> tuple[Sequence[Any], Callable[[list[Any]], Any]]:
         """The same with composites among the leaves: their components are fetched."""
-        parts = [leaf.components() if isinstance(leaf, Composite) else [leaf] for leaf in leaves]
+        wanted: list[Any] = []
+        parts: list[list[Any] | None] = []
+        for leaf in leaves:
+            part = leaf.components() if isinstance(leaf, Composite) else None
+            parts.append(part)
+            # None is no fetch, unless it is a component that is not known
+            wanted += [leaf] if part is None else [x for x in part if x is not None]
 
-        def pack(values: list[Any]) -> Structure[Any]:
+        def rebuilt(values: list[Any]) -> Structure[Any]:
             left = iter(values)
-            results = []
-            for leaf, part in zip(leaves, parts, strict=True):
-                found = [None if x is None else next(left) for x in part]
-                results.append(leaf.rebuilt(found) if isinstance(leaf, Composite) else found[0])
-            return nest.pack_sequence_as(fetches, results)
+            return pack([
+                next(left) if part is None else leaf.rebuilt([None if x is None else next(left) for x in part])
+                for leaf, part in zip(leaves, parts, strict=True)
+            ])  # fmt: skip
 
-        # None is no fetch, unless it is a component that is not known
-        wanted = [
-            x
-            for leaf, part in zip(leaves, parts, strict=True)
-            for x in part
-            if x is not None or not isinstance(leaf, Composite)
-        ]
-        return [self._element(x) for x in wanted], pack
+        return [self._element(x) for x in wanted], rebuilt
 
     def _element(self, leaf: Any) -> Tensor | Operation:
+        if type(leaf) is Tensor and leaf.trace is self.graph:
+            return leaf
         if leaf is None:
             raise TypeError("Fetch argument None has invalid type NoneType. Did a gradient come back as None?")
         try:

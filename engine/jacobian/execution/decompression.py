@@ -10,7 +10,6 @@ Worked out once, when the plan is made. A block is one of
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -95,7 +94,9 @@ class Scattered:
 
     def matrix(self, values: np.ndarray) -> sparse.csr_array:
         """The block with these entries. The caller may change it: `eliminate_zeros` moves indices, say."""
-        found = copy.copy(self._like)
+        like = self._like
+        found = object.__new__(type(like))
+        found.__dict__.update(like.__dict__)
         found.data, found.indices, found.indptr = values, self.indices.copy(), self.indptr.copy()
         return found
 

@@ -65,7 +65,8 @@ class SparseJacobian(Composite):
 
     def rebuilt(self, components: Sequence[Any]) -> sparse.sparray:
         """The `scipy.sparse` array with these values."""
-        return self.block.matrix(components[0]).asformat(self.format)
+        found = self.block.matrix(components[0])
+        return found if self.format == "csr" else found.asformat(self.format)
 
     def __matmul__(self, other: Any) -> NoReturn:
         raise TypeError(f"{self!r} has no products yet: multiply what a session returns for it, or use jvp and vjp")
