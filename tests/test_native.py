@@ -20,7 +20,7 @@ import pytest
 import graph_api as tf
 from engine.core.dtypes import int64
 from engine.core.variable import read_variable
-from engine.ops import explog, linalg, nn, reduce, shape
+from engine.ops import explog, linalg, nn, rearrange, reduce, shape
 from engine.ops.arithmetic import floor
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like
@@ -191,8 +191,9 @@ def test_few_elements_at_a_time_become_many(dtype: str) -> None:
         lambda x: reduce.add_n([x[0, 0], x[1, 1], x[0, 1]]),
         lambda x: explog.exp(x)[1:, ::2] * 2.0,
         lambda x: explog.exp(x)[:, 1] * 2.0,
+        lambda x: rearrange.roll(rearrange.roll(x * x, [1, -2], [0, 1]), 0, 1) * x,
     ],
-    ids=["sigmoid of a scalar", "sum of scalars", "part", "column"],
+    ids=["sigmoid of a scalar", "sum of scalars", "part", "column", "roll"],
 )
 def test_nothing_is_called_of(f: Callable[..., Any]) -> None:
     x = np.random.default_rng(8).normal(size=(3, 4))

@@ -398,12 +398,21 @@ def _roll_kernel(x: Any, shift: Any, *, axis: tuple[int, ...]) -> np.ndarray:
 
 def _rolled(x: Any, distance: int, axis: int) -> np.ndarray:
     """What `numpy.roll` gives, in half the time if `x` is small."""
-    size, before = x.shape[axis], (slice(None),) * (axis % x.ndim)
-    distance %= size or 1
     out = np.empty_like(x)
-    out[*before, distance:] = x[*before, : size - distance]
-    out[*before, :distance] = x[*before, size - distance :]
+    for to, of in rolled_slices(x.shape, distance, axis):
+        out[to] = x[of]
     return out
+
+
+def rolled_slices(shape: tuple[int, ...], distance: int, axis: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """The two parts of a rolled array: where each goes, and where it comes from."""
+    size, before = shape[axis], (slice(None),) * (axis % len(shape))
+    distance %= size or 1
+    rest = size - distance
+    return (
+        ((*before, slice(distance, None)), (*before, slice(rest))),
+        ((*before, slice(distance)), (*before, slice(rest, None))),
+    )
 
 
 def _roll_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:

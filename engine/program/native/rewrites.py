@@ -15,6 +15,8 @@ from engine.core.op import Op
 from engine.core.structural import contiguous, scale
 from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.ops.joining import concat_op, stack_op, unstack_op
+from engine.ops.rearrange import roll_op, rolled_slices
+from engine.ops.shape import as_dims
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.program.native.matrices import MATRICES
 from engine.program.native.picks import PICKS
@@ -89,6 +91,17 @@ def _getitem_back(
     return out
 
 
+def _roll(recorder: Writer, x: Any, shift: Any, *, axis: tuple[int, ...]) -> Hidden:
+    if isinstance(shift, Hidden) or shift.size != len(axis):
+        raise Opaque
+    for distance, at in zip(as_dims(shift), axis, strict=True):
+        out = recorder.computed(np.empty_like(x.actual))
+        for to, of in rolled_slices(x.shape, distance, at):
+            write(recorder, out, to, x[of])
+        x = out
+    return x
+
+
 REWRITES: dict[Op, Callable[..., Any]] = {
     scale: _scale,
     contiguous: _contiguous,
@@ -99,6 +112,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     write_rows: _write_rows,
     slice_concat: _slice_concat,
     getitem_back_op: _getitem_back,
+    roll_op: _roll,
     **PICKS,
     **MATRICES,
 }
