@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,7 @@ from engine.core.value import aval_of
 from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.program.passes.inplace_concat import alloc, write_rows
 from tests.op_table import OPS, ROWS
+from tests.support import assert_same_bits
 
 SKIPPED = ("custom_call", "closed_call")
 
@@ -105,6 +107,19 @@ def test_a_nan_is_kept_where_an_op_says_so() -> None:
                 broken = np.array(x)
                 broken.flat[k] = np.nan
                 assert all(np.isnan(out).any() for out in call.with_operand(i, broken)), call
+
+
+def test_operands_change_places_where_an_op_says_so() -> None:
+    special = [0.0, -0.0, 1.5, -1e-320, 1e308, np.inf, -np.inf, np.nan]
+    a, b = np.array(list(itertools.product(special, special)))[: -len(special)].T.copy()
+    ops = {call.op for call in of_ops(lambda op: op.commutes, 2)}
+    with np.errstate(all="ignore"):
+        for op, dtype in itertools.product(ops, (np.float32, np.float64)):
+            x, y = a.astype(dtype), b.astype(dtype)
+            assert_same_bits([op.kernel(x, y)], [op.kernel(y, x)])
+        whole = np.array([-(2**31), -1, 0, 3, 2**31 - 1], np.int32)
+        for op in ops:
+            assert_same_bits([op.kernel(whole, whole[:, None])], [op.kernel(whole[:, None], whole)])
 
 
 def test_elementwise_kernels_may_be_run_on_a_part() -> None:

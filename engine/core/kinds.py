@@ -152,6 +152,7 @@ class Facts(TypedDict, total=False):
     elementwise: bool
     rounds_correctly: bool
     takes_out: bool
+    commutes: bool
     fill: Callable[..., float] | None
     repeats: bool
     scratch: float | Callable[..., float] | None

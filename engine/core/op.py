@@ -127,6 +127,8 @@ class Op:
         has the same bits wherever in an array it lies.
     takes_out : bool
         Whether the call takes ``out=``: that of the kernel, or what `inline` gives in its place. Ufuncs do.
+    commutes : bool
+        Whether two operands that are not complex give the same bits in either order (but inside of a NaN).
     fill : callable, optional
         ``fill(**params)``: the one number that all elements of the result are.
     repeats : bool
@@ -168,6 +170,7 @@ class Op:
     elementwise: bool = False
     rounds_correctly: bool = False
     takes_out: bool = False
+    commutes: bool = False
     fill: Callable[..., float] | None = None
     repeats: bool = False
     scratch: float | Callable[[Sequence[Shape]], float] | None = None

@@ -17,7 +17,7 @@ from engine.ops.compare import cast, cast_like, greater, greater_equal, less, le
 from engine.ops.creation import ones_like, zeros_like
 
 _IEEE: dict[str, Any] = {"rounds_correctly": True}
-add = elementwise("add", np.add, (1, 1), type="AddV2", accepts=NUMERIC, doc="``x + y``.", **_IEEE)
+add = elementwise("add", np.add, (1, 1), type="AddV2", accepts=NUMERIC, commutes=True, doc="``x + y``.", **_IEEE)
 subtract = elementwise("subtract", np.subtract, (1, -1), type="Sub", accepts=NUMERIC, doc="``x - y``.", **_IEEE)
 negative = elementwise("negative", np.negative, (-1,), type="Neg", accepts=NUMERIC, doc="``-x``.", **_IEEE)
 multiply = elementwise(
@@ -26,6 +26,7 @@ multiply = elementwise(
     (lambda out, x, y: y, lambda out, x, y: x),
     type="Mul",
     accepts=NUMERIC,
+    commutes=True,
     keeps_nan=(0, 1),
     # of x * x: where twice x is infinite, the result is as well; not so twice the cotangent
     alike=(lambda ct, out, x, _: scale(ct, conj(x + x)), lambda t, out, x, _: scale(t, x + x)),

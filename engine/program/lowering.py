@@ -198,7 +198,7 @@ class Lowering(ValueTable):
                 return (kept,)
         if op.references and "reference_operands" in self.passes:
             inputs = self.referring(op, inputs)
-        key = _key(op, inputs, params)
+        key = _key(op, self.in_either_order(inputs) if op.commutes else inputs, params)
         if "common_subexpression_elimination" in self.passes and key in self.seen:
             self.count("common_subexpression_elimination")
             return self.seen[key]
@@ -214,6 +214,14 @@ class Lowering(ValueTable):
         if key is not None:
             self.seen[key] = outputs
         return outputs
+
+    def in_either_order(self, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        """The inputs of an op that commutes, sorted if the result's bits, and how it lies in memory, stay the same.
+
+        Complex products are fused in one order and not in the other.
+        """
+        same = all(self.is_contiguous(s) and not self.avals[s].dtype.is_complex for s in inputs)
+        return tuple(sorted(inputs)) if same else inputs
 
     def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
         """The output value ids of the sub-trace that an op stands for."""
