@@ -85,6 +85,32 @@ def test_what_is_added_from_elsewhere_or_in_another_order(entries: Any) -> None:
     assert "add_at_op" in names(check(f, True, *DIAGONALS))
 
 
+def test_numbers_of_several_vectors_that_are_added_to_one_place() -> None:
+    """In the order in which they stand, by slices too; a vector may be added twice to the same places."""
+    positions = in_rows()
+    rows = [np.flatnonzero(positions == k)[0] for k in range(N - 1)]
+    numbers, entries = np.r_[0 : N - 1, N : 2 * N - 1, 2 * N - 1 : 3 * N - 2], np.tile(rows, 3)
+    numbers, entries = np.repeat(numbers, 2), np.repeat(entries, 2)
+
+    def f(*parts: Any) -> Any:
+        more = pick_op(concat(list(parts), 0), numbers, size=3 * N - 2, distinct=False)
+        return add_at_op(picked(positions)(*parts), more, entries, size=3 * N - 2, distinct=False)
+
+    program = check(f, True, *DIAGONALS)
+    assert names(program) == ["slice_concat"]
+    expected = np.concatenate(DIAGONALS)[positions]
+    for number, entry in zip(np.concatenate(DIAGONALS)[numbers], entries, strict=True):
+        expected[entry] += number
+    assert_same_bits(program(*DIAGONALS), [expected])
+
+
+def test_a_vector_that_goes_to_two_places_in_turn() -> None:
+    """As in a symmetric matrix with two diagonals further out, row by row."""
+    rows, columns = np.divmod(np.flatnonzero(np.eye(N, k=2) + np.eye(N, k=-2) + np.eye(N)), N)
+    positions = np.where(rows == columns, rows, N + np.minimum(rows, columns))
+    assert names(check(picked(positions), True, *DIAGONALS)) == ["slice_concat"]
+
+
 def test_sums_that_are_added() -> None:
     """What is a sum itself is not taken for its first part."""
     positions, size = in_rows(), 3 * N - 2

@@ -77,10 +77,12 @@ place_op = linear(
 
 
 def _add_at_kernel(x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
-    if not distinct:
-        return np.add(x, _place_kernel(values, positions, size=size, distinct=False))
     out = x.copy()
-    out[..., positions] += values
+    if distinct:
+        out[..., positions] += values
+    else:
+        place: Any = positions if x.ndim == 1 else (..., positions)
+        np.add.at(out, place, values)
     return out
 
 
@@ -103,5 +105,5 @@ add_at_op = general(
     args=("x", "values", "positions"),
     sparsity=lambda site, i: ELEMENTWISE(site, i) if i == 0 else _added(site, i),
     shares=(),
-    doc="A vector of `size` elements with `values` added at `positions`; `distinct`: no position occurs twice.",
+    doc="A vector of `size` elements with `values` added at `positions`, one after the other; `distinct`: none twice.",
 )

@@ -14,6 +14,7 @@ import graph_api
 import tape_api
 from engine.jacobian.coloring.symmetric import symmetrised
 from engine.jacobian.execution.decompression import Result, Scattered
+from engine.jacobian.structure.path import Path
 from tests.jacobian.both import Function, in_graph, on_tape
 from tests.jacobian.both import points as some
 from tests.test_random_programs import NAMES, Instruction, points, programs, run
@@ -91,6 +92,46 @@ def test_rosenbrock_is_tridiagonal(n: int, run_it: Any) -> None:
     assert (found != found.T).nnz == 0
     assert abs(found - rosenbrock_hessian(x)).max() < 1e-10
     np.testing.assert_allclose(run_it(rosenbrock, x, method="hessian_diag")[0], rosenbrock_hessian(x).diagonal())
+
+
+def written_twice(tf: Any, x: Any) -> Any:
+    """A sum of squares as one writes it without a name for what is squared."""
+    return tf.reduce_sum(3.0 * (x[2:] * x[:-2] - x[1:-1]) * (x[2:] * x[:-2] - x[1:-1]))
+
+
+def named_once(tf: Any, x: Any) -> Any:
+    """The same with a name."""
+    rest = x[2:] * x[:-2] - x[1:-1]
+    return tf.reduce_sum(3.0 * rest * rest)
+
+
+@pytest.mark.parametrize("n", [10, 3000])
+def test_what_is_written_twice(n: int) -> None:
+    """It gives the numbers of what has a name, in both modes the same, and as few parts to add up."""
+    (x,) = some((n,))
+    ((found,),) = on_tape(written_twice, x, method="hessian", format="csr")
+    ((graph,),) = in_graph(written_twice, x, method="hessian", format="csr")
+    ((expected,),) = on_tape(named_once, x, method="hessian", format="csr")
+    assert (found != graph).nnz == (found != found.T).nnz == 0
+    assert abs(found - expected).max() < 1e-12 * abs(expected).max()
+
+
+def test_equal_nodes_are_planned_as_one() -> None:
+    (x,) = some((6,))
+    tensor = tape_api.constant(x)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(tensor)
+        inner = tape_api.sin(tensor)
+        y = [tape_api.sin(tensor) * inner, tape_api.sin(tensor) * tape_api.sin(tensor)]
+    path = Path(tape._tape.nodes, [tensor], y)
+    assert (len(path.nodes), len(path.merged.nodes)) == (6, 2)
+    assert path.merged.targets[0] == path.merged.targets[1] and path.merged.merged is path.merged
+    # a source is not what equals it
+    to_inner, to_x = tape.jacobian(y[0], [inner, tensor])
+    np.testing.assert_allclose(to_inner, np.diag(np.sin(x)))
+    np.testing.assert_allclose(to_x, np.diag(np.sin(2 * x)))
+    for one in tape.jacobian(y, tensor):
+        np.testing.assert_allclose(one, np.diag(np.sin(2 * x)))
 
 
 @settings(max_examples=60)

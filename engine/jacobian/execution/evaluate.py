@@ -87,7 +87,7 @@ def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[lis
 
 def swept(plan: Plan, path: Path, number: int) -> Sequence[Any]:
     """What sweep `number` gives: per value read a matrix of shape (seeds, the value's size), of the sources' dtypes."""
-    one, nodes = plan.sweeps[number], [path.nodes[k] for k in plan.kept]
+    one, nodes = plan.sweeps[number], [path.merged.nodes[k] for k in plan.kept]
     if one.count == 0:
         forward = one.direction == "forward"
         dtypes = [dtype_of(path.values[one.group.slot if forward else slot]).numpy for slot in one.reads]
@@ -290,6 +290,9 @@ def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     if block.more is None:
         return values
     numbers, entries = block.more
+    # in the order in which they stand, so that numbers which lie together are added together
+    order = np.argsort(numbers, kind="stable")
+    numbers, entries = numbers[order], entries[order]
     distinct = _distinct(entries, block.nnz)
     return add_at_op(values, _picked(joined, numbers), entries, size=block.nnz, distinct=distinct)
 

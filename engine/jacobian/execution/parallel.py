@@ -254,7 +254,7 @@ def spread(plan: Plan, path: Path) -> Spread:
             return task(Sent(program), slots, wanted)
         size, firsts = starts(one.count, chunk)
         first = mirror.trace.placeholder(Aval((), int64))
-        found = rows_for(one)([mirror.path.nodes[k] for k in plan.kept], ends_of(one, mirror.path), first, size)
+        found = rows_for(one)([mirror.path.merged.nodes[k] for k in plan.kept], ends_of(one, mirror.path), first, size)
         wanted = [mirror.trace.operand(m) for m in found]
         program, slots = mirror.lowered(wanted, [first])
         sent = Sent(program)

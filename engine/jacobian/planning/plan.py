@@ -157,7 +157,7 @@ def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
         if path.holds(plan.used):
             counters["reused"] += 1
             return plan
-    plan = _made(path, options, sparsity)
+    plan = _made(path.merged, options, sparsity)
     counters["planned"] += 1
     if key is not None:
         _plans.put(key, [*known, plan])

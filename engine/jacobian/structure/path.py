@@ -6,6 +6,8 @@ the same key; so they share one plan.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -55,7 +57,19 @@ class Path:
         not known.
     """
 
-    __slots__ = ("_known", "key", "live", "nodes", "recorded", "slots", "sources", "targets", "used", "values")
+    __slots__ = (
+        "_known",
+        "_merged",
+        "key",
+        "live",
+        "nodes",
+        "recorded",
+        "slots",
+        "sources",
+        "targets",
+        "used",
+        "values",
+    )
 
     def __init__(
         self,
@@ -66,6 +80,7 @@ class Path:
         known: Callable[[Any], np.ndarray | None] | None = None,
     ) -> None:
         self._known = known or contents_of
+        self._merged: Path | None = None
         self.values: list[Any] = []
         self.slots: dict[int, int] = {}
         self.used: dict[int, np.ndarray | None] = {}
@@ -92,6 +107,42 @@ class Path:
         self.live = {self.slots[id(out)] for node in self.nodes for out in node.outputs} | set(self.sources)
         parts += [tuple(self.sources), tuple(self.targets), *[_described(y) for y in targets]]
         self.key = tuple(parts) if comparable else None
+
+    @property
+    def merged(self) -> Path:
+        """The path with equal nodes as one, whose values have the same numbers: what is planned and swept.
+
+        Who writes an expression twice gets two nodes for it, and a Jacobian in more parts. Nodes are merged that take
+        only what lies on the path: graphs and tapes hold constants in different ways. A source stays what it is, as
+        a derivative with respect to it is not one with respect to what equals it.
+        """
+        if self._merged is None:
+            self._merged = self._with_merged_nodes()
+        return self._merged
+
+    def _with_merged_nodes(self) -> Path:
+        slots, nodes, sources = self.slots.copy(), [], set(self.sources)
+        first: dict[Any, list[int]] = {}
+        for node in self.nodes:
+            inputs = tuple([slots[id(x)] for x in node.inputs])
+            outputs = [self.slots[id(x)] for x in node.outputs]
+            if self.live.issuperset(inputs) and not node.op.stateful and sources.isdisjoint(outputs):
+                with contextlib.suppress(TypeError):
+                    params = tuple([(name, distinct(value)) for name, value in node.params.items()])
+                    kept = first.setdefault((node.op, inputs, params), outputs)
+                    if kept is not outputs:
+                        slots.update(zip(map(id, node.outputs), kept, strict=True))
+                        continue
+            operands = tuple([self.values[slot] for slot in inputs])
+            same = all(x is y for x, y in zip(operands, node.inputs, strict=True))
+            nodes.append(node if same else Node(node.op, operands, node.params, node.outputs))
+        if len(nodes) == len(self.nodes):
+            return self
+        found = copy.copy(self)
+        found.nodes, found.slots = nodes, slots
+        found.targets = [slots[id(self.values[slot])] for slot in self.targets]
+        found._merged = found
+        return found
 
     def number(self, value: Any) -> int:
         """The number of a value, a new one if it has none."""

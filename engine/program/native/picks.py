@@ -161,13 +161,10 @@ def _place(recorder: Writer, values: Any, positions: Any, *, size: int, distinct
 
 
 def _add_at(recorder: Writer, x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> Hidden:
-    if not distinct:
-        placed: Any = _place(recorder, values, positions, size=size, distinct=False)
-        return np.add(x, placed)
     if not isinstance(x, Hidden):
         raise Opaque
     given = [actual_of(v) for v in (x, values, positions)]
-    result = recorder.copy(x, np.ascontiguousarray(add_at_op.kernel(*given, size=size, distinct=True)))
+    result = recorder.copy(x, np.ascontiguousarray(add_at_op.kernel(*given, size=size, distinct=distinct)))
     if values.size:
         _row(recorder, "add_rows", ref_of(recorder, positions), result.ref, ref_of(recorder, values), x.ndim - 1)
     return result

@@ -7,6 +7,8 @@ moves each number through memory twice more. One slice for each diagonal does ne
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -95,7 +97,7 @@ def _replaced(
     if more.op is not slice_concat or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:
         return None
     sums = [move for each in more.params["moves"] for move in _onward(each, constants[entries])]
-    if len(sums) > _MOST or not instruction.params["distinct"]:
+    if len(sums) > _MOST or not (instruction.params["distinct"] or _apart(sums, avals[x].size or 0)):
         return None
     params = {**first.params, "sums": (*first.params["sums"], *sums)}
     return Instruction(slice_concat, first.inputs, params, instruction.outputs, instruction.where)
@@ -125,6 +127,18 @@ def _picked(
     )
 
 
+def _apart(sums: Sequence[Move], size: int) -> bool:
+    """Whether no vector adds two of its numbers to one place, so that their order there is that of the vectors."""
+    for _, moves in itertools.groupby(sums, operator.itemgetter(0)):
+        origins = np.full(size, -1)
+        for _, of, to in moves:
+            numbers = np.arange(of.start, of.stop, of.step)
+            if ((origins[to] != -1) & (origins[to] != numbers)).any():
+                return False
+            origins[to] = numbers
+    return True
+
+
 def _is_vector(aval: Aval) -> bool:
     return aval.is_static and len(aval.shape or ()) == 1
 
@@ -138,6 +152,9 @@ def _moves(positions: Any, starts: Any) -> tuple[Move, ...] | None:
     for k in range(len(starts) - 1):
         targets = np.flatnonzero((positions >= starts[k]) & (positions < starts[k + 1]))
         sources = positions[targets] - starts[k]
+        if not (sources[1:] >= sources[:-1]).all():
+            order = np.argsort(sources, kind="stable")
+            sources, targets = sources[order], targets[order]
         # what is used several times on end is used once by each of several slices
         times = _times(sources)
         if len(times) > most:
