@@ -30,7 +30,7 @@ from engine.ops.trig import tanh
 from engine.program import Program, native
 from engine.program import program as program_module
 from engine.program.layout import Order
-from engine.program.native import encoding, memory, staged
+from engine.program.native import encoding, loops, memory, staged
 from engine.program.native.encoding import table_of
 from engine.program.native.hidden import Hidden, Opaque
 from engine.program.native.recorder import Recorder
@@ -125,6 +125,17 @@ def laid_out(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np
     gaps = rng.integers(1, 3, len(shape))
     whole = rng.normal(size=[shape[k] * g for k, g in zip(order, gaps, strict=True)]).astype(dtype)
     return whole[tuple([slice(None, None, g) for g in gaps])].transpose(np.argsort(order))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum], ids=lambda u: u.__name__)
+def test_extrema_of_numbers_and_one_number(ufunc: np.ufunc, dtype: str) -> None:
+    special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, -1.5], dtype)
+    x = np.resize(special, (6, 7, 9))
+    for number, data in itertools.product(special, (x, x.T, x[::2, 1:, ::3], x[0, 0, :1], x[:, :1])):
+        assert_same_bits(by_rows(lambda a, n=number: ufunc(a, n), data), ufunc(data, number))
+        assert_same_bits(by_rows(lambda a, n=number: ufunc(n, a), data), ufunc(number, data))
+    assert loops.with_number((ufunc, 0), [memory.constant_ref(a) for a in (x, special[:1])]) != (ufunc, 0)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])

@@ -135,6 +135,42 @@ ZERO_RULE(scale_d, npy_double, a == 0)
 ZERO_RULE(either_f, npy_float, (a == 0) | (b == 0))
 ZERO_RULE(either_d, npy_double, (a == 0) | (b == 0))
 
+/* ---- larger_TYPE(x, y), smaller_TYPE(x, y): NumPy's maximum and minimum, quick where one operand is a number ------------ */
+
+#define EXTREMUM(NAME, TYPE, WINS) \
+    WIDE static void NAME##_in_line(npy_intp n, const TYPE *restrict x, TYPE b, TYPE *restrict out, int first) \
+    { \
+        if (first) { \
+            for (npy_intp i = 0; i < n; i++) { \
+                out[i] = (x[i] WINS b) | (x[i] != x[i]) ? x[i] : b; \
+            } \
+        } \
+        else { \
+            for (npy_intp i = 0; i < n; i++) { \
+                out[i] = (b WINS x[i]) | (b != b) ? b : x[i]; \
+            } \
+        } \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[0], sy = steps[1], so = steps[2], item = sizeof(TYPE); \
+        const char *x = args[0], *y = args[1]; \
+        char *out = args[2]; \
+        if (so == item && sx + sy == item && (sx == 0 || sy == 0) && x != out && y != out) { \
+            const char *many = sx ? x : y, *one = sx ? y : x; \
+            NAME##_in_line(n, (const TYPE *)many, *(const TYPE *)one, (TYPE *)out, sx != 0); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++, x += sx, y += sy, out += so) { \
+            const TYPE a = *(const TYPE *)x, b = *(const TYPE *)y; \
+            *(TYPE *)out = (a WINS b) | (a != a) ? a : b; \
+        } \
+    }
+EXTREMUM(larger_f, npy_float, >)
+EXTREMUM(larger_d, npy_double, >)
+EXTREMUM(smaller_f, npy_float, <)
+EXTREMUM(smaller_d, npy_double, <)
+
 /* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
 
 #define SUM_ROWS(NAME, TYPE) \
@@ -401,6 +437,10 @@ static const Named table[] = {
     ROW(scale_d, STRIDED, 2, 3, 8, 8, 8),
     ROW(either_f, STRIDED, 2, 3, 4, 4, 4),
     ROW(either_d, STRIDED, 2, 3, 8, 8, 8),
+    ROW(larger_f, STRIDED, 2, 3, 4, 4, 4),
+    ROW(larger_d, STRIDED, 2, 3, 8, 8, 8),
+    ROW(smaller_f, STRIDED, 2, 3, 4, 4, 4),
+    ROW(smaller_d, STRIDED, 2, 3, 8, 8, 8),
     ROW(add_at_f, PUT, 2, 3, sizeof(npy_intp), 4, 4),
     ROW(add_at_d, PUT, 2, 3, sizeof(npy_intp), 8, 8),
     ROW(cast_d_f, STRIDED, 1, 2, 8, 4),
