@@ -34,6 +34,7 @@ from engine.program.native import encoding, loops, memory, staged
 from engine.program.native.encoding import table_of
 from engine.program.native.hidden import Hidden, Opaque
 from engine.program.native.recorder import Recorder
+from engine.program.passes.inplace_concat import alloc
 from engine.reverse import reverse
 from tests.op_table import CASES, case_id
 from tests.row import Row
@@ -481,3 +482,18 @@ def test_the_environment_decides(wanted: str, outcome: str) -> None:
     environment = {**os.environ, "DUALGRAD_NATIVE": wanted}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert outcome in done.stdout + done.stderr
+
+
+def test_large_sweeps_into_a_small_matrix_have_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs: list[Program] = []
+    run = Program.__call__
+    monkeypatch.setattr(Program, "__call__", lambda self, *given: (programs.append(self), run(self, *given))[1])
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, [96])
+        hidden = tf.tanh(np.linspace(0, 3, 200)[:, None] * x[:32] + x[32:64])
+        (hessian,) = tf.hessians(tf.reduce_sum(tf.square(tf.reduce_sum(hidden * x[64:], 1))), [x])
+        for _ in range(3):
+            session.run(hessian, {x: np.linspace(-1, 1, 96)})
+    (program,) = {id(p): p for p in programs if any(i.op is alloc for i in p.instructions)}.values()
+    assert max(a.size * a.dtype.size for a in program.avals.values()) > 1 << 20
+    assert type(program.native).__name__ == "Table"

@@ -151,8 +151,8 @@ _EXTREMA = {np.maximum: "larger", np.minimum: "smaller"}
 
 def with_number(loop: tuple[Any, ...], operands: Sequence[Ref]) -> tuple[Any, ...]:
     """A loop of our own for the larger or smaller of numbers and one number: NumPy's takes four times as long."""
-    name, kind = _EXTREMA.get(loop[0]), operands[0].dtype.char
-    if name is None or kind not in "fd" or all(x.size != 1 for x in operands):
+    name = _EXTREMA.get(loop[0])
+    if name is None or (kind := operands[0].dtype.char) not in "fd" or all(x.size != 1 for x in operands):
         return loop
     return (f"{name}_{kind}",) if _gives_the_same(f"{name}_{kind}", loop[0], kind) else loop
 

@@ -28,7 +28,7 @@ from engine.program.passes.inplace_concat import alloc
 from engine.runtime.collector import uncollected
 
 _LARGE = 1 << 20
-"""Bytes of a value from which on a program that puts chunks together runs in Python, which keeps limits on memory."""
+"""Bytes of what chunks are put together to, from which on a program runs in Python, which keeps limits on memory."""
 _LARGEST_CONSTANT = 1 << 16
 """Bytes of a constant that a table may hold of what is computed from shapes."""
 _TABLES = 4
@@ -394,5 +394,5 @@ def runs_natively(program: Runnable) -> bool:
     """Whether a program may become a table."""
     if executor is None or _switched_off or not program.instructions:
         return False
-    sizes = [(a.size or 0) * a.dtype.size for a in program.avals.values() if a.is_static]
-    return max(sizes, default=0) < _LARGE or not any(i.op is alloc for i in program.instructions)
+    whole = [program.avals[i.outputs[0]] for i in program.instructions if i.op is alloc]
+    return all((a.size or 0) * a.dtype.size < _LARGE for a in whole)
