@@ -100,7 +100,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
         Its file.
     """
     names, scope = Names(capture.names), Scope()
-    scope.taken.update({"tf", "np", "Path", "ARRAYS", "not_converted", "zip"})
+    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip"})
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
@@ -110,10 +110,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
     missing = [m for module in modules for m in module.missing]
     head = HEAD.format(program=program.name)
     if arrays:
-        head = (
-            head.replace("import tape_api", "from pathlib import Path\n\nimport numpy as np\nimport tape_api")
-            + loop.LOADED
-        )
+        head = head.replace("import tape_api", "import numpy as np\nimport tape_api") + loop.LOADED
     head += _MISSING if missing else ""
     for file, line in capture.writers:
         missing.append({"op": "", "type": "FileWriter", "site": [Path(file).name, line], "why": _WRITES})

@@ -365,6 +365,8 @@ class Body:
         if len(uses) != 1 or size > _SIZE or self._watches.get(id(x)):
             return False
         user = uses[0]
+        if isinstance(item, HelperItem):  # its name says what it computes
+            return not isinstance(user, (GradientItem, FlowItem, StepItem))
         if user is None and len(self.wanted) == 1:
             return True
         if user is None or isinstance(user, StepItem):

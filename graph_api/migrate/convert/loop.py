@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import libcst
 
 LOADED = """
-ARRAYS = dict(np.load(Path(__file__).with_suffix(".npz")))
+ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))
 """
 """What makes the arrays beside a converted module known to it."""
 LIMIT = 600
@@ -102,11 +102,8 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
     if conversion.arrays and "ARRAYS = " not in text:
         text = text.replace("import tape_api as tf\n", "import tape_api as tf\n" + LOADED, 1)
     own = [cst.Module(body=[line.with_changes(leading_lines=[])]).code for line in imports]
-    ours = [line for line in ("from pathlib import Path\n", "import numpy as np\n") if f"\n{line}" in text]
-    if conversion.arrays:
-        ours = ["from pathlib import Path\n", "import numpy as np\n"]
-    for line in ours:
-        text = text.replace(f"\n{line}", "\n", 1)
+    ours = ["import numpy as np\n"] if conversion.arrays else []
+    text = text.replace("\nimport numpy as np\n", "\n", 1)
     head, _, rest = text.partition("import tape_api as tf\n")
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')

@@ -17,7 +17,7 @@ from typing import Any
 from engine.core.trace import Symbol
 from engine.core.variable import Variable
 
-_RESERVED = frozenset({"tf", "np", "tape", "Path", "self"})
+_RESERVED = frozenset({"tf", "np", "tape", "self"})
 
 
 def identifier(text: str) -> str:

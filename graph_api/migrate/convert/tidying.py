@@ -25,19 +25,96 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
             statement.code.body = tidied(statement.code.body, indent + 4)
     found: list[Any] = []
     for number, statement in enumerate(statements):
-        name = _given(found[-1].code) if found else None
-        assigned = _assigned(found[-1].code, statement.code) if found else None
-        if assigned is not None:
-            statement, last = copy.copy(found.pop()), statement
-            statement.code, statement.node = assigned, last.node
-        elif name is not None and _takes(statement.code, name) and _count(statements[number:], name) == 1:
-            whole = _Placed(name, found[-1].code.value).visit(copy.deepcopy(statement.code))
-            if indent + len(ast.unparse(whole)) <= WIDTH:
-                last = found.pop()
-                statement = copy.copy(statement if last.item is None else last)
-                statement.code = whole
+        place = len(found) - 1
+        if place > 0 and _is_setting(found[place].code) and _takes(statement.code, _given(found[place - 1].code)):
+            place -= 1  # a hyperparameter is set before the gradient is taken as well as after
+        before = found[place] if found else None
+        if before is not None and (whole := _together(before.code, statement.code, statements[number:])) is not None:
+            if indent + len(ast.unparse(whole)) <= WIDTH or isinstance(whole, ast.Return):
+                del found[place]
+                statement = copy.copy(statement if before.item is None else before)
+                statement.code, statement.node = whole, statements[number].node
+        if found and (shorter := _minimized(found[-1].code, statement, statements[number + 1 :])) is not None:
+            found.pop()
+            statement = shorter
         found.append(statement)
     return found
+
+
+def _together(before: ast.stmt, code: ast.stmt, left: Sequence[Any]) -> ast.stmt | None:
+    """Two statements as one, if the first only names what the second takes at once, and nobody else does."""
+    assigned = _assigned(before, code)
+    if assigned is not None:
+        return assigned
+    name = _given(before)
+    if name is not None and _takes(code, name) and _count(left, name) == 1:
+        return _Placed(name, before.value).visit(copy.deepcopy(code))
+    return _handed_on(before, code)
+
+
+def _handed_on(before: ast.stmt, code: ast.stmt) -> ast.stmt | None:
+    """What a call gives as a tuple, returned as it is, or one part of it."""
+    target = before.targets[0] if isinstance(before, ast.Assign) else None
+    if not isinstance(target, ast.Tuple) or not isinstance(code, ast.Return) or not isinstance(before.value, ast.Call):
+        return None
+    names = [ast.unparse(e) for e in target.elts]
+    if isinstance(code.value, (ast.Tuple, ast.List)) and [ast.unparse(e) for e in code.value.elts] == names:
+        return ast.Return(before.value)
+    of_module = isinstance(before.value.func, ast.Name)
+    if of_module and isinstance(code.value, ast.Name) and names.count(code.value.id) == 1 and code.value.id != "_":
+        part = ast.Constant(names.index(code.value.id))
+        return ast.Return(ast.Subscript(before.value, part, ast.Load()))
+    return None
+
+
+def _minimized(before: ast.stmt, statement: Any, left: Sequence[Any]) -> Any:
+    """A step of an optimizer and the tape around a single expression before it, as one call of `minimize`."""
+    found = _step(statement.code)
+    if found is None or not isinstance(before, ast.With) or len(before.body) != 1:
+        return None
+    tape, loss, variables, call = found
+    item = before.items[0]
+    only: Any = before.body[0]
+    named = isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == tape
+    if not named or ast.unparse(item.context_expr) != "tf.GradientTape()" or _given(only.code) != loss:
+        return None
+    if _count(left, loss) or _count(left, tape):
+        return None
+    nobody = ast.arguments([], [], None, [], [], None, [])
+    lazy = ast.Lambda(nobody, only.code.value)
+    listed = ast.keyword("var_list", variables)
+    shorter = copy.copy(statement)
+    shorter.code = ast.Expr(ast.Call(ast.Attribute(call.func.value, "minimize", ast.Load()), [lazy],
+                                     [*call.keywords, listed]))  # fmt: skip
+    return shorter
+
+
+def _step(code: ast.stmt) -> tuple[str, str, ast.expr, Any] | None:
+    """Of a step along a gradient the names of the tape and of the loss, the variables, and the call."""
+    call: Any = code.value if isinstance(code, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith(".apply_gradients"):
+        return None
+    pairs = call.args[0]
+    if isinstance(pairs, ast.Call) and len(pairs.args) == 2:
+        gradient, variables = pairs.args
+        listed = variables
+    elif isinstance(pairs, ast.List) and len(pairs.elts) == 1 and isinstance(pairs.elts[0], ast.Tuple):
+        gradient, variables = pairs.elts[0].elts
+        listed = ast.List([variables], ast.Load())
+    else:
+        return None
+    if not isinstance(gradient, ast.Call) or not isinstance(gradient.func, ast.Attribute) or gradient.keywords:
+        return None
+    tape, loss = gradient.func.value, gradient.args[0]
+    same = gradient.func.attr == "gradient" and ast.unparse(gradient.args[1]) == ast.unparse(variables)
+    if not same or not isinstance(tape, ast.Name) or not isinstance(loss, ast.Name):
+        return None
+    return tape.id, loss.id, listed, call
+
+
+def _is_setting(code: ast.stmt) -> bool:
+    """Whether a statement sets a hyperparameter of an optimizer."""
+    return isinstance(code, ast.Assign) and isinstance(code.targets[0], ast.Attribute)
 
 
 def _assigned(before: ast.stmt, code: ast.stmt) -> ast.stmt | None:
@@ -57,10 +134,14 @@ def _given(code: ast.stmt) -> str | None:
     return None
 
 
-def _takes(code: ast.stmt, name: str) -> bool:
+def _takes(code: ast.stmt, name: str | None) -> bool:
     """Whether a statement does nothing before it reads a name, and may be written with what the name stands for."""
+    if name is None:
+        return False
     if isinstance(code, ast.Return):
-        return isinstance(code.value, ast.Name) and code.value.id == name
+        parts = code.value.elts if isinstance(code.value, (ast.Tuple, ast.List)) else [code.value]
+        first = next((p for p in parts if not isinstance(p, ast.Name) or p.id == name), None)
+        return isinstance(first, ast.Name)
     is_call = isinstance(code, ast.Expr) and isinstance(code.value, ast.Call)
     if not is_call or not ast.unparse(code).partition("(")[0].endswith(".apply_gradients"):
         return False
