@@ -107,6 +107,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
     for module in modules:
         module.arrays = arrays
         module.convert([run for run in capture.runs.values() if run.graph is module.graph])
+    written = "\n".join(line for module in modules for line in module.text())
     missing = [m for module in modules for m in module.missing]
     head = HEAD.format(program=program.name)
     if arrays:
@@ -115,9 +116,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
     for file, line in capture.writers:
         missing.append({"op": "", "type": "FileWriter", "site": [Path(file).name, line], "why": _WRITES})
         head += f"\n# not converted ({len(missing)}): FileWriter: {_WRITES}  # line {line}"
-    text = (
-        head + ("\n" if capture.writers else "") + "\n" + "\n".join(line for m in modules for line in m.text()) + "\n"
-    )
+    text = head + ("\n" if capture.writers else "") + "\n" + written + "\n"
     done = sum(module.converted for module in modules) + len(capture.writers)
     content = _map(modules, missing, program, done)
     savers, slots = _savers(capture, modules, content["variables"], program)

@@ -14,12 +14,14 @@ import numpy as np
 
 from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
-from engine.core.trace import Symbol
+from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, read_variable, variable_handle
 from graph_api.graph import Graph, no_op
 from graph_api.migrate.convert import printing
+from graph_api.migrate.convert.arguments import Arguments, converted, handed_on
 from graph_api.migrate.convert.body import Body, Statement
 from graph_api.migrate.convert.capture import Capture, Run
+from graph_api.migrate.convert.gathering import Gathering, Plain
 from graph_api.migrate.convert.items import Items, OpItem, StepItem
 from graph_api.migrate.convert.literals import data, literal
 from graph_api.migrate.convert.names import Names, Scope, identifier, snake
@@ -66,6 +68,7 @@ class Module:
             if key not in self._slots and key not in self._code:
                 self._name_variable(key, variable)
         self._lists: dict[tuple[str, ...], str] = {}
+        self._plain: dict[int, Plain] = {}
         self._seeds: set[str] = set()
 
     # ---- what stands at the top --------------------------------------------------------------------------------------
@@ -121,7 +124,11 @@ class Module:
         own = variable.name.rpartition(":")[0]
         if not own.startswith("Variable") and own != name:
             keywords.append(ast.keyword("name", ast.Constant(own)))
-        return ast.Call(path("tf.Variable"), [self._restart(initial, variable, name)], keywords)
+        call = ast.Call(path("tf.Variable"), [self._restart(initial, variable, name)], keywords)
+        start = variable.initial_value.node
+        if start.op is constant and (array := np.asarray(start.params["value"])).dtype.kind in "biufc":
+            self._plain[id(call)] = Plain(array, own, variable.trainable)
+        return call
 
     def _restart(self, initial: ast.expr, variable: Any, name: str) -> ast.expr:
         """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself.
@@ -307,33 +314,15 @@ class Module:
         name = plan.name or self.scope.free(self._name(plan.run, plan.items, plan.wanted))
         arguments = {id(f): n for n, f in named}
         statements = Body(self, self.items, [*plan.items, *plan.reads], arguments, plan.wanted).write()
-        if plan.run is not None or any(_is_call_of(p, plan) for p in self._plans):
-            statements = [*self._conversions(named), *statements]
-        return Function(name, plan.run, plan.wanted, named, [], statements)
+        is_called = plan.run is not None or any(_is_call_of(p, plan) for p in self._plans)
+        converts = {name: x.dtype for name, x in named} if is_called else {}
+        return Function(name, plan.run, plan.wanted, named, [], statements, converts)
 
     def _only_initializes(self, operation: Any) -> bool:
         """Whether an operation sets variables to their initial values, and nothing else."""
         if operation.op is no_op:
             return all(self._only_initializes(c) for c in operation.control_inputs)
         return id(operation) in self._initializers
-
-    def _conversions(self, named: Sequence[tuple[str, Any]]) -> list[Statement]:
-        """What makes tensors of the arguments: one line, or one for each dtype if that is too long."""
-        by_dtype: dict[Any, list[str]] = {}
-        for name, x in named:
-            by_dtype.setdefault(x.dtype, []).append(name)
-        if len(by_dtype) > 1 and len(named) < 4:
-            left, right = [
-                ast.Tuple(list(each), context)
-                for each, context in (
-                    ([ast.Name(name, ast.Store()) for name, _ in named], ast.Store()),
-                    ([_one_converted(name, x.dtype) for name, x in named], ast.Load()),
-                )
-            ]
-            together = ast.Assign([left], right)
-            if len(ast.unparse(ast.fix_missing_locations(together))) <= printing.WIDTH - 4:
-                return [Statement(together)]
-        return [Statement(_converted(names, dtype)) for dtype, names in by_dtype.items()]
 
     def _name(self, run: Run | None, items: Sequence[Any], wanted: Sequence[Any]) -> str:
         """A name for the function of a set of fetches, or for a helper."""
@@ -406,13 +395,17 @@ class Module:
         merged(self.functions)
         Shortening(self.functions, self.scope, self.names, self._lists, self._listed).shorten()
         merged(self.functions)
-        found = printing.lines([*self._seeding(), *self.top], self.origin)
+        for function in self.functions:
+            function.statements = tidied(function.statements)
+        Arguments(self.functions, lambda converts: _length(converted(converts))).place()
+        handed_on(self.functions)
+        top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
+        found = printing.lines([*self._seeding(), *top], self.origin)
         for function in self.functions:
             if function.name is None or not function.statements:
                 continue
-            parameters = ", ".join(name for name, _ in function.parameters)
-            found += ["", "", f"def {function.name}({parameters}):"]
-            found += printing.lines(tidied(function.statements), self.origin, 4)
+            found += ["", "", *printing.head(function.name, [name for name, _ in function.parameters])]
+            found += printing.lines([*converted(function.converts), *function.statements], self.origin, 4)
         return found
 
 
@@ -483,14 +476,6 @@ def _dtype(array: np.ndarray) -> DType:
     return as_dtype(array.dtype)
 
 
-def _one_converted(name: str, dtype: Any) -> ast.expr:
-    return ast.Call(path("tf.convert_to_tensor"), [ast.Name(name), literal(dtype)], [])
-
-
-def _converted(names: Sequence[str], dtype: Any) -> ast.stmt:
-    if len(names) == 1:
-        return ast.Assign([ast.Name(names[0], ast.Store())], _one_converted(names[0], dtype))
-    source = ast.Tuple([ast.Name(n) for n in names], ast.Load())
-    running = ast.comprehension(ast.Name("x", ast.Store()), source, [], 0)
-    value = ast.ListComp(_one_converted("x", dtype), [running])
-    return ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], value)
+def _length(statements: Sequence[Statement]) -> int:
+    """How many lines statements of a function have."""
+    return len(printing.lines(statements, lambda _: "", 4))

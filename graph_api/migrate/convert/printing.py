@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 WIDTH = 120
@@ -35,6 +35,11 @@ def lines(statements: Iterable[Any], origin: Callable[[Any], str], indent: int =
     return apart if not apart or apart[-1] else apart[:-1]
 
 
+def head(name: str, parameters: Sequence[str]) -> list[str]:
+    """The line that begins a function, or the lines."""
+    return _filled(f"def {name}({', '.join(parameters)}):", 0, "")
+
+
 def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], indent: int) -> list[str]:
     pad = " " * indent
     if isinstance(code, ast.With):
@@ -56,7 +61,8 @@ def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], inden
         return [f"{pad}{before}{bare}{comment}"]
     if isinstance(value, (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp)):
         text = f"({text})"
-    return _filled(before + text, indent, comment)
+    whole = before + text
+    return min([_filled(whole, indent, comment, at) for at in [None, *_outermost(whole)]], key=len)
 
 
 def _unparsed(code: ast.AST) -> str:
@@ -80,8 +86,23 @@ def _split(code: ast.stmt) -> tuple[str, ast.expr | None]:
     return _unparsed(code), None
 
 
-def _filled(text: str, indent: int, comment: str) -> list[str]:
-    """A statement over as many lines as it needs, each as full as it can be, below the bracket that it is in."""
+def _outermost(text: str) -> list[int]:
+    """Behind which brackets a text may go on in the next line: those that are in no other."""
+    found, depth = [], 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.OP and token.string in _OPENING:
+            found += [] if depth else [token.end[1]]
+            depth += 1
+        elif token.type == tokenize.OP and token.string in _CLOSING:
+            depth -= 1
+    return found
+
+
+def _filled(text: str, indent: int, comment: str, cut: int | None = None) -> list[str]:
+    """A statement over as many lines as it needs, each as full as it can be, below the bracket that it is in.
+
+    Behind the bracket at `cut`, the next line begins, four columns in.
+    """
     found: list[str] = []
     line, room, after = " " * indent, WIDTH - len(comment), 0
     opened = [(-1, indent + 4)]  # brackets: where they stand in this line, and where what is in them begins
@@ -93,6 +114,11 @@ def _filled(text: str, indent: int, comment: str) -> list[str]:
         after = token.end[1]
         if token.string in _OPENING:
             opened.append((len(line), len(line)) if len(line) < _DEEPEST else (opened[-1][0], opened[-1][1] + 4))
+            if after == cut:
+                found.append(line)
+                line, room, breaks = " " * (indent + 4), WIDTH, []
+                opened[-1] = (-1, indent + 4)
+                continue
         elif token.string in _CLOSING:
             opened.pop()
         while len(line) > room and breaks:

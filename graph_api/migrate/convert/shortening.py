@@ -28,6 +28,8 @@ class Function:
         None where there is nothing to call: `values` are then the expressions of the module that were fetched, none
         where variables were only initialized.
     returns : list of tensor
+    converts : dict
+        The dtypes of the parameters of which it first makes tensors.
     """
 
     name: str | None
@@ -36,6 +38,7 @@ class Function:
     parameters: list[tuple[str, Any]] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
+    converts: dict[str, Any] = field(default_factory=dict)
 
 
 class Shortening:

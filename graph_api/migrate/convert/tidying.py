@@ -29,11 +29,11 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
         if place > 0 and _is_setting(found[place].code) and _takes(statement.code, _given(found[place - 1].code)):
             place -= 1  # a hyperparameter is set before the gradient is taken as well as after
         before = found[place] if found else None
-        if before is not None and (whole := _together(before.code, statement.code, statements[number:])) is not None:
-            if indent + len(ast.unparse(whole)) <= WIDTH or isinstance(whole, ast.Return):
-                del found[place]
-                statement = copy.copy(statement if before.item is None else before)
-                statement.code, statement.node = whole, statements[number].node
+        whole = None if before is None else _together(before.code, statement.code, statements[number:])
+        if whole is not None and (indent + len(ast.unparse(whole)) <= WIDTH or isinstance(whole, ast.Return)):
+            del found[place]
+            statement = copy.copy(statement if before.item is None else before)
+            statement.code, statement.node = whole, statements[number].node
         if found and (shorter := _minimized(found[-1].code, statement, statements[number + 1 :])) is not None:
             found.pop()
             statement = shorter
@@ -197,14 +197,15 @@ def merged(functions: Sequence[Any]) -> None:
                 node.id = renamed.get(node.id, node.id)
 
 
-def _shape(function: Any) -> tuple[int, tuple[str, ...]]:
+def _shape(function: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """What a function does, whatever it calls its own names."""
     nodes = [n for s in function.statements for n in _nodes(s)]
     own = [name for name, _ in function.parameters]
     own += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(getattr(n, "ctx", None), ast.Store)]
     own += [n.arg for n in nodes if isinstance(n, ast.arg)]
     numbered = {name: f"_{i}" for i, name in enumerate(dict.fromkeys(own))}
-    return len(function.parameters), tuple([_text(s, numbered) for s in function.statements])
+    converted = tuple([function.converts.get(name) for name, _ in function.parameters])
+    return converted, tuple([_text(s, numbered) for s in function.statements])
 
 
 def _text(statement: Any, own: dict[str, str]) -> str:
