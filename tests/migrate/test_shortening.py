@@ -59,12 +59,12 @@ loss = tf.reduce_mean(tf.square(tf.matmul(net.y, layer["w"]) + layer["b"]))
 runs = [net.y, [loss, tf.train.AdamOptimizer().minimize(loss)], [p.assign(p * 0.5) for p in net.params]]
 """,
         [
-            'net_params = [tf.Variable(ARRAYS["net_params_0"]), tf.Variable(tf.zeros([8]), name="bias"),',
-            'layer = {"w": tf.Variable([[',
+            'net_params = [tf.Variable(ARRAYS[name], name=name) for name in ("Variable", "bias", "Variable_1")]',
+            'layer = {key: tf.Variable(ARRAYS[f"layer_{key}"]) for key in ("w", "b")}',
             'variables = [*net_params, layer["w"], layer["b"]]',
             'layer["w"]) + layer["b"]',
         ],
-        {"tf.Variable(": 5},
+        {"tf.Variable(": 2},
     ),
     "functions that are one": (
         """

@@ -11,6 +11,7 @@ The passes, each a module:
 - `body`, `module`: the statements of a function; variables, constants, optimizers and functions of the module;
 - `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
   `alignment` says in what statements differ;
+- `gathering`, `arguments`: variables made together, and which functions make tensors of what they are given;
 - `tidying`, `printing`: what the next statement alone reads, lines of text;
 - `notes`, `runs`, `plan`, `loop`: the program's own lines around the graph, with calls in place of runs.
 
@@ -107,7 +108,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
     for module in modules:
         module.arrays = arrays
         module.convert([run for run in capture.runs.values() if run.graph is module.graph])
-    written = "\n".join(line for module in modules for line in module.text())
+    written = "\n\n\n".join("\n".join(module.text()).strip("\n") for module in modules)
     missing = [m for module in modules for m in module.missing]
     head = HEAD.format(program=program.name)
     if arrays:
@@ -116,7 +117,8 @@ def convert(capture: Capture, program: Path) -> Conversion:
     for file, line in capture.writers:
         missing.append({"op": "", "type": "FileWriter", "site": [Path(file).name, line], "why": _WRITES})
         head += f"\n# not converted ({len(missing)}): FileWriter: {_WRITES}  # line {line}"
-    text = head + ("\n" if capture.writers else "") + "\n" + written + "\n"
+    apart = "\n\n\n" if missing or written.startswith("def ") else "\n\n"
+    text = f"{head.rstrip()}{apart}{written}\n"
     done = sum(module.converted for module in modules) + len(capture.writers)
     content = _map(modules, missing, program, done)
     savers, slots = _savers(capture, modules, content["variables"], program)

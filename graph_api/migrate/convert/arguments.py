@@ -43,7 +43,7 @@ class Arguments:
         """Decide it."""
         chosen: set[Slot] = set()
         least = self._cost(chosen)
-        for name, function in self._functions.items():
+        for function in self._functions.values():
             if not function.converts:
                 more = chosen | {s for s in self._slots(function) if s in self._dtypes and self._is_handed(s)}
                 cost = self._cost(more)

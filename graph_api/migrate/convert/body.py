@@ -13,10 +13,8 @@ from typing import Any
 
 from engine.aggregation import is_pairwise
 from engine.core.indexed_slices import IndexedSlices
-from engine.core.structural import broadcast_like_op
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
-from graph_api.flow import assert_op
 from graph_api.migrate.convert import tapes
 from graph_api.migrate.convert.calls import is_alias
 from graph_api.migrate.convert.flows import write_flow, written_draw
@@ -38,7 +36,7 @@ from graph_api.migrate.convert.literals import literal, literal_of
 from graph_api.migrate.convert.names import Scope
 from graph_api.migrate.convert.public import write_public
 from graph_api.migrate.convert.sharing import HelperItem
-from graph_api.migrate.convert.spelling import code, path, spelled
+from graph_api.migrate.convert.spelling import code, composed, path, spelled
 
 _SIZE = 9
 """Calls and operators that one statement holds at most, where the program gives no names."""
@@ -231,6 +229,9 @@ class Body:
                 )
                 self.name_parts(r, value)
             return
+        only = results[0] if len(results) == 1 and isinstance(results[0], Symbol) else None
+        if only is not None and self.module.names.given(only) is None and self.waits(only, gradient, item, 1):
+            return
         names: list[ast.expr] = []
         for x, r in wanted:
             made = any(self._uses.get(id(p)) for p in parts(r))
@@ -335,7 +336,7 @@ class Body:
         spelling = spelled(node)
         operands = [self.operand(x, spelling is None or spelling.literals) for x in node.inputs]
         if spelling is None:
-            value = _composed(node, operands) or self.module.not_converted(item)
+            value = composed(node, operands) or self.module.not_converted(item)
         else:
             value = code(spelling, operands)
         if not node.outputs:
@@ -366,7 +367,7 @@ class Body:
             return False
         user = uses[0]
         if isinstance(item, HelperItem):  # its name says what it computes
-            return not isinstance(user, (GradientItem, FlowItem, StepItem))
+            return not isinstance(user, (GradientItem, FlowItem))
         if user is None and len(self.wanted) == 1:
             return True
         if user is None or isinstance(user, StepItem):
@@ -483,17 +484,6 @@ class Body:
         if id(x) in self._code:
             return self._code[id(x)]
         return ast.Call(path("tf.IndexedSlices"), [self.value(x.values), self.value(x.indices)], [])
-
-
-def _composed(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:
-    """An expression for an op that no single call makes."""
-    if node.op is broadcast_like_op and not any(node.params.values()):
-        return ast.Call(path("tf.broadcast_to"), [operands[0], ast.Call(path("tf.shape"), [operands[1]], [])], [])
-    if node.op is not assert_op:
-        return None
-    message = node.params["message"].removesuffix(":")
-    keywords = [ast.keyword("message", ast.Constant(message))]
-    return ast.Call(path("tf.debugging.assert_equal"), [operands[0], ast.Constant(True)], keywords)
 
 
 def _read_by(item: Item) -> list[Any]:

@@ -24,6 +24,7 @@ from engine.core.expand_axes import expand_dims_op
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.trace import Symbol, Trace, constant
 from engine.core.variable import Variable, read_variable
+from engine.ops.shape import stop_gradient
 from graph_api.convert import default_input
 from graph_api.migrate.convert.adapters import Ref, Slices
 from graph_api.migrate.convert.literals import data
@@ -194,6 +195,9 @@ class _Comparison:
         """Whether they are computed in the same way."""
         if id(made) in self._stand_ins:
             return self._is_operand(x, self._stand_ins[id(made)])
+        while _stops(x) > _stops(made) > 0:
+            self.nodes.append((x.node, made.node))  # stopped twice is stopped
+            x = x.node.inputs[0]
         if made.node.op is constant or x.node.op is constant:
             return made.node.op is x.node.op and _equal(x.node.params["value"], made.node.params["value"])
         key = (id(x.node), id(made.node))
@@ -208,6 +212,14 @@ class _Comparison:
             return x is operand
         self.read.setdefault(number, {})[id(x)] = x
         return x.node.op is read_variable and x.node.inputs[0] is operand.handle
+
+
+def _stops(x: Any) -> int:
+    """How often a gradient is stopped at a tensor."""
+    count = 0
+    while x.node.op is stop_gradient:
+        count, x = count + 1, x.node.inputs[0]
+    return count
 
 
 def _equal(one: Any, other: Any) -> bool:

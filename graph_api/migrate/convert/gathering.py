@@ -1,4 +1,7 @@
-"""Variables that are made alike are made in one statement, from the arrays beside the module, where that is shorter."""
+"""Variables that are made alike are made in one statement, from the arrays beside the module, where that is shorter.
+
+So are constants.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,27 @@ from graph_api.migrate.convert.spelling import path
 
 LEAST = 3
 """Variables that are worth a statement together; and how many elements of a list in a row are a slice of it."""
+MOST = 12
+"""Variables that one statement makes if they are in no list."""
 SAVED = 2
-"""Lines that must be saved."""
+"""Lines that must be saved where nothing but their place says that they belong together."""
 
 
 @dataclass(frozen=True)
 class Plain:
-    """How a variable starts that is given an array, its name in the graph, and whether it is trained."""
+    """How a variable starts that is given an array, its name in the graph, and whether it is trained.
+
+    Of a constant, `trainable` is None, and `name` that of its array.
+    """
 
     array: np.ndarray
     name: str
-    trainable: bool
+    trainable: bool | None
 
     @property
     def is_named(self) -> bool:
         """Whether the program gave it a name."""
-        return not self.name.startswith("Variable")
+        return self.trainable is not None and not self.name.startswith("Variable")
 
 
 class Gathering:
@@ -52,8 +60,9 @@ class Gathering:
     def gathered(self, top: Sequence[Any]) -> list[Any]:
         """The statements, with groups of them as one, where the first of each group stood."""
         found = list(top)
-        for group in [*self._listed(found), *self._in_a_row(found)]:
-            self._replace(found, group)
+        for groups in (self._listed, self._in_a_row):
+            for group in list(groups(found)):
+                self._replace(found, group)
         for statement in found:
             value = getattr(statement.code, "value", None)
             if isinstance(value, ast.List):
@@ -85,7 +94,7 @@ class Gathering:
         for statement in top:
             own = self._single(statement)
             kind = None if own is None else (own.trainable, own.is_named)
-            if kind is not None and kind == last:
+            if kind is not None and kind == last and len(groups[-1]) < MOST:
                 groups[-1].append(statement)
             elif kind is not None:
                 groups.append([statement])
@@ -104,15 +113,15 @@ class Gathering:
         calls = calls or list(value.values if isinstance(value, ast.Dict) else value.elts)
         own = [self._plain[id(c)] for c in calls]
         name = ast.unparse(last.code.targets[0]) if of_list else ""
-        keys = [ast.literal_eval(k) for k in value.keys] if isinstance(value, ast.Dict) else []
+        keys = [ast.literal_eval(k) for k in value.keys if k is not None] if isinstance(value, ast.Dict) else []
         stored = {k for c in calls for n in ast.walk(c) if (k := _key(n)) is not None}
         made = _together(name, keys, own, {*self._arrays} - stored)
         if made is None:
             return
-        targets = [ast.Tuple([s.code.targets[0] for s in (singles if of_list else group)], ast.Store())]
+        targets: list[ast.expr] = [ast.Tuple([s.code.targets[0] for s in (singles if of_list else group)], ast.Store())]
         targets = [*([] if of_list and not singles else targets), *([last.code.targets[0]] if of_list else [])]
         new = type(last)(ast.Assign(targets, made[0]), group[0].item)
-        if sum(map(self._length, group)) - self._length(new) < SAVED:
+        if sum(map(self._length, group)) - self._length(new) < (1 if of_list else SAVED):
             return
         for key in stored:
             del self._arrays[key]
@@ -136,28 +145,27 @@ def _together(
     """
     if len({p.trainable for p in own}) > 1:
         return None
-    named = [p.is_named for p in own]
-    keywords = [] if own[0].trainable else [ast.keyword("trainable", ast.Constant(False))]
-    running: ast.expr
-    if not any(named) and name:
-        each = keys or list(range(len(own)))
-        stored = [f"{name}_{k}" for k in each]
-        key: ast.expr = ast.JoinedStr([ast.Constant(f"{name}_"), ast.FormattedValue(ast.Name("i"), -1)])
-        running = ast.Call(ast.Name("range"), [ast.Constant(len(own))], [])
-        if keys:
-            running = ast.Tuple([ast.Constant(k) for k in keys], ast.Load())
-    elif keys:
+    kind = "tf.constant" if own[0].trainable is None else "tf.Variable"
+    keywords = [] if own[0].trainable is not False else [ast.keyword("trainable", ast.Constant(False))]
+    names = [p.name for p in own]
+    element, stored = "key" if keys else "i", names
+    key: ast.expr = ast.JoinedStr([ast.Constant(f"{name}_"), ast.FormattedValue(ast.Name(element), -1)])
+    running: ast.expr = ast.Tuple([ast.Constant(k) for k in keys or names], ast.Load())
+    if name and not any(p.is_named for p in own):
+        stored = [f"{name}_{k}" for k in keys or range(len(own))]
+        if not keys:
+            running = ast.Call(ast.Name("range"), [ast.Constant(len(own))], [])
+    elif keys and list(keys) != names:
         return None
     else:
-        stored, key = [p.name for p in own], ast.Name("name")
-        keywords.append(ast.keyword("name", ast.Name("name")))
-        running = ast.Tuple([ast.Constant(p.name) for p in own], ast.Load())
+        element, key = "name", ast.Name("name")
+        keywords += [ast.keyword("name", ast.Name("name"))] if own[0].trainable is not None else []
     if len(set(stored)) < len(stored) or not taken.isdisjoint(stored):
         return None
     array = ast.Subscript(ast.Name("ARRAYS"), key, ast.Load())
-    call = ast.Call(path("tf.Variable"), [array], keywords)
-    runs = [ast.comprehension(ast.Name("name" if key.__class__ is ast.Name else "i", ast.Store()), running, [], 0)]
-    value = ast.DictComp(ast.Name("i"), call, runs) if keys else ast.ListComp(call, runs)
+    call = ast.Call(path(kind), [array], keywords)
+    runs = [ast.comprehension(ast.Name(element, ast.Store()), running, [], 0)]
+    value = ast.DictComp(ast.Name(element), call, runs) if keys else ast.ListComp(call, runs)
     return value, dict(zip(stored, [p.array for p in own], strict=True))
 
 
@@ -175,7 +183,8 @@ def _sliced(value: ast.List) -> ast.expr:
     while left:
         first, size = left[0], 1
         if isinstance(first, ast.Subscript) and isinstance(first.slice, ast.Constant):
-            name, at = ast.unparse(first.value), first.slice.value
+            name = ast.unparse(first.value)
+            at: Any = first.slice.value
             while type(at) is int and size < len(left) and ast.unparse(left[size]) == f"{name}[{at + size}]":
                 size += 1
             if size >= LEAST:

@@ -118,7 +118,7 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
     plain = [line for line in first.leading_lines if line.comment is not None]
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
-    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined}\n\n{main}"
+    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}\n\n{main}"
 
 
 def _stands_alone(cst: Any, line: Any) -> bool:

@@ -163,6 +163,8 @@ class Module:
         value = self._array(array, self.names.tensor(x), bare=False)
         if not any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value)):
             return value
+        key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
+        self._plain[id(value)] = Plain(array, key, None)
         name = self.scope.free(self.names.tensor(x))
         self._code[id(x)] = name
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))

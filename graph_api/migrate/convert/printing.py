@@ -62,7 +62,7 @@ def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], inden
     if isinstance(value, (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp)):
         text = f"({text})"
     whole = before + text
-    return min([_filled(whole, indent, comment, at) for at in [None, *_outermost(whole)]], key=len)
+    return min([_filled(whole, indent, comment, at) for at in [None, *_openings(whole)]], key=len)
 
 
 def _unparsed(code: ast.AST) -> str:
@@ -78,7 +78,8 @@ def _with_double_quotes(found: re.Match[str]) -> str:
 
 def _split(code: ast.stmt) -> tuple[str, ast.expr | None]:
     if isinstance(code, ast.Assign):
-        return " = ".join(_unparsed(t).strip("()") for t in code.targets) + " = ", code.value
+        bare = " = ".join(_unparsed(t).strip("()") for t in code.targets) + " = "
+        return bare if len(bare) < WIDTH - 8 else " = ".join(map(_unparsed, code.targets)) + " = ", code.value
     if isinstance(code, ast.Return):
         return "return ", code.value
     if isinstance(code, ast.Expr):
@@ -86,16 +87,17 @@ def _split(code: ast.stmt) -> tuple[str, ast.expr | None]:
     return _unparsed(code), None
 
 
-def _outermost(text: str) -> list[int]:
-    """Behind which brackets a text may go on in the next line: those that are in no other."""
-    found, depth = [], 0
+def _openings(text: str) -> list[int]:
+    """Behind which brackets a text may go on in the next line: those that are in no other one first."""
+    found: list[tuple[int, int]] = []
+    depth = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.OP and token.string in _OPENING:
-            found += [] if depth else [token.end[1]]
+            found += [(depth, token.end[1])] if depth < 2 else []
             depth += 1
         elif token.type == tokenize.OP and token.string in _CLOSING:
             depth -= 1
-    return found
+    return [at for _, at in sorted(found)]
 
 
 def _filled(text: str, indent: int, comment: str, cut: int | None = None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,10 +74,28 @@ class Shortening:
         rolling = Rolling(self._aligned, self._length, self._lists, self._free)
         for function in self._functions:
             function.statements = rolling.roll(function.statements, [name for name, _ in function.parameters])
+        for function in self._functions:
+            self._name_result(function)
         Outlining(self._aligned, self._length, self._free, self._named, self._made).outline(self._functions)
         for function in self._functions:
             function.statements = rolling.roll(function.statements, [name for name, _ in function.parameters])
         self._repeat()
+
+    def _name_result(self, function: Function) -> None:
+        """Give what a function returns a name, so that statements are alike that return it and that go on with it."""
+        last = function.statements[-1] if function.statements else None
+        if last is None or not isinstance(last.code, ast.Return) or last.code.value is None:
+            return
+        if isinstance(last.code.value, (ast.Name, ast.Tuple, ast.List, ast.Constant)):
+            return
+        taken = {p.value for p in self._aligned.all_parts(function.statements) if p.is_name}
+        taken |= {name for name, _ in function.parameters}
+        name = self._free(plain(function.name or "").removeprefix("compute_") or "result", taken)
+        given = copy.copy(last)
+        given.code = ast.Assign([ast.Name(name, ast.Store())], last.code.value)
+        last = copy.copy(last)
+        last.code = ast.Return(ast.Name(name))
+        function.statements[-1:] = [given, last]
 
     def _repeat(self) -> None:
         for function in self._functions:

@@ -23,10 +23,12 @@ from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Node, Op, distinct
+from engine.core.structural import broadcast_like_op
 from engine.core.trace import Symbol, Trace, constant
 from engine.frontend.legacy import Old
 from engine.frontend.operators import _BINARY, _COMPARISONS
 from engine.ops.late import Call
+from graph_api.flow import assert_op
 from graph_api.migrate.convert.adapters import INDEX, Ref, Slices, adapted
 from graph_api.migrate.convert.literals import literal, literal_of
 
@@ -365,3 +367,14 @@ def _coded(x: Any, operands: Sequence[ast.expr], whole: Callable[[Any], ast.expr
     if isinstance(x, slice):
         return ast.Slice(*[None if p is None else _coded(p, operands) for p in (x.start, x.stop, x.step)])
     return literal(x)
+
+
+def composed(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:
+    """An expression for an op that no single call makes."""
+    if node.op is broadcast_like_op and not any(node.params.values()):
+        return ast.Call(path("tf.broadcast_to"), [operands[0], ast.Call(path("tf.shape"), [operands[1]], [])], [])
+    if node.op is not assert_op:
+        return None
+    message = node.params["message"].removesuffix(":")
+    keywords = [ast.keyword("message", ast.Constant(message))]
+    return ast.Call(path("tf.debugging.assert_equal"), [operands[0], ast.Constant(True)], keywords)

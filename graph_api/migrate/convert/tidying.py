@@ -25,15 +25,11 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
             statement.code.body = tidied(statement.code.body, indent + 4)
     found: list[Any] = []
     for number, statement in enumerate(statements):
-        place = len(found) - 1
-        if place > 0 and _is_setting(found[place].code) and _takes(statement.code, _given(found[place - 1].code)):
-            place -= 1  # a hyperparameter is set before the gradient is taken as well as after
-        before = found[place] if found else None
-        whole = None if before is None else _together(before.code, statement.code, statements[number:])
-        if whole is not None and (indent + len(ast.unparse(whole)) <= WIDTH or isinstance(whole, ast.Return)):
-            del found[place]
-            statement = copy.copy(statement if before.item is None else before)
-            statement.code, statement.node = whole, statements[number].node
+        while (place := _joined(found, [statement, *statements[number + 1 :]], indent)) is not None:
+            (at, whole), last = place, statement
+            before = found.pop(at)
+            statement = copy.copy(last if before.item is None else before)
+            statement.code, statement.node = whole, last.node
         if found and (shorter := _minimized(found[-1].code, statement, statements[number + 1 :])) is not None:
             found.pop()
             statement = shorter
@@ -41,18 +37,29 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
     return found
 
 
-def _together(before: ast.stmt, code: ast.stmt, left: Sequence[Any]) -> ast.stmt | None:
+def _joined(found: Sequence[Any], left: Sequence[Any], indent: int) -> tuple[int, ast.stmt] | None:
+    """Which of the statements before can be a part of the first that is left, and the two as one."""
+    code, at = left[0].code, len(found) - 1
+    if at > 0 and _is_setting(found[at].code) and _takes(code, _given(found[at - 1].code)):
+        at -= 1  # a hyperparameter is set before the gradient is taken as well as after
+    whole = _together(found[at].code, code, left) if found else None
+    fits = isinstance(whole, ast.Return) or (whole is not None and indent + len(ast.unparse(whole)) <= WIDTH)
+    return (at, whole) if whole is not None and fits else None
+
+
+def _together(before: Any, code: Any, left: Sequence[Any]) -> ast.stmt | None:
     """Two statements as one, if the first only names what the second takes at once, and nobody else does."""
     assigned = _assigned(before, code)
     if assigned is not None:
         return assigned
     name = _given(before)
     if name is not None and _takes(code, name) and _count(left, name) == 1:
-        return _Placed(name, before.value).visit(copy.deepcopy(code))
+        placed: ast.stmt = _Placed(name, before.value).visit(copy.deepcopy(code))
+        return placed
     return _handed_on(before, code)
 
 
-def _handed_on(before: ast.stmt, code: ast.stmt) -> ast.stmt | None:
+def _handed_on(before: Any, code: Any) -> ast.stmt | None:
     """What a call gives as a tuple, returned as it is, or one part of it."""
     target = before.targets[0] if isinstance(before, ast.Assign) else None
     if not isinstance(target, ast.Tuple) or not isinstance(code, ast.Return) or not isinstance(before.value, ast.Call):
