@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from engine.program.native import loops, reductions
 from engine.program.native.hidden import Opaque
 from engine.program.native.memory import Ref
 from engine.runtime.cache import clear_caches
+from tests.support import assert_same_bits
 from tests.test_native import by_rows
+from tests.test_program import lowered
 
 pytestmark = pytest.mark.skipif(not native.status().active, reason=str(native.status()))
 
@@ -52,3 +55,16 @@ def test_a_reduction_in_another_order_is_left_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(reductions, "_reduction_rows", otherwise)
     with pytest.raises(Opaque):
         by_rows(functools.partial(np.add.reduce, axis=1), x)
+
+
+def test_complex_products_of_single_elements_of_several_ranks() -> None:
+    """NumPy rounds them as products with a scalar, and arrays of one shape otherwise."""
+    rng = np.random.default_rng(8)
+    for ranks in itertools.product(range(4), range(4)):
+        given = [(rng.normal(size=(1,) * k) + 1j * rng.normal(size=(1,) * k)).reshape((1,) * k) for k in ranks]
+        program = lowered(lambda x, y: [x * y, y * x * 2.5], given)
+        for dtype in ("complex64", "complex128"):
+            assert_same_bits(*[f(*[x.astype(dtype) for x in given]) for f in (program.run_generated, program)])
+        for _ in range(8):
+            given = [np.asarray(rng.normal(size=x.shape) + 1j * rng.normal(size=x.shape)) for x in given]
+            assert_same_bits(program(*given), program.run_generated(*given))

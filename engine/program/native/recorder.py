@@ -88,7 +88,7 @@ class Recorder:
         if result.actual.size:
             refs = (*operands, result.ref)
             row = elementwise(with_number(loop, operands), refs)
-            if loop[0] in _ROUNDED_TWICE and result.dtype.kind == "c" and not _is_one_piece(row, result.itemsize):
+            if loop[0] in _ROUNDED_TWICE and result.dtype.kind == "c" and not _is_one_piece(row, refs):
                 raise Opaque
             self.recording.steps += made_long(row, refs) if row.outer else (row,)
         return result
@@ -154,8 +154,15 @@ _ROUNDED_TWICE = (np.multiply, np.square)
 """Ufuncs whose complex loops fuse products and sums where operands lie one after the other, and not elsewhere."""
 
 
-def _is_one_piece(row: Row, size: int) -> bool:
-    """Whether a row goes through its result, and through each operand that is no scalar, in one piece."""
+def _is_one_piece(row: Row, refs: Sequence[Ref]) -> bool:
+    """Whether a row goes through its result, and through each operand that is no scalar, in one piece.
+
+    NumPy goes through single elements of several ranks with steps of 0.
+    """
+    result = refs[-1]
+    size = result.dtype.itemsize
+    if row.dims == (1,) and any(r.shape != result.shape for r in refs):
+        return False
     return not row.outer and row.steps[-1] == size and set(row.steps) <= {0, size}
 
 
