@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from engine.core.aval import compatible, format_shape
-from engine.core.errors import DTypeError, NotFoundError, ShapeError
+from engine.core.errors import DTypeError, ShapeError
 from engine.core.value import shape_of
 from engine.frontend.saver import checkpoint_name, restored_values
 from engine.io import bundle, checkpoints
@@ -438,36 +437,6 @@ class CheckpointManager:
         if self._init is not None:
             self._init()
         return None
-
-
-def save_weights(model: Any, filepath: Any) -> None:
-    """Save a model's weights as a checkpoint, and name it the newest of its folder.
-
-    Raises
-    ------
-    NotImplementedError
-        If the name asks for an HDF5 file.
-    """
-    path = _not_hdf5(filepath)
-    Checkpoint(model).write(path)
-    checkpoints.update_state(os.path.dirname(path), path, save_relative_paths=True)
-
-
-def load_weights(model: Any, filepath: Any) -> Restored | NotRestored:
-    """Set a model's weights to those of a checkpoint; the status that `Checkpoint.restore` returns."""
-    path = _not_hdf5(filepath)
-    if not checkpoints.exists(path):
-        raise NotFoundError(f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {path}")
-    return Checkpoint(model).restore(path)
-
-
-def _not_hdf5(filepath: Any) -> str:
-    path = os.fspath(filepath)
-    if Path(path).suffix in (".h5", ".hdf5", ".keras"):
-        raise NotImplementedError(
-            f"{path}: HDF5 files are not supported; give a name without an ending for a TensorFlow checkpoint"
-        )
-    return path
 
 
 __all__ = ["Checkpoint", "CheckpointManager"]

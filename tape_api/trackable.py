@@ -18,9 +18,7 @@ from optim.optimizer import Optimizer
 
 _RENAMED = {"kernel": "_kernel", "embeddings": "_embeddings"}
 """What Keras 3 calls some weights of layers."""
-_OURS = frozenset(
-    {"_added", "_stack", "_order", "_structure", "_losses", "_penalties", "_metrics", "inputs", "outputs"}
-)
+OURS = frozenset({"_added", "_stack", "_order", "_structure", "_losses", "_penalties", "_metrics", "inputs", "outputs"})
 """Attributes of ours that hold nothing of their own."""
 
 
@@ -41,7 +39,7 @@ def children(obj: Any) -> dict[str, Any]:
         return _of_optimizer(obj)
     found: dict[str, Any] = {}
     for name, value in vars(obj).items():
-        if name in _OURS:
+        if name in OURS:
             continue
         child = trackable(value)
         if child is not None:

@@ -37,6 +37,7 @@ ABSENT: dict[str, str] = {
     "contrib.legacy_seq2seq": _SEQ2SEQ,
     "nn.seq2seq": _SEQ2SEQ,
     "contrib.slim.nets": "ready-made networks are out of scope: build them with layers or contrib.slim",
+    "keras.models.load_model": "in graphs: build the model by its own code, and keep variables with train.Saver",
     "keras.applications": "ready-made networks are out of scope: build them with keras.layers",
     "contrib.eager": "use tape_api (`--api 2`): tf.Variable, tf.GradientTape, tf.keras.Model, for loops over data",
     "saved_model.load": "on tapes: keep variables with train.Checkpoint; graph_api reads SavedModels",

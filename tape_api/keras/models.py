@@ -10,17 +10,14 @@ if TYPE_CHECKING:
 else:
     _host.fill(globals(), _shared)
 
-    def _save_weights(self, filepath, *args, **kwargs):
-        """Save the weights as a TensorFlow checkpoint; `tape_api.checkpoint.save_weights` has the parameters."""
-        from tape_api.checkpoint import save_weights
+    from tape_api import model_files as _files
+    from tape_api import weight_files as _weights
 
-        return save_weights(self, filepath, *args, **kwargs)
-
-    def _load_weights(self, filepath, *args, **kwargs):
-        """Set the weights to those of a TensorFlow checkpoint; see `tape_api.checkpoint.load_weights`."""
-        from tape_api.checkpoint import load_weights
-
-        return load_weights(self, filepath, *args, **kwargs)
-
-    globals()["Model"].save_weights = _save_weights
-    globals()["Model"].load_weights = _load_weights
+    _host.fill(globals(), _files, names=("load_model", "model_from_config", "model_from_json", "save_model"))
+    for _name, _method in {
+        "save_weights": _weights.save_weights,
+        "load_weights": _weights.load_weights,
+        "save": _files.save_model,
+        "to_json": _files.to_json,
+    }.items():
+        setattr(globals()["Model"], _name, _method)

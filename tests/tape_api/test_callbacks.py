@@ -151,7 +151,7 @@ def test_weights_are_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_what_a_model_checkpoint_refuses(tmp_path: Path) -> None:
-    with pytest.raises(NotImplementedError, match="save_weights_only"):
+    with pytest.raises(ValueError, match="save_weights_only"):
         CALLBACKS.ModelCheckpoint(tmp_path / "w")
     with pytest.raises(ValueError, match="save_freq"):
         CALLBACKS.ModelCheckpoint(tmp_path / "w", save_weights_only=True, save_freq=0)

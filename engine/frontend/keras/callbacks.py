@@ -315,7 +315,8 @@ class ModelCheckpoint(_Monitor):
     save_best_only : bool
         Whether to save only where the number has improved.
     save_weights_only : bool
-        Must be True: a TensorFlow checkpoint of the weights is written, which `load_weights` reads.
+        Whether only the weights are saved, for `load_weights`: as HDF5 or as a TensorFlow checkpoint, as the name says.
+        Else the model as a whole, for `load_model`.
     save_freq : "epoch" or int
         After how many steps.
     initial_value_threshold : float, optional
@@ -323,8 +324,10 @@ class ModelCheckpoint(_Monitor):
 
     Raises
     ------
+    ValueError
+        If the model as a whole is to be saved, and the name does not end in ``.keras`` or ``.h5``.
     NotImplementedError
-        If the model as a whole is to be saved, or is one of a graph.
+        If the model is one of a graph.
     """
 
     def __init__(
@@ -339,11 +342,12 @@ class ModelCheckpoint(_Monitor):
         initial_value_threshold: float | None = None,
     ) -> None:
         super().__init__(monitor, mode, 0.0)
-        if not save_weights_only:
-            raise NotImplementedError(
-                "ModelCheckpoint: models as a whole are not saved: give save_weights_only=True, make the model by its "
-                "own code and call load_weights"
+        if not save_weights_only and not os.fspath(filepath).endswith((".keras", ".h5", ".hdf5")):
+            raise ValueError(
+                f"ModelCheckpoint: to save the model as a whole, `filepath` must end in .keras or .h5, got "
+                f"{filepath!r}; save_weights_only=True saves the weights under any name"
             )
+        self.save_weights_only = save_weights_only
         if save_freq != "epoch" and (not isinstance(save_freq, int) or save_freq < 1):
             raise ValueError(f"ModelCheckpoint: `save_freq` must be 'epoch' or a number of steps, got {save_freq!r}")
         self.filepath, self.verbose, self.save_best_only = os.fspath(filepath), verbose, save_best_only
@@ -386,7 +390,7 @@ class ModelCheckpoint(_Monitor):
                 f"ModelCheckpoint: `filepath` {self.filepath!r} asks for {error}; there are epoch and "
                 f"{', '.join(logs or {})}"
             ) from None
-        self.model.save_weights(path)
+        (self.model.save_weights if self.save_weights_only else self.model.save)(path)
         if self.verbose:
             sys.stdout.write(f"\nEpoch {self._epoch + 1}: saving model to {path}\n")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from engine.core.dtypes import DType
 from engine.core.tensor_shape import TensorShape
 
 _PLAIN = (bool, int, float, str, type(None))
+
+
+REGISTERED: dict[str, Any] = {}
+"""Classes and functions of programs, by the names that configurations have for them."""
 
 
 class Arguments:
@@ -27,6 +31,27 @@ class Arguments:
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.args, self.kwargs = args, kwargs
+
+
+class Configured:
+    """Base of what is described by the arguments that it was made with."""
+
+    _arguments: Arguments
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """An object that remembers its arguments."""
+        made = super().__new__(cls)
+        made._arguments = Arguments(args, kwargs)
+        return made
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal one."""
+        return arguments_of(self, [vars(kind)["__init__"] for kind in type(self).__mro__ if "__init__" in vars(kind)])
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """What `get_config` describes."""
+        return cls(**deserialized(dict(config)))
 
 
 def arguments_of(instance: Any, chain: Sequence[Callable[..., Any]], without: Collection[str] = ()) -> dict[str, Any]:
@@ -87,7 +112,7 @@ def serialized(value: Any) -> Any:
             "module": kind.__module__,
             "class_name": kind.__name__,
             "config": value.get_config(),
-            "registered_name": None,
+            "registered_name": next((name for name, x in REGISTERED.items() if x is kind), None),
         }
     return value
 
@@ -106,8 +131,8 @@ def deserialized(config: Any, custom_objects: Mapping[str, Any] | None = None) -
         return config
     if not {"class_name", "config"} <= set(config):
         return {key: deserialized(x, custom_objects) for key, x in config.items()}
-    name = config["class_name"]
-    kind = (custom_objects or {}).get(name)
+    name, known = config["class_name"], {**REGISTERED, **(custom_objects or {})}
+    kind = known.get(name) or known.get(config.get("registered_name") or "")
     if kind is None:
         try:
             kind = getattr(importlib.import_module(config.get("module") or ""), name)

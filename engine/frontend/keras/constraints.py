@@ -8,20 +8,17 @@ from typing import Any
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
 from engine.frontend.keras import functions as tf
+from engine.frontend.keras.configs import Configured
 from engine.frontend.keras.lookup import by_name
 from engine.frontend.keras.settings import epsilon
 
 
-class Constraint:
+class Constraint(Configured):
     """Base of the constraints. A subclass defines `__call__`."""
 
     def __call__(self, w: Any) -> Operand:
         """The weight as it should be."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__(w)")
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal constraint."""
-        return dict(vars(self))
 
 
 def _norms(w: Any, axis: Any) -> Operand:

@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from engine.frontend.keras.configs import REGISTERED, deserialized
+
 
 def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> Any:
-    """What `identifier` stands for: a name or a class is looked up or instantiated, anything callable is itself.
+    """What `identifier` stands for: a name, class or configuration makes what it names, anything callable is itself.
 
     What is looked up is bound to the host (`engine.frontend.keras.host`).
 
@@ -18,8 +20,10 @@ def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> 
         If it is neither.
     """
     found = identifier
+    if isinstance(identifier, Mapping):
+        return deserialized(identifier)
     if isinstance(identifier, str):
-        found = host.form_of(known.get(identifier))
+        found = host.form_of(known.get(identifier, REGISTERED.get(identifier)))
         if found is None:
             names = ", ".join(sorted({n for n in known if n.islower()}))
             raise ValueError(f"Could not interpret {what} identifier: {identifier!r}; known are {names}")

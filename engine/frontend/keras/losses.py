@@ -10,6 +10,7 @@ from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of, shape_of
 from engine.frontend.keras import functions as tf
 from engine.frontend.keras.activations import logits_of
+from engine.frontend.keras.configs import Configured
 from engine.frontend.keras.host import Bound
 from engine.frontend.keras.lookup import by_name
 from engine.frontend.keras.masks import mask_of, masked_weights
@@ -213,7 +214,7 @@ class Reduction:
     SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
 
 
-class Loss(Bound):
+class Loss(Bound, Configured):
     """Base of the losses: ``loss(y_true, y_pred, sample_weight=None)``. A subclass defines `call`.
 
     Parameters

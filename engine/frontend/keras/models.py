@@ -11,6 +11,7 @@ from engine.core.aval import Aval
 from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.tensor_shape import TensorShape
+from engine.frontend.keras.calls import described, made_again
 from engine.frontend.keras.configs import deserialized, serialized
 from engine.frontend.keras.layers import RNN, InputLayer, Layer
 from engine.frontend.keras.layers.base import symbolic
@@ -297,17 +298,20 @@ class Functional(Model):
         return nest.flatten([inputs[name] for name in names])
 
     def get_config(self) -> dict[str, Any]:
-        """Models made of inputs and outputs have none: `clone_model` makes copies of them.
+        """The name, the layers, and what each was called with.
 
         Raises
         ------
         NotImplementedError
-            Always.
+            If the outputs depend on something done between layers.
         """
-        raise NotImplementedError(
-            f"model {self.name!r}: get_config of a model made of inputs and outputs is not supported; make the model "
-            f"by its own code, or copy it with keras.models.clone_model"
-        )
+        inner = described(self)
+        return {"name": self.name, "trainable": self.trainable, **inner}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """The model that `get_config` describes, with new weights."""
+        return cls(*made_again(cls.host, config), name=config.get("name"), trainable=config.get("trainable", True))
 
     def _input_layer(self, x: Any) -> Layer:
         """The layer that stands for an input."""

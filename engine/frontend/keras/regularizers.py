@@ -7,10 +7,11 @@ from typing import Any
 
 from engine.core.operands import Operand
 from engine.frontend.keras import functions as tf
+from engine.frontend.keras.configs import Configured
 from engine.frontend.keras.lookup import by_name
 
 
-class Regularizer:
+class Regularizer(Configured):
     """Base of the regularizers. A subclass defines `__call__`."""
 
     def __call__(self, x: Any) -> Operand:

@@ -178,6 +178,8 @@ class Trainer(Bound):
             loss = self.compute_loss(x, y, predictions, weight)
         self._track(loss, x)
         variables = self.trainable_variables  # type: ignore[attr-defined]
+        if getattr(self.optimizer, "_built_for", variables) is None:
+            self.optimizer.build(variables)  # its state has the order of the weights, whoever has gradients
         self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
         return self.compute_metrics(x, y, predictions, weight)
 

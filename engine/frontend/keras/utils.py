@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
+
+from engine.frontend.keras.configs import REGISTERED
+
+T = TypeVar("T")
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> np.ndarray:
@@ -27,3 +33,47 @@ def to_categorical(x: Any, num_classes: int | None = None) -> np.ndarray:
 def set_random_seed(host: Any, seed: int) -> None:
     """Make everything random here reproducible."""
     host.set_seed(seed)
+
+
+def register_keras_serializable(package: str = "Custom", name: str | None = None) -> Callable[[T], T]:
+    """Decorator for a class or function that models in files may name.
+
+    Examples
+    --------
+    >>> @register_keras_serializable(package="mine")
+    ... def double(x):
+    ...     return 2 * x
+    >>> REGISTERED.pop("mine>double")(1)
+    2
+    """
+
+    def registered(x: T) -> T:
+        REGISTERED[f"{package}>{name or getattr(x, '__name__', '')}"] = x
+        return x
+
+    return registered
+
+
+def get_custom_objects() -> dict[str, Any]:
+    """The classes and functions that models in files may name, to be changed in place."""
+    return REGISTERED
+
+
+@contextmanager
+def custom_object_scope(objects: Mapping[str, Any]) -> Iterator[None]:
+    """Let models in files name some more classes and functions inside a `with` block."""
+    before = dict(REGISTERED)
+    REGISTERED.update(objects)
+    try:
+        yield
+    finally:
+        REGISTERED.clear()
+        REGISTERED.update(before)
+
+
+CustomObjectScope = custom_object_scope
+
+__all__ = [
+    "CustomObjectScope", "custom_object_scope", "get_custom_objects", "register_keras_serializable",
+    "set_random_seed", "to_categorical",
+]  # fmt: skip

@@ -7,7 +7,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from engine.core.variable import Variable, go_on
 from engine.core.variable import Variable as EngineVariable
 from engine.frontend.keras import constraints, initializers, regularizers
 from engine.frontend.keras import functions as tf
-from engine.frontend.keras.configs import Arguments, arguments_of, deserialized
+from engine.frontend.keras.configs import Configured, arguments_of
 from engine.frontend.keras.host import Bound
 from engine.frontend.keras.masks import fill_masks, handed_on, mask_outputs, masks_of
 from engine.frontend.keras.settings import floatx, layer_name, unique_name
@@ -58,7 +58,7 @@ def _training(value: bool | None) -> Iterator[None]:
         _context.training = before
 
 
-class Layer(Bound, Module):
+class Layer(Bound, Configured, Module):
     """Base of the layers: a function with weights, which it makes when it sees its first input.
 
     A subclass defines `call`, and `build` (or `__init__`) to make its weights with `add_weight`. Layers and variables
@@ -127,14 +127,6 @@ class Layer(Bound, Module):
         if input_shape is not None:
             batch_input_shape = (None, *_as_dims(input_shape))
         self._input_shape = None if batch_input_shape is None else TensorShape(batch_input_shape)
-
-    _arguments: Arguments
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """A layer that remembers its arguments, for `get_config`."""
-        made = super().__new__(cls)
-        made._arguments = Arguments(args, kwargs)
-        return made
 
     # ---- what subclasses define --------------------------------------------------------------------------------------
 
@@ -437,20 +429,16 @@ class Layer(Bound, Module):
         """The shape of `output`."""
         return nest.map_structure(_plain_shape, self.output)
 
-    def _signatures(self) -> list[Callable[..., Any]]:
+    @classmethod
+    def _signatures(cls) -> list[Callable[..., Any]]:
         """What takes the layer's arguments: its ``__init__``, and those of the classes above."""
-        kinds = type(self).__mro__
+        kinds = cls.__mro__
         return [vars(kind)["__init__"] for kind in kinds[: kinds.index(Layer)] if "__init__" in vars(kind)]
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, but for its weights."""
         own = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
         return own | arguments_of(self, self._signatures(), own)
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """The layer that `get_config` describes, with new weights."""
-        return cls(**deserialized(dict(config)))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"

@@ -248,9 +248,10 @@ class _Recurrent(RNN):
         cell = self.host.bound(self.kind)(units, *args, name=layer_name(self.kind.__name__), **dtype, **kwargs)
         super().__init__(cell, name=name, **loop)
 
-    def _signatures(self) -> list[Callable[..., Any]]:
+    @classmethod
+    def _signatures(cls) -> list[Callable[..., Any]]:
         """The cell's parameters, and those of the loop."""
-        kinds = self.kind.__mro__
+        kinds = cls.kind.__mro__
         cell = [vars(kind)["__init__"] for kind in kinds[: kinds.index(Layer)] if "__init__" in vars(kind)]
         return [_Recurrent.__init__, *cell, _loop_options]
 

@@ -11,6 +11,7 @@ from engine.core.value import dtype_of, shape_of
 from engine.core.variable import Variable
 from engine.frontend.keras import functions as tf
 from engine.frontend.keras import initializers, losses
+from engine.frontend.keras.configs import Configured
 from engine.frontend.keras.host import Bound
 from engine.frontend.keras.masks import mask_of, masked_weights
 from engine.frontend.keras.matching import matched, reduced
@@ -70,7 +71,7 @@ def _in_top_k(labels: Any, y_pred: Any, k: int) -> Operand:
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
-class Metric(Bound):
+class Metric(Bound, Configured):
     """Base of the metrics: call `update_state` for each batch, then `result`. A subclass defines both.
 
     Parameters

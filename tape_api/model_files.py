@@ -1,0 +1,279 @@
+"""Whole models in files: ``.keras`` archives of Keras 3, ``.h5`` files of older versions, and JSON."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import os
+import warnings
+import zipfile
+from collections.abc import Mapping
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.frontend.keras.configs import REGISTERED, deserialized, serialized
+from engine.frontend.keras.layers import Layer
+from engine.frontend.keras.utils import custom_object_scope
+from engine.io import files
+from optim import schedules
+from tape_api import weight_files
+
+_OURS = "tape_api.keras"
+_VERSION = "3.5.0"  # whose layout this is
+_PLACES = ["layers", "models", "initializers", "regularizers", "constraints", "optimizers", "losses", "metrics"]
+_ALIASES = {"alpha", "activity_regularizer"}
+"""Arguments of ours that not all layers of Keras have, and that say nothing where they are None."""
+_INERT = {"renorm_momentum", "shared_object_id", "dtype_policy", "unroll", "implementation", "jit_compile"}
+"""Arguments that change nothing, whatever they are."""
+
+
+def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, **more: Any) -> None:
+    """Save a model: its configuration, weights, losses and metrics, and the state of its optimizer.
+
+    Parameters
+    ----------
+    filepath : str or path
+        Ending in ``.keras`` (Keras 3), or ``.h5`` or ``.hdf5`` (older versions); Keras reads it.
+    overwrite : bool
+        Whether a file of that name may be replaced.
+    include_optimizer : bool
+        Whether what `compile` was given is saved too.
+
+    Raises
+    ------
+    ValueError
+        If the name has another ending.
+    FileExistsError
+        If there is one that may not be replaced.
+    NotImplementedError
+        If the model cannot be described: it has a `call` of its own and no `get_config`, or ops between layers.
+    """
+    path = os.fspath(filepath)
+    kind = Path(path).suffix
+    if kind not in (".keras", ".h5", ".hdf5") or more:
+        raise ValueError(
+            f"save: a name that ends in .keras or .h5 is needed, got {path!r}{f' and {sorted(more)}' if more else ''}. "
+            f"Folders of TensorFlow's SavedModel are not written: keep weights with save_weights"
+        )
+    if not overwrite and os.path.exists(path):
+        raise FileExistsError(f"{path} exists already: give overwrite=True to replace it")
+    config = _foreign(serialized(model))
+    compiled = _compiled(model) if include_optimizer else None
+    if kind != ".keras":
+        files.write(path, [weight_files.written(path, lambda file: _fill_older(file, model, config, compiled))])
+        return
+    if compiled is not None:
+        config["compile_config"] = compiled
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        now = datetime.now().strftime("%Y-%m-%d@%H:%M:%S")
+        archive.writestr("metadata.json", json.dumps({"keras_version": _VERSION, "date_saved": now}))
+        archive.writestr("config.json", _text(config))
+        weights = weight_files.written(path, lambda file: weight_files.fill_weights(file, model))
+        archive.writestr("model.weights.h5", weights)
+    files.write(path, [buffer.getvalue()])
+
+
+def _fill_older(file: Any, model: Any, config: Any, compiled: Any) -> None:
+    file.attrs["keras_version"], file.attrs["backend"] = _VERSION, "tensorflow"
+    file.attrs["model_config"] = _text({key: config[key] for key in ("class_name", "config")})
+    if compiled is not None:
+        optimizer = compiled.pop("optimizer")
+        file.attrs["training_config"] = _text({**compiled, "optimizer_config": optimizer})
+    weight_files.fill_older(file.create_group("model_weights"), model)
+
+
+def load_model(
+    host: Any, filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True, **more: Any
+) -> Any:
+    """The model that `save_model` or Keras has saved.
+
+    Parameters
+    ----------
+    filepath : str or path
+    custom_objects : dict, optional
+        Classes and functions of the program, by their names.
+    compile : bool
+        Whether to compile it as it was, with the state of the optimizer if the file has it.
+    **more
+        ``safe_mode``: functions are never read from files.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, it is no model, or has a class or argument that is not known here.
+    """
+    unknown = sorted(set(more) - {"safe_mode", "options"})
+    if unknown:
+        raise TypeError(f"load_model: unknown arguments {unknown}")
+    path = os.fspath(filepath)
+    if os.path.isdir(path):
+        raise ValueError(f"load_model: {path} is a folder (a SavedModel); only .keras and .h5 files are read on tapes")
+    if not os.path.isfile(path):
+        raise ValueError(f"File not found: filepath={path}. Models are in files that end in .keras or .h5")
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            config = json.loads(archive.read("config.json"))
+            weights: Any = io.BytesIO(archive.read("model.weights.h5"))
+        with weight_files.hdf5(path).File(weights, "r") as file:
+            return _made(host, config, config.get("compile_config"), file, custom_objects, compile)
+    with weight_files.opened(path) as file:
+        if "model_config" not in file.attrs:
+            raise ValueError(f"load_model: {path} holds weights, and no model: make the model and call load_weights")
+        compiled = json.loads(file.attrs.get("training_config", "null"))
+        if compiled is not None:
+            compiled["optimizer"] = compiled.pop("optimizer_config", None)
+        return _made(host, json.loads(file.attrs["model_config"]), compiled, file, custom_objects, compile)
+
+
+def _made(host: Any, config: Any, compiled: Any, file: Any, custom_objects: Any, compile: bool) -> Any:
+    model = model_from_config(host, config, custom_objects)
+    shape = (config.get("build_config") or {}).get("input_shape")
+    if not model.built and shape is not None:
+        model.build(shape)
+    if compile and compiled:
+        with custom_object_scope(custom_objects or {}):
+            try:
+                model.compile(**_arguments_of_compile(compiled))
+            except (TypeError, ValueError) as error:
+                warnings.warn(f"load_model: the model is not compiled: {error}", stacklevel=3)
+    weight_files.load(model, file)
+    return model
+
+
+def model_from_config(host: Any, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The model that a configuration describes, with new weights."""
+    del host
+    with custom_object_scope(custom_objects or {}):
+        return deserialized(_as_ours(config))
+
+
+def model_from_json(host: Any, json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The model that `to_json` describes, with new weights."""
+    return model_from_config(host, json.loads(json_string), custom_objects)
+
+
+def to_json(model: Any, **options: Any) -> str:
+    """The model's configuration as JSON; `options` are those of `json.dumps`."""
+    return _text(_foreign(serialized(model)), **options)
+
+
+def _compiled(model: Any) -> dict[str, Any] | None:
+    """What `compile` was given; None if it cannot be told."""
+    if model.optimizer is None:
+        return None
+    losses, metrics = model._losses_of_outputs, model._compiled_metrics
+    given = {
+        "optimizer": model.optimizer,
+        "loss": model.loss,
+        "loss_weights": losses.loss_weights,
+        "metrics": metrics._given[0] if metrics else None,
+        "weighted_metrics": metrics._given[1] if metrics else None,
+    }
+    try:
+        found: dict[str, Any] = json.loads(_text(_foreign(serialized(given))))
+    except NotImplementedError as error:
+        warnings.warn(f"save: what `compile` was given is not saved: {error}", stacklevel=3)
+        return None
+    return found
+
+
+def _arguments_of_compile(compiled: Mapping[str, Any]) -> dict[str, Any]:
+    places = {"optimizer": "keras.optimizers", "loss": "keras.losses", "loss_weights": "keras"}
+    given = {name: compiled.get(name) for name in (*places, "metrics", "weighted_metrics")}
+    return {n: deserialized(_as_ours(x, places.get(n, "keras.metrics"))) for n, x in given.items() if x is not None}
+
+
+def _text(config: Any, **options: Any) -> str:
+    def refused(x: Any) -> Any:
+        if isinstance(x, np.ndarray):
+            return x.tolist()
+        name = getattr(x, "__name__", None)
+        if name is not None and name != "<lambda>":
+            return name
+        raise NotImplementedError(f"{x!r} cannot be saved: it has neither a name nor a `get_config`")
+
+    return json.dumps(config, default=refused, **options)
+
+
+# ---- names of modules ------------------------------------------------------------------------------------------------
+
+
+def _foreign(x: Any) -> Any:
+    """A configuration with Keras's names of modules."""
+    if isinstance(x, Mapping):
+        found = {key: _foreign(i) for key, i in x.items() if i is not None or key not in _ALIASES}
+        if set(found) == {"class_name", "config"} and hasattr(schedules, str(found["class_name"])):
+            found |= {"module": "keras.optimizers.schedules", "registered_name": None}
+        elif isinstance(module := found.get("module"), str) and "class_name" in found:
+            is_model = module == f"{_OURS}.models" and found["class_name"] != "Functional"
+            named = "keras.optimizers" if module.startswith("optim.") else module.replace(_OURS, "keras")
+            found["module"] = "keras" if is_model else named
+            if found["class_name"] == "Functional" and module == f"{_OURS}.models":
+                found["module"] = "keras.src.models.functional"
+        return found
+    return type(x)(map(_foreign, x)) if type(x) in (list, tuple) else x
+
+
+def _as_ours(x: Any, place: str = "keras") -> Any:
+    """A configuration of Keras's with our names of modules (by default in `place`), without what says nothing here."""
+    if isinstance(x, list):
+        return [_as_ours(i, place) for i in x]
+    if not isinstance(x, Mapping):
+        return x
+    inner = "keras" if "config" in x else place
+    found = {key: _as_ours(i, inner) for key, i in x.items() if key not in ("build_config", "compile_config")}
+    if not {"class_name", "config"} <= set(found) or found["class_name"] == "__keras_tensor__":
+        return found
+    name = found["class_name"]
+    if name in ("DTypePolicy", "Policy"):
+        return found["config"]["name"]
+    kind = _class(found.get("module") or place, name)
+    if kind is None:
+        return found
+    found["module"] = kind.__module__
+    if not hasattr(kind, "add_loss") or name not in ("Functional", "Sequential", "Model"):
+        found["config"] = _accepted(kind, found["config"])
+    return found
+
+
+def _class(module: str, name: str) -> Any:
+    """Our class for one of Keras's."""
+    parts = module.split(".")
+    if name in REGISTERED or parts[0] not in ("keras", "tf_keras", "tensorflow"):
+        return None
+    if "ops" in parts:
+        raise ValueError(f"load_model: the model has the op {name} between its layers; only layers are read from files")
+    wanted = [p for p in parts if p in _PLACES and p != "models"] or _PLACES
+    name = "Functional" if name == "Model" and wanted is _PLACES else name
+    found = (getattr(import_module(f"{_OURS}.{place}"), name, None) for place in wanted)
+    return next((kind for kind in found if kind is not None), None)
+
+
+def _accepted(kind: Any, config: Any) -> Any:
+    """The arguments of a configuration that a class of ours takes.
+
+    Raises
+    ------
+    ValueError
+        If another one asks for something.
+    """
+    if not isinstance(config, Mapping):
+        return config
+    taken: set[str] = set()
+    layered = [*kind._signatures(), Layer.__init__] if issubclass(kind, Layer) else []
+    for function in layered or [vars(k)["__init__"] for k in kind.__mro__ if "__init__" in vars(k)]:
+        taken |= set(inspect.signature(function).parameters)
+    if "learning_rate" in taken and "lr" in config:
+        config = {"learning_rate" if k == "lr" else k: v for k, v in config.items()}
+    strange = [k for k, v in config.items() if k not in taken and k not in _INERT and v not in (None, False, [], {})]
+    if strange:
+        raise ValueError(
+            f"load_model: {kind.__name__} does not take {', '.join(f'{k}={config[k]!r}' for k in strange)}"
+        )
+    return {k: v for k, v in config.items() if k in taken}

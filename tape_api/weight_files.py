@@ -1,0 +1,302 @@
+"""Weights of models in HDF5 files, as Keras 3 (``.weights.h5``) and older versions (``.h5``) lay them out."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.core.errors import NotFoundError
+from engine.core.variable import Variable
+from engine.frontend.keras.layers import Layer
+from engine.frontend.keras.metrics import Metric
+from engine.frontend.keras.models import Functional, Sequential
+from engine.frontend.keras.settings import layer_name
+from engine.frontend.module import distinct
+from engine.io import checkpoints, files
+from optim.optimizer import Optimizer
+from tape_api.checkpoint import Checkpoint, NotRestored, Restored
+from tape_api.trackable import OURS
+
+Plan = list[tuple[Any, np.ndarray]]
+_SAVED = (Layer, Metric, Optimizer)
+
+
+def hdf5(path: Any) -> Any:
+    """The module that reads and writes HDF5 files.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is not installed.
+    """
+    try:
+        return import_module("h5py")
+    except ImportError:
+        raise NotImplementedError(
+            f"{path}: HDF5 files need the package h5py (pip install h5py); a name without an ending makes a TensorFlow "
+            f"checkpoint, which needs nothing"
+        ) from None
+
+
+def opened(path: str) -> Any:
+    """A file to be read.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    ValueError
+        If it is no HDF5 file.
+    """
+    module = hdf5(path)
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        return module.File(path, "r")
+    except OSError as error:
+        raise ValueError(f"{path} is no HDF5 file, or is damaged: {error}") from None
+
+
+def written(path: Any, fill: Callable[[Any], None]) -> bytes:
+    """The contents of a file that a function fills."""
+    buffer = io.BytesIO()
+    with hdf5(path).File(buffer, "w") as file:
+        fill(file)
+    return buffer.getvalue()
+
+
+# ---- Keras 3 ---------------------------------------------------------------------------------------------------------
+
+
+def _parts(obj: Any, path: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any, list[Any]]]:
+    """What holds variables of its own, with its path in a file; each once."""
+    seen = set() if seen is None else seen
+    if id(obj) in seen:
+        return
+    seen.add(id(obj))
+    yield path, obj, _own(obj)
+    if isinstance(obj, Optimizer):
+        return
+    if isinstance(obj, (Sequential, Functional)):
+        yield from _held(obj.layers, f"{path}layers/", seen)
+    for name in sorted(vars(obj), key=lambda name: (name.startswith("_"), name)):
+        value = vars(obj)[name]
+        if name in OURS or name in ("_compiled_metrics", "_loss_tracker", "_losses_of_outputs"):
+            continue
+        if isinstance(value, _SAVED):
+            yield from _parts(value, f"{path}{name}/", seen)
+        elif isinstance(value, (list, tuple, dict)):
+            yield from _held(value, f"{path}{name}/", seen)
+
+
+def _held(values: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any, list[Any]]]:
+    """Those of a list, which are named after their classes."""
+    count: dict[str, int] = {}
+    for value in values.values() if isinstance(values, Mapping) else values:
+        is_list = isinstance(value, (list, tuple, dict))
+        if not is_list and not isinstance(value, _SAVED):
+            continue
+        name = "container" if is_list else layer_name(type(value).__name__)
+        number = count[name] = count.get(name, -1) + 1
+        below = f"{path}{name}_{number}/" if number else f"{path}{name}/"
+        yield from (_held if is_list else _parts)(value, below, seen)
+
+
+def _own(obj: Any) -> list[Any]:
+    if isinstance(obj, Optimizer):
+        variables = obj.variables
+        return list(variables() if callable(variables) else variables)
+    given = [*getattr(obj, "_added", ()), *vars(obj).values(), *getattr(obj, "_state", ())]
+    found: list[Any] = distinct(x for x in given if isinstance(x, Variable))
+    return sorted(found, key=lambda v: not v.trainable)
+
+
+def fill_weights(file: Any, model: Any) -> None:
+    """Write a model's weights, and the state of its optimizer, into an open file."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and hasattr(optimizer, "build") and _own(optimizer):
+        optimizer.build(model.trainable_variables)  # slots of variables without gradients too
+    for path, obj, variables in _parts(model):
+        group = file.create_group(f"{path}vars")
+        if getattr(obj, "name", None):
+            group.attrs["name"] = obj.name
+        for i, variable in enumerate(variables):
+            group[str(i)] = variable.numpy()
+
+
+def _planned(file: Any, model: Any, skip_mismatch: bool) -> Plan:
+    plan: Plan = []
+    older = "_layer_checkpoint_dependencies" in file  # Keras 3.0
+    for path, obj, variables in _parts(model):
+        place = f"{path}vars"
+        group = file.get(place.replace("layers/", "_layer_checkpoint_dependencies/") if older else place)
+        stored = [] if group is None else [group[str(i)][()] for i in range(len(group))]
+        if isinstance(obj, (Optimizer, Metric)) and len(stored) != len(variables):
+            continue
+        what = f"{type(obj).__name__} {getattr(obj, 'name', '')!r} ({place})"
+        plan += _matched(what, variables, stored, skip_mismatch or isinstance(obj, Optimizer))
+    return plan
+
+
+def _matched(what: str, variables: Sequence[Any], stored: Sequence[Any], skip_mismatch: bool) -> Plan:
+    """Pairs of variables and what they are to hold.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many, or a shape differs.
+    """
+    wanted, given = [tuple(v.shape) for v in variables], [np.shape(a) for a in stored]
+    if wanted == given:
+        return list(zip(variables, stored, strict=True))
+    message = f"load_weights: {what} has variables of shapes {wanted}, the file has {given}"
+    if not skip_mismatch:
+        raise ValueError(f"{message}. Is the model built, and is it the one that was saved?")
+    warnings.warn(f"{message}: they are left as they are", stacklevel=4)
+    return []
+
+
+# ---- older versions --------------------------------------------------------------------------------------------------
+
+
+def _of_layer(layer: Any) -> list[Any]:
+    return [*layer.trainable_weights, *layer.non_trainable_weights]
+
+
+def fill_older(group: Any, model: Any) -> None:
+    """Write a model's weights into a group as Keras 2 does: by the names of the layers."""
+    group.attrs["layer_names"] = [layer.name.encode() for layer in model.layers]
+    for layer in model.layers:
+        names = [f"{i}/{v.name}" for i, v in enumerate(_of_layer(layer))]  # two cells may have one name
+        below = group.create_group(layer.name)
+        below.attrs["weight_names"] = [name.encode() for name in names]
+        for name, variable in zip(names, _of_layer(layer), strict=True):
+            below[name] = variable.numpy()
+
+
+def planned_older(group: Any, model: Any, by_name: bool = False, skip_mismatch: bool = False) -> Plan:
+    """What such a group says of the weights of a model."""
+    stored = {}
+    for name in map(_text, group.attrs["layer_names"]):
+        below = group[name]
+        stored[name] = [below[_text(w)][()] for w in below.attrs["weight_names"]]
+    if by_name:
+        pairs = [(layer, stored[layer.name]) for layer in model.layers if layer.name in stored]
+    else:
+        layers, given = [x for x in model.layers if x.weights], [w for w in stored.values() if w]
+        if len(layers) != len(given):
+            raise ValueError(
+                f"load_weights: the model has {len(layers)} layers with weights, the file {len(given)} "
+                f"({', '.join(name for name, w in stored.items() if w)})"
+            )
+        pairs = list(zip(layers, given, strict=True))
+    return [x for layer, w in pairs for x in _matched(f"layer {layer.name!r}", _of_layer(layer), w, skip_mismatch)]
+
+
+def _text(x: Any) -> str:
+    return x.decode() if isinstance(x, bytes) else str(x)
+
+
+# ---- both ------------------------------------------------------------------------------------------------------------
+
+
+def save(model: Any, path: str) -> None:
+    """Write the weights to a file, in Keras 3's layout if its name ends in ``.weights.h5``."""
+    fill = fill_weights if path.endswith(".weights.h5") else fill_older
+    files.write(path, [written(path, lambda file: fill(file, model))])
+
+
+def load(model: Any, file: Any, by_name: bool = False, skip_mismatch: bool = False) -> None:
+    """Set the weights of a model to those of an open file of either layout: all, or none if something does not fit.
+
+    Raises
+    ------
+    ValueError
+        If the weights are not those of this model.
+    """
+    group = file.get("model_weights", file)
+    if "layer_names" in group.attrs:
+        plan = planned_older(group, model, by_name, skip_mismatch)
+    else:
+        optimizer = getattr(model, "optimizer", None)
+        if optimizer is not None and len(file.get("optimizer/vars", ())) and hasattr(optimizer, "build"):
+            optimizer.build(model.trainable_variables)
+        plan = _planned(file, model, skip_mismatch)
+    model.host.set_values([v for v, _ in plan], [a for _, a in plan])
+
+
+def save_weights(model: Any, filepath: Any, overwrite: bool = True, save_format: str | None = None) -> None:
+    """Save a model's weights: as HDF5 if the name ends in ``.h5``, else as a checkpoint, the newest of its folder.
+
+    Parameters
+    ----------
+    filepath : str or path
+    overwrite : bool
+        Whether a file of that name may be replaced.
+    save_format : {"h5", "tf"}, optional
+        By default what the name says.
+
+    Raises
+    ------
+    FileExistsError
+        If there is one that may not.
+    NotImplementedError
+        If the file is to be HDF5, and h5py is not there.
+    """
+    path = os.fspath(filepath)
+    is_hdf5 = _is_hdf5(path) if save_format is None else save_format in ("h5", "keras")
+    if not overwrite and (os.path.exists(path) if is_hdf5 else checkpoints.exists(path)):
+        raise FileExistsError(f"{path} exists already: give overwrite=True to replace it")
+    if is_hdf5:
+        save(model, path)
+        return
+    Checkpoint(model).write(path)
+    checkpoints.update_state(os.path.dirname(path), path, save_relative_paths=True)
+
+
+def load_weights(
+    model: Any, filepath: Any, by_name: bool = False, skip_mismatch: bool = False
+) -> Restored | NotRestored | None:
+    """Set a model's weights to those of a file that `save_weights` or Keras wrote.
+
+    Parameters
+    ----------
+    filepath : str or path
+    by_name : bool
+        Whether layers are found by their names (HDF5 files of Keras 2 only), not by their order.
+    skip_mismatch : bool
+        Whether layers whose weights have other shapes are left as they are, with a warning (HDF5 files only).
+
+    Returns
+    -------
+    status
+        Of a checkpoint: what `Checkpoint.restore` returns.
+
+    Raises
+    ------
+    NotFoundError, FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the weights are not those of this model. No weight is changed then.
+    """
+    path = os.fspath(filepath)
+    if _is_hdf5(path) or (os.path.isfile(path) and not checkpoints.exists(path)):
+        with opened(path) as file:
+            load(model, file, by_name, skip_mismatch)
+        return None
+    if by_name or skip_mismatch:
+        raise ValueError("load_weights: `by_name` and `skip_mismatch` are for HDF5 files; a checkpoint has no layers")
+    if not checkpoints.exists(path):
+        raise NotFoundError(f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {path}")
+    return Checkpoint(model).restore(path)
+
+
+def _is_hdf5(path: str) -> bool:
+    return Path(path).suffix in (".h5", ".hdf5", ".keras")

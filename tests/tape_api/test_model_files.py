@@ -1,0 +1,234 @@
+"""Models and weights in HDF5 files and archives: they come back, and Keras's come too."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tf
+from tape_api import keras
+from tape_api.keras import layers
+
+X = np.linspace(-1.0, 1.0, 24).reshape(4, 6).astype(np.float32)
+
+
+@pytest.fixture
+def h5py() -> Any:
+    return pytest.importorskip("h5py")
+
+
+@keras.utils.register_keras_serializable(package="tests")
+class Scaled(layers.Layer):
+    def __init__(self, factor: float = 2.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.factor = factor
+
+    def build(self, input_shape: Any) -> None:
+        self.gain = self.add_weight(name="gain", shape=(input_shape[-1],), initializer="ones")
+
+    def call(self, inputs: Any) -> Any:
+        return inputs * self.gain * self.factor
+
+
+def stack() -> Any:
+    model = keras.Sequential(
+        [
+            layers.Dense(5, "tanh", kernel_regularizer=keras.regularizers.L2(0.1), input_shape=(6,), name="first"),
+            layers.BatchNormalization(),
+            layers.Dropout(0.5),
+            Scaled(3.0),
+            layers.Dense(2, kernel_constraint=keras.constraints.MaxNorm(3.0)),
+        ]
+    )
+    rate = keras.optimizers.schedules.ExponentialDecay(0.01, 10, 0.9)
+    model.compile(keras.optimizers.Adam(rate), keras.losses.Huber(delta=0.5), metrics=["mae"])
+    return model
+
+
+def branches() -> Any:
+    a, b = keras.Input((6,), name="a"), keras.Input((3, 2), name="b")
+    shared = layers.Dense(4, activation="relu", name="shared")
+    both = layers.Concatenate()([shared(a), shared(layers.Reshape((6,))(b)), layers.Bidirectional(layers.GRU(2))(b)])
+    unused = layers.Dense(1, name="without_gradient")(a)
+    model = keras.Model([a, b], {"out": layers.Dense(2)(both), "more": unused}, name="branches")
+    model.compile(keras.optimizers.RMSprop(0.01), {"out": "mse"})
+    return model
+
+
+def fed(model: Any) -> Any:
+    return X if len(model.inputs) == 1 else [X, X.reshape(4, 3, 2)]
+
+
+def outputs(model: Any) -> list[np.ndarray]:
+    found = model.predict(fed(model), verbose=0)
+    return [found[key] for key in sorted(found)] if isinstance(found, dict) else [found]
+
+
+def trained(make: Any) -> Any:
+    model = make()
+    y = np.ones((4, 2), np.float32)
+    model.fit(fed(model), y if make is stack else {"out": y}, epochs=2, verbose=0)
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")
+@pytest.mark.parametrize("make", [stack, branches])
+@pytest.mark.parametrize("name", ["m.keras", "m.h5"])
+def test_a_model_comes_back(h5py: Any, tmp_path: Path, make: Any, name: str) -> None:
+    model = trained(make)
+    model.save(tmp_path / name)
+    again = keras.models.load_model(tmp_path / name)
+    assert [layer.name for layer in again.layers] == [layer.name for layer in model.layers]
+    for found, expected in zip(outputs(again), outputs(model), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert type(again.optimizer) is type(model.optimizer)
+    if name == "m.keras":  # the state of the optimizer comes too: both go on alike
+        assert int(again.optimizer.iterations) == 2
+        y = np.zeros((4, 2), np.float32)
+        for one in (model, again):
+            tf.random.set_seed(1)
+            one.train_on_batch(fed(one), y if make is stack else {"out": y})
+        for found, expected in zip(again.get_weights(), model.get_weights(), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")
+@pytest.mark.parametrize("make", [stack, branches])
+def test_a_model_as_json(make: Any) -> None:
+    model = make()
+    text = model.to_json()
+    assert '"tape_api.' not in text
+    again = keras.models.model_from_json(text)
+    again.set_weights(model.get_weights())
+    for found, expected in zip(outputs(again), outputs(model), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_arguments_of_losses_metrics_and_penalties() -> None:
+    assert keras.losses.Huber(delta=0.5).get_config()["delta"] == 0.5
+    assert keras.metrics.Mean(name="m").get_config()["name"] == "m"
+    assert keras.regularizers.L1L2(l1=0.5).get_config() == {"l1": 0.5, "l2": 0.0}
+    assert keras.constraints.MaxNorm(1.5).get_config() == {"max_value": 1.5, "axis": 0}
+    again = keras.regularizers.get({"module": "tape_api.keras.regularizers", "class_name": "L2", "config": {"l2": 0.5}})
+    assert float(again(tf.constant([2.0]))) == 2.0
+
+
+@pytest.mark.parametrize("name", ["w.weights.h5", "w.h5"])
+def test_weights_come_back_or_nothing_changes(h5py: Any, tmp_path: Path, name: str) -> None:
+    class Net(keras.Model):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.blocks = [layers.Dense(width), keras.Sequential([layers.Dense(2)])]
+            self.scale = Scaled()
+
+        def call(self, inputs: Any) -> Any:
+            return self.scale(self.blocks[1](self.blocks[0](inputs)))
+
+    one, other, wrong = Net(3), Net(3), Net(4)
+    for net in (one, other, wrong):
+        net(X)
+    path = tmp_path / name
+    one.save_weights(path)
+    other.load_weights(path)
+    np.testing.assert_array_equal(other(X), one(X))
+    before = wrong.get_weights()
+    with pytest.raises(ValueError, match="has variables of shapes"):
+        wrong.load_weights(path)
+    for found, expected in zip(wrong.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    with pytest.warns(UserWarning, match="left as they are"):
+        wrong.load_weights(path, skip_mismatch=True)
+    with pytest.raises(FileExistsError):
+        one.save_weights(path, overwrite=False)
+    with pytest.raises(FileNotFoundError, match="absent"):
+        one.load_weights(tmp_path / "absent.h5")
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(ValueError, match="damaged"):
+        one.load_weights(path)
+
+
+def test_weights_by_the_names_of_layers(h5py: Any, tmp_path: Path) -> None:
+    one = keras.Sequential([layers.Dense(3, input_shape=(6,), name="a"), layers.Dense(2, name="b")])
+    other = keras.Sequential([layers.Dense(3, input_shape=(6,), name="a"), layers.Dense(4, name="c")])
+    one.save_weights(tmp_path / "w.h5")
+    kept = other.layers[1].get_weights()[0]
+    other.load_weights(tmp_path / "w.h5", by_name=True)
+    np.testing.assert_array_equal(other.layers[0].get_weights()[0], one.layers[0].get_weights()[0])
+    np.testing.assert_array_equal(other.layers[1].get_weights()[0], kept)
+
+
+def test_what_cannot_be_saved_or_read(h5py: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = stack()
+    with pytest.raises(ValueError, match=r"\.keras or \.h5"):
+        model.save(tmp_path / "folder")
+    a = keras.Input((6,))
+    with pytest.raises(NotImplementedError, match="op 'tanh' between its layers"):
+        keras.Model(a, tf.tanh(layers.Dense(2)(a))).save(tmp_path / "m.keras")
+    model.save(tmp_path / "m.h5")
+    model.save_weights(tmp_path / "w.h5")
+    with pytest.raises(ValueError, match="holds weights, and no model"):
+        keras.models.load_model(tmp_path / "w.h5")
+    with pytest.raises(ValueError, match="File not found"):
+        keras.models.load_model(tmp_path / "none.keras")
+    config = json.loads(model.to_json())
+    config["config"]["layers"][1]["config"]["renorm"] = True
+    with pytest.raises(ValueError, match="BatchNormalization does not take renorm=True"):
+        keras.models.model_from_json(json.dumps(config))
+    model.compile("sgd", lambda t, p: (t - p) ** 2)
+    with pytest.warns(UserWarning, match="what `compile` was given is not saved"):
+        model.save(tmp_path / "lambda.keras")
+    assert keras.models.load_model(tmp_path / "lambda.keras").optimizer is None
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(NotImplementedError, match="pip install h5py"):
+        model.save_weights(tmp_path / "w.weights.h5")
+
+
+def test_checkpoints_of_whole_models(h5py: Any, tmp_path: Path) -> None:
+    model = stack()
+    keep = keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras", monitor="loss")
+    model.fit(X, np.ones((4, 2)), epochs=2, verbose=0, callbacks=[keep])
+    np.testing.assert_array_equal(outputs(keras.models.load_model(tmp_path / "2.keras"))[0], outputs(model)[0])
+
+
+@pytest.mark.peer
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [stack, branches])
+def test_keras_reads_ours_and_we_read_its(h5py: Any, tmp_path: Path, make: Any) -> None:
+    theirs: Any = pytest.importorskip("keras", "3.5")
+
+    @theirs.saving.register_keras_serializable(package="tests")
+    class Scaled(theirs.layers.Layer):  # type: ignore[misc]
+        def __init__(self, factor: float = 2.0, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self.factor = factor
+
+        def build(self, input_shape: Any) -> None:
+            self.gain = self.add_weight(name="gain", shape=(input_shape[-1],), initializer="ones")
+
+        def call(self, inputs: Any) -> Any:
+            return inputs * self.gain * self.factor
+
+        def get_config(self) -> Any:
+            return {**super().get_config(), "factor": self.factor}
+
+    model = trained(make)
+    expected = outputs(model)
+    for name in ("m.keras", "m.h5"):
+        model.save(tmp_path / name)
+        read = theirs.models.load_model(tmp_path / name)
+        for found, value in zip(outputs(read), expected, strict=True):
+            np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-6)
+        read.save(tmp_path / f"back-{name}")
+        again = keras.models.load_model(tmp_path / f"back-{name}")
+        for found, value in zip(outputs(again), expected, strict=True):
+            np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-6)
+    read.save_weights(tmp_path / "w.weights.h5")
+    other = make()
+    other.load_weights(tmp_path / "w.weights.h5")
+    for found, value in zip(outputs(other), expected, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-6)
