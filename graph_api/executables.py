@@ -8,9 +8,12 @@ program of its own after all.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from engine.core.aval import Aval, Shape, aval_of_array
 from engine.program import Program
@@ -21,6 +24,8 @@ _CACHE_SIZE = 512
 """Executables kept per session; the one not used for longest gives way."""
 _SHARED_RUNS = 8
 """Runs of one shape by the program of its family before it gets one of its own."""
+_PROBED = 16
+"""How many times as large as what was fed are the shapes that are examined beforehand."""
 _MOST_COUNTED = 4096
 """Shapes of a family whose runs are counted; then counting begins anew."""
 
@@ -74,11 +79,88 @@ class _Family:
         Compiled for `shapes`.
     runs : dict
         How often each combination of shapes was run by it.
+    sizes : Sizes
+        Of the dimension that has changed, if it is one: those that need not be examined.
     """
 
     shapes: list[Shape]
     executable: Executable | None = None
     runs: dict[Any, int] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=lambda: Sizes())
+
+
+class Sizes:
+    """For which sizes of a batch the shapes of all values are known to fit together, without looking at them.
+
+    If each dimension of each value (and each number computed from shapes) was the same for two sizes, or a multiple of
+    the size, then so it is for those between: no such dimension has met a constant, which would fit one size only.
+    Sizes below 2 say nothing, as they fit anything.
+    """
+
+    def __init__(self) -> None:
+        self._first: tuple[int, np.ndarray] | None = None
+        self._least = self._most = 0
+        self._uniform = True
+
+    def __contains__(self, size: int) -> bool:
+        return self._uniform and self._least <= size <= self._most
+
+    def examined(self, size: int, avals: Sequence[Aval]) -> None:
+        """Note what was found of all values for a size that somebody has asked for."""
+        if size < 2 or not self._uniform:
+            return
+        self._uniform = bool(avals)
+        if self._first is None:
+            self._first, self._least, self._most = (size, _numbers(avals)), size, size
+        else:
+            self._uniform = self._uniform and self.probed(size, avals)
+
+    def probed(self, size: int, avals: Sequence[Aval]) -> bool:
+        """Whether what was found for a size goes with what was found before; it is noted if so."""
+        assert self._first is not None
+        (one, before), numbers = self._first, _numbers(avals)
+        if numbers.shape != before.shape:
+            return False
+        if not ((numbers == before) | ((numbers * one == before * size) & (before % one == 0))).all():
+            return False
+        self._least, self._most = min(self._least, size), max(self._most, size)
+        return True
+
+    def probe(self, shapes: Sequence[Shape], avals: Sequence[Aval], examined: Callable[..., Sequence[Aval]]) -> None:
+        """Examine a large and a small size, too, for shapes that are open in one dimension, of what has been examined.
+
+        The large one is odd. Where it does not go with what was found, somebody divides the size.
+        """
+        for size, needed in ((_PROBED * self._most + 1, True), (2, False)):
+            if self._uniform and self._first is not None:
+                goes = False
+                with contextlib.suppress(Exception):
+                    goes = self.probed(
+                        size, examined([_of_size(s, size, a) for s, a in zip(shapes, avals, strict=True)])
+                    )
+                self._uniform = goes or not needed
+
+
+def _open_size(shapes: Sequence[Shape], avals: Sequence[Aval]) -> int:
+    """What all open dimensions of the shapes are in the avals; 0 if they differ."""
+    pairs = [pair for s, a in zip(shapes, avals, strict=True) for pair in zip(s or (), a.shape or (), strict=True)]
+    sizes = {size for d, size in pairs if d is None and size is not None}
+    return sizes.pop() if len(sizes) == 1 else 0
+
+
+def _of_size(shape: Shape, size: int, aval: Aval) -> Aval:
+    assert shape is not None
+    return Aval(tuple([size if d is None else d for d in shape]), aval.dtype)
+
+
+def _numbers(avals: Sequence[Aval]) -> np.ndarray:
+    """Ranks, dimensions and contents, as far as they are known; -1 for what is not."""
+    found: list[Any] = []
+    for aval in avals:
+        found += (-1,) if aval.shape is None else (len(aval.shape), *aval.shape)
+        if aval.value is not None:
+            found += np.ravel(np.array(aval.value, object)).tolist()
+    return np.array([-1 if n is None else int(n) for n in found], np.int64)
 
 
 class Executables:
@@ -108,7 +190,7 @@ class Executables:
         feeds: Sequence[Any],
         values: Sequence[Any],
         compiled: Callable[[Sequence[Aval]], Executable],
-        examined: Callable[[Sequence[Aval]], None],
+        examined: Callable[[Sequence[Aval]], Sequence[Aval]],
         stale: Executable | None,
     ) -> Executable:
         """The executable for shapes that have none of their own.
@@ -124,7 +206,7 @@ class Executables:
         compiled : callable
             ``compiled(avals of the feeds)``: an executable.
         examined : callable
-            ``examined(avals of the feeds)`` raises if these do not fit together.
+            ``examined(avals of the feeds)``: those of all values; raises if they do not fit together.
         stale : Executable, optional
             One that has just been found to be compiled for variables of other shapes.
         """
@@ -139,6 +221,7 @@ class Executables:
             elif stale is not None:
                 family.executable = None
                 family.runs.clear()
+                family.sizes = Sizes()
         return self.own.put(key, compiled(avals))
 
 
@@ -146,23 +229,28 @@ def _shared(
     family: _Family,
     avals: Sequence[Aval],
     compiled: Callable[[Sequence[Aval]], Executable],
-    examined: Callable[[Sequence[Aval]], None],
+    examined: Callable[[Sequence[Aval]], Sequence[Aval]],
 ) -> Executable | None:
     """The executable of a family, if it is to run for these shapes."""
     shapes = tuple([a.shape for a in avals])
     runs = family.runs.get(shapes, 0)
     if runs >= _SHARED_RUNS:
         return None
-    if not runs:
+    general = [_in_common(a, b) for a, b in zip(family.shapes, shapes, strict=True)]
+    if general != family.shapes:
+        family.sizes = Sizes()
+    size = _open_size(general, avals)
+    if not runs and size not in family.sizes:
         try:
             # a program with open dimensions takes for granted that they fit where it needs a result's shape only
-            examined(avals)
+            family.sizes.examined(size, examined(avals))
+            if general != family.shapes:
+                family.sizes.probe(general, avals, examined)
         except Exception:  # noqa: BLE001 - compiling for the shapes themselves tells what is wrong, if anything is
             return None
     if len(family.runs) >= _MOST_COUNTED:
         family.runs.clear()
     family.runs[shapes] = runs + 1
-    general = [_in_common(a, b) for a, b in zip(family.shapes, shapes, strict=True)]
     executable = family.executable
     if executable is None or general != family.shapes:
         if general == list(shapes):

@@ -208,10 +208,10 @@ class Session:
     def _needed(self, wanted: Sequence[Any], fed: set[int]) -> list[Node]:
         return needed_nodes(self.graph.nodes, wanted, fed, lambda node: node.control_inputs)
 
-    def _examine(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> None:
-        """Raise if the shapes of the feeds do not fit."""
+    def _examine(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> list[Aval]:
+        """Raise if the shapes of the feeds do not fit; what is known of all values."""
         nodes = self._needed([_readable(e) for e in elements], {id(t) for t in feeds})
-        examine(nodes, list(zip(feeds, avals, strict=True)), self._state_aval)
+        return examine(nodes, list(zip(feeds, avals, strict=True)), self._state_aval)
 
     def _readable_ids(self, reads: Sequence[Any]) -> list[int]:
         """The identities of the handles of variables to be read, which must have values."""

@@ -19,15 +19,25 @@ _FEW = 64
 """Elements up to which what is computed of shapes is computed."""
 
 
-def examine(nodes: Sequence[Node], inputs: Sequence[tuple[Any, Aval]], state_aval: Callable[[Any], Aval]) -> None:
-    """Raise if what nodes are given does not fit together; the arguments are those of `lower`."""
-    _Examination(state_aval).visit(nodes, {id(symbol): aval for symbol, aval in inputs})
+def examine(nodes: Sequence[Node], inputs: Sequence[tuple[Any, Aval]], state_aval: Callable[[Any], Aval]) -> list[Aval]:
+    """Raise if what nodes are given does not fit together; the arguments are those of `lower`.
+
+    Returns
+    -------
+    list of Aval
+        What was found of all values; none if some op stands for others, which may be others for other shapes.
+    """
+    examination = _Examination(state_aval)
+    found = {id(symbol): aval for symbol, aval in inputs}
+    examination.visit(nodes, found)
+    return [] if examination.expanded else list(found.values())
 
 
 class _Examination:
     def __init__(self, state_aval: Callable[[Any], Aval]) -> None:
         self._state_aval = state_aval
         self._state: dict[int, Aval] = {}
+        self.expanded = False
 
     def visit(self, nodes: Sequence[Node], avals: dict[int, Aval]) -> None:
         """Add what nodes give to what is known of symbols."""
@@ -65,6 +75,7 @@ class _Examination:
         if op.expand is not None and (inner := op.expand(given, params)) is not None:
             within = dict(zip(map(id, inner.parameters), given, strict=True))
             self.visit(inner.nodes, within)
+            self.expanded = True
             return [within[id(result)] for result in inner.results]
         if op.multi:
             return results

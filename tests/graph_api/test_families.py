@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from engine.program.examine import examine
 from tests.support import assert_same_bits
 
 
@@ -148,3 +149,53 @@ def test_shapes_are_checked_again_with_variables_of_other_shapes() -> None:
             assert session.run(fetch, {x: np.ones(1)}).tolist() == [2, 4]
             with pytest.raises(tf.errors.InvalidArgumentError):
                 session.run(fetch, {x: np.ones(3)})
+
+
+def examined_sizes(monkeypatch: pytest.MonkeyPatch, build: Any, sizes: Any) -> tuple[list[int], list[Any]]:
+    """The batch sizes for which shapes were examined, and what runs of all sizes gave or raised."""
+    asked: list[int] = []
+
+    def spy(nodes: Any, inputs: Any, state_aval: Any) -> Any:
+        asked.append(inputs[0][1].shape[0])
+        return examine(nodes, inputs, state_aval)
+
+    monkeypatch.setattr("graph_api.session.examine", spy)
+    given: list[Any] = []
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, [None, 2])
+        y = build(x)
+        for n in sizes:
+            try:
+                given.append(session.run(y, {x: np.ones((n, 2))}))
+            except ValueError as error:
+                given.append(error)
+    return asked, given
+
+
+def test_sizes_between_others_are_not_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(x: Any) -> Any:
+        return tf.reduce_sum(tf.reshape(tf.sin(x), [-1, 1]) * tf.ones([1, 4], tf.float64), 1), tf.shape(x)
+
+    sizes = (8, 6, 7, 3, 2, 90, 98, 1)
+    asked, given = examined_sizes(monkeypatch, build, sizes)
+    # the second size, then one that is large and one that is small; what is larger still, and 1
+    assert asked == [6, 97, 2, 98, 1]
+    for n, (sums, shape) in zip(sizes, given, strict=True):
+        np.testing.assert_allclose(sums, np.full(2 * n, 4 * np.sin(1)))
+        assert shape.tolist() == [n, 2]
+
+
+@pytest.mark.parametrize(
+    ("build", "bad"),
+    [
+        (lambda x: tf.shape(x[:5] + tf.zeros([5, 2], tf.float64)), {2, 3, 4}),
+        (lambda x: tf.shape(tf.reshape(x, [4, -1])), {3, 5, 7, 9}),
+        (lambda x: tf.shape(x + tf.zeros([1, 2], tf.float64)), set()),
+        (lambda x: tf.shape(x[:, 0] + tf.zeros([8], tf.float64)), {2, 3, 4, 5, 6, 7, 9}),
+    ],
+    ids=["a slice with an end", "a division", "one row", "a constant of one size"],
+)
+def test_sizes_that_do_not_fit_are_found(monkeypatch: pytest.MonkeyPatch, build: Any, bad: set[int]) -> None:
+    sizes = (8, 6, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+    _, given = examined_sizes(monkeypatch, build, sizes)
+    assert {n for n, found in zip(sizes, given, strict=True) if isinstance(found, Exception)} - {1} == bad
