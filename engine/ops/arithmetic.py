@@ -12,7 +12,7 @@ from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import elementwise, nondifferentiable
 from engine.core.operands import Operand, operands
 from engine.core.structural import conj, scale
-from engine.core.value import Value, dtype_of
+from engine.core.value import Value, dtype_of, scalar
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
 from engine.ops.creation import ones_like, zeros_like
 
@@ -161,7 +161,7 @@ def _divide_no_nan_kernel(x: Any, y: Any) -> Operand:
     zero = np.equal(y, 0)
     if not zero.any():
         return np.true_divide(x, y)
-    return np.where(zero, np.zeros((), x.dtype), np.true_divide(x, np.where(zero, np.ones((), y.dtype), y)))
+    return scalar(np.where(zero, np.zeros((), x.dtype), np.true_divide(x, np.where(zero, np.ones((), y.dtype), y))))
 
 
 divide_no_nan = elementwise(

@@ -11,7 +11,7 @@ from engine.core.dtypes import NUMERIC
 from engine.core.kinds import elementwise
 from engine.core.operands import Operand
 from engine.core.structural import scale
-from engine.core.value import dtype_of
+from engine.core.value import dtype_of, scalar
 from engine.ops.arithmetic import reciprocal
 from engine.ops.compare import greater, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
@@ -33,7 +33,7 @@ def _root(x: Any) -> Operand:
     out = np.add(np.sqrt(x), x.dtype.type(0))
     if np.minimum.reduce(x, axis=None, initial=0) > -np.inf:
         return out
-    return np.where(np.equal(x, -np.inf), x.dtype.type(np.inf), out)  # or there is a NaN
+    return scalar(np.where(np.equal(x, -np.inf), x.dtype.type(np.inf), out))  # or there is a NaN
 
 
 _SIMPLE: dict[float, Callable[[Any], Any]] = {

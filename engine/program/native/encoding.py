@@ -136,8 +136,13 @@ class _Encoding:
         steps: list[tuple[Any, ...]] = []
         first = count = work = 0
         checked = -1
-        slots = {root for root in self.last if root.kind == "slot"}
+        ends: dict[int, list[Root]] = {}
+        for root, last in self.last.items():
+            if root.kind == "slot":
+                ends.setdefault(last, []).append(root)
+        dead: list[Root] = []
         for i, step in enumerate(self.recording.steps):
+            dead += ends.get(i, ())
             if isinstance(step, Row) and step.position == checked:
                 numbers += self.row(step)
                 count, work = count + 1, work + step.work
@@ -149,9 +154,8 @@ class _Encoding:
                 numbers += self.row(step)
                 count, work, checked = count + 1, step.work, step.position
                 continue
-            dead = {root for root in slots if self.last[root] <= i}
-            slots -= dead
             steps.append(self.call(step, instructions[step.position], kernels[step.position], dead))
+            dead = []
         if count > first:
             steps.append(_stretch(first, count, work, checked))
         outputs = tuple([self.access(x) for x in self.recording.results])
@@ -177,7 +181,7 @@ class _Encoding:
         return encoded(row, loop, places)
 
     def call(
-        self, call: Call, instruction: Instruction, kernel: Callable[..., Any], dead: set[Root]
+        self, call: Call, instruction: Instruction, kernel: Callable[..., Any], dead: Sequence[Root]
     ) -> tuple[Any, ...]:
         operands = [self.access(x, call.copies) for x in call.operands]
         names = tuple(instruction.params)

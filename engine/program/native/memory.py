@@ -48,13 +48,18 @@ class Root:
     @property
     def extent(self) -> tuple[int, int]:
         """The bytes that it reaches, from its address."""
-        low = high = 0
-        for d, step in zip(self.shape, self.strides, strict=True):
-            if d == 0:
-                return 0, 0
-            reach = step * (d - 1)
-            low, high = (low + reach, high) if reach < 0 else (low, high + reach)
-        return low, high + (0 if self.dtype is None else self.dtype.itemsize)
+        return _extent(self.shape, self.strides, 0 if self.dtype is None else self.dtype.itemsize)
+
+
+@cached(1 << 12)
+def _extent(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> tuple[int, int]:
+    low = high = 0
+    for d, step in zip(shape, strides, strict=True):
+        if d == 0:
+            return 0, 0
+        reach = step * (d - 1)
+        low, high = (low + reach, high) if reach < 0 else (low, high + reach)
+    return low, high + item
 
 
 @dataclass(slots=True)

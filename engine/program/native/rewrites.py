@@ -13,6 +13,9 @@ import numpy as np
 
 from engine.core.op import Op
 from engine.core.structural import contiguous, scale
+from engine.core.value import scalar
+from engine.ops.arithmetic import divide_no_nan
+from engine.ops.explog import pow
 from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.ops.joining import concat_op, stack_op, unstack_op
 from engine.ops.rearrange import roll_op, rolled_slices
@@ -34,6 +37,26 @@ def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> 
     with np.errstate(all="ignore"):
         real = scale.kernel(*[actual_of(x) for x in (ct, partial)], either=either)
     return recorder.elementwise((f"{'either' if either else 'scale'}_{kind}",), operands, real)
+
+
+def _power(recorder: Writer, x: Any, y: Any) -> Any:
+    """`pow`; a square root with both ways of each element, where the kernel looks whether one is minus infinity."""
+    known = isinstance(x, Hidden) and not isinstance(y, Hidden)
+    if not known or y.size != 1 or y.item() != 0.5 or x.dtype.char not in "fd":
+        return pow.kernel(x, y)
+    base: Any = x if x.ndim >= y.ndim else x.reshape((1,) * (y.ndim - x.ndim) + x.shape)
+    out = np.add(np.sqrt(base), x.dtype.type(0))
+    return scalar(np.where(np.equal(base, -np.inf), x.dtype.type(np.inf), out))
+
+
+def _divide_no_nan(recorder: Writer, x: Any, y: Any) -> Any:
+    """`divide_no_nan` where the kernel looks whether anything is divided by zero."""
+    known = not isinstance(y, Hidden)
+    if known:
+        return divide_no_nan.kernel(x, y)
+    zero = np.equal(y, 0)
+    quotient = np.true_divide(x, np.where(zero, np.ones((), y.dtype), y))
+    return scalar(np.where(zero, np.zeros((), x.dtype), quotient))
 
 
 def _contiguous(recorder: Writer, x: Any) -> Hidden:
@@ -104,6 +127,8 @@ def _roll(recorder: Writer, x: Any, shift: Any, *, axis: tuple[int, ...]) -> Hid
 
 REWRITES: dict[Op, Callable[..., Any]] = {
     scale: _scale,
+    pow: _power,
+    divide_no_nan: _divide_no_nan,
     contiguous: _contiguous,
     concat_op: _concat,
     stack_op: _stack,
