@@ -23,7 +23,7 @@ from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
 from engine.core.tape import Tape, active
 from engine.core.unconnected import UnconnectedGradients, as_policy
-from engine.core.value import Value, address, as_array, dtype_of, shape_of
+from engine.core.value import NotCopied, Value, address, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.jacobian.taking import Taking, not_a_tensor
 from engine.ops.creation import ones_like, zeros_like
@@ -55,7 +55,7 @@ class _Planned:
         return getattr(owner if tape is None else tape, self.name)
 
 
-class GradientTape(TapeDerivatives):
+class GradientTape(NotCopied, TapeDerivatives):
     """Records operations for differentiation.
 
     Parameters

@@ -16,7 +16,7 @@ from engine.core.kinds import nondifferentiable
 from engine.core.op import Node, Op
 from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
-from engine.core.value import Value
+from engine.core.value import NotCopied, Value
 from engine.core.variable import Variable as EngineVariable
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
@@ -49,7 +49,7 @@ def _check_name(what: str, name: str, within: str) -> None:
         )
 
 
-class Graph(Trace):
+class Graph(NotCopied, Trace):
     """A graph under construction: operations, names, scopes and collections.
 
     Examples

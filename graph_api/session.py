@@ -29,7 +29,7 @@ from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgum
 from engine.core.nest import Structure
 from engine.core.op import Node
 from engine.core.trace import needed_nodes, placeholder
-from engine.core.value import Value, as_array, scalar
+from engine.core.value import NotCopied, Value, as_array, scalar
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.program import lower
 from engine.program.examine import examine
@@ -45,7 +45,7 @@ from graph_api.state import State
 from graph_api.tensor import Operation, Tensor
 
 
-class Session:
+class Session(NotCopied):
     """Runs operations of a graph.
 
     Parameters

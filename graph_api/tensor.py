@@ -187,6 +187,12 @@ class Operation(Node):
         """Run the operation in `session`, or in the default session."""
         session_for(self.graph, session, f"run operation {self.name!r}").run(self, feed_dict)
 
+    def __copy__(self) -> Operation:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Operation:
+        return self
+
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -96,6 +96,13 @@ class Symbol(Value):
         )
 
     __float__ = __int__ = __complex__ = _has_no_number
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        # it is nothing but its place in the trace
+        return self
 
     def __repr__(self) -> str:
         return f"<Symbol {self.node.op.name}:{self.index} {self.aval}>"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -238,6 +238,15 @@ def _strings(value: Any, name: str) -> np.ndarray:
     array = np.empty(len(flat), object)
     array[:] = flat
     return array.reshape(given.shape)
+
+
+class NotCopied:
+    """What cannot be copied or pickled, and says so: part of its meaning is that there is one of it."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled; make another one instead")
 
 
 def boxed(element: Any) -> Array:
