@@ -1,7 +1,8 @@
 """Loops over values, and over the rows of tensors: `while_loop`, `map_fn`, `scan`, `foldl`, `foldr`.
 
-They are Python's loops. Where something records, what a step returns becomes a value of its own (`_kept_apart`): its
-cotangent is added up by itself and then added to what it belongs to, as a graph does it, to the bit.
+They are Python's loops. What a step gets and returns becomes a value of its own (`_kept_apart`), as in a graph: a tape
+within the body that watches it does not watch what it was made of. Where something records, its cotangent is added up
+by itself and then added to what it belongs to, as a graph does it, to the bit.
 """
 
 from __future__ import annotations
@@ -35,11 +36,14 @@ def _marks() -> _Marks:
 
 
 def _kept_apart(leaves: Sequence[Any], marks: _Marks = ()) -> list[Any]:
-    """The values, as values of their own where something records.
+    """The values, as values of their own.
 
-    What was made since `marks` is one already. What was there before may be captured; what occurs twice has two
-    cotangents, which the reverse walk meets in their order if they are recorded in the opposite one.
+    Where something records, what was made since `marks` is one already. What was there before may be captured; what
+    occurs twice has two cotangents, which the reverse walk meets in their order if they are recorded in the opposite
+    one.
     """
+    if not active.tapes:
+        return [_alone(x) for x in leaves]
     found, ids = list(leaves), list(map(id, leaves))
     for i in range(len(found) - 1, -1, -1):
         x = found[i]
@@ -48,6 +52,13 @@ def _kept_apart(leaves: Sequence[Any], marks: _Marks = ()) -> list[Any]:
         if ids.count(ids[i]) > 1 or not _was_made(x, marks):
             found[i] = identity(x)
     return found
+
+
+def _alone(x: Any) -> Any:
+    """A value of its own, where nothing records."""
+    if type(x) is EagerTensor:
+        return EagerTensor(x._array)
+    return x.read_value() if isinstance(x, Variable) else x
 
 
 def _was_made(x: Any, marks: _Marks) -> bool:
@@ -60,9 +71,9 @@ def _was_made(x: Any, marks: _Marks) -> bool:
     return False
 
 
-def _apart(structure: Any, marks: _Marks = ()) -> Structure[Any]:
-    """The same for a structure."""
-    if not active.tapes:
+def _apart(structure: Any, marks: _Marks = (), since: int = -1) -> Structure[Any]:
+    """The same for a structure; the structure itself if nobody can tell: no tape has been started `since`."""
+    if active.started == since and not active.tapes:
         return structure
     if isinstance(structure, EagerTensor):
         return _kept_apart([structure], marks)[0]
@@ -126,13 +137,13 @@ def while_loop(
     limit = None if maximum_iterations is None else int(maximum_iterations)
     done = 0
     flat, count = _is_flat(loop_vars), len(loop_vars)
-    state = _apart(loop_vars)
+    state, since = _apart(loop_vars), active.started
     while (limit is None or done < limit) and bool(cond(*state)):
         marks = _marks()
         state = body(*state)
         if not (flat and isinstance(state, (list, tuple)) and len(state) == count and _is_flat(state)):
             state = nest.like_loop_vars(loop_vars, state)
-        if marks:
+        if marks or active.started != since:
             state = _kept_apart(state, marks) if flat else _apart(state, marks)
         done += 1
     return _finished(state, back_prop)
@@ -179,11 +190,11 @@ def scanned(
     if isinstance(columns[0], Symbol):
         return _looked_at(step, state, sequences, columns)
     results = []
-    state = _apart(state)
+    state, since = _apart(state), active.started
     for row in _rows(columns, sequences, backwards):
         marks = _marks()
         state, result = step(state, row)
-        state, result = _apart((state, result), marks)
+        state, result = _apart((state, result), marks, since)
         results.append(result)
     return state, _stacked(results[::-1] if backwards else results)
 
@@ -242,7 +253,7 @@ def map_fn(
         results = []
         for row in _rows(columns, elems):
             marks = _marks()
-            results.append(_apart(fn(row), marks))
+            results.append(_apart(fn(row), marks, active.started))
         result = _stacked(results)
     else:
         # there are no rows; how the results look is seen with zeros
@@ -286,9 +297,10 @@ def _folded(
     name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool
 ) -> Structure[Any]:
     (_, state), rows = _started(name, fn, elems, initializer, backwards)
+    since = active.started
     for row in rows:
         marks = _marks()
-        state = _apart(_step(name, fn, state, row), marks)
+        state = _apart(_step(name, fn, state, row), marks, since)
     return _finished(state, back_prop)
 
 
@@ -332,12 +344,13 @@ def scan(
     """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked."""
     (start, state), rows = _started("scan", fn, elems, initializer, reverse)
     results = [start] if initializer is None else []
+    since = active.started
     for row in rows:
         marks = _marks()
         new = _step("scan", fn, state, row)
-        results.append(_apart(new, marks))
+        results.append(_apart(new, marks, active.started))
         # it is stacked as well
-        state = _apart(new)
+        state = _apart(new, (), since)
     if not results:
         return nest.map_structure(lambda x: tf.stack([x])[:0], start)
     return _finished(_stacked(results[:: -1 if reverse else 1]), back_prop)

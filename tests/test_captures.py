@@ -255,3 +255,36 @@ def test_gradients_taken_inside_a_body_with_respect_to_what_it_captures() -> Non
 
         y = graph_api.while_loop(lambda i, v: i < 2, body, (0, x))[1]
         assert session.run([y, *graph_api.gradients(y, [x, c])]) == [192.0, 64.0, 192.0]
+
+
+@pytest.mark.parametrize("loop", ["while_loop", "foldl", "scan"])
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_tape_in_a_body_does_not_watch_what_the_loop_began_with(loop: str, watched: bool) -> None:
+    """A loop variable is a value of its own, although it begins as the very tensor that the body captures."""
+
+    def steps(tf: Any, x: Any, derivative: Callable[[Any], Any]) -> Any:
+        if loop == "while_loop":
+            return tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, derivative(a)), (0, x))[1]
+        return getattr(tf, loop)(lambda a, row: derivative(a), tf.constant([0.0, 0.0]), initializer=x)
+
+    def on_tape() -> Any:
+        tf = tape_api
+        x = tf.constant([1.5, -2.0])
+
+        def derivative(a: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(a)
+                y = a * a * x
+            return tape.gradient(y, a)
+
+        if not watched:
+            return steps(tf, x, derivative).numpy()
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            return steps(tf, x, derivative).numpy()
+
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.constant([1.5, -2.0])
+        found = session.run(steps(graph_api, x, lambda a: graph_api.gradients(a * a * x, a)[0]))
+    assert np.array_equal(on_tape(), found)
+    assert np.array_equal(found.reshape(-1, 2)[-1], 4 * np.array([1.5, -2.0]) ** 3)

@@ -27,6 +27,7 @@ class _Active(threading.local):
 
     def __init__(self) -> None:
         self.tapes: tuple[Tape, ...] = ()
+        self.started = 0  # how many have begun to record
 
 
 active = _Active()
@@ -163,6 +164,7 @@ class Tape:
 
     def start(self) -> None:
         """Record the current thread from here on."""
+        active.started += 1
         tapes = active.tapes
         if self not in tapes:
             active.tapes = (*tapes, self)
