@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,12 @@ class TensorArray:
         Whether writing beyond the end adds places.
     clear_after_read : bool
         Whether a place can be read only once.
-    tensor_array_name, handle, flow, infer_shape, colocate_with_first_write_call, name
-        Accepted for compatibility.
+    infer_shape : bool
+        Whether all must have the shape of the first that is written, where `element_shape` is not given.
     element_shape : shape, optional
-        What the tensors' shapes must fit.
+        What the tensors' shapes must fit. Where nothing is written there are zeros of this shape.
+    tensor_array_name, handle, flow, colocate_with_first_write_call, name
+        Accepted for compatibility.
 
     Examples
     --------
@@ -60,6 +63,8 @@ class TensorArray:
         self._once = True if clear_after_read is None else clear_after_read
         self.element_shape = TensorShape(element_shape)
         self._items: list[Any] = [None] * int(0 if size is None else size)
+        self._taken: set[int] = set()
+        self._infers = bool(infer_shape) and self.element_shape.rank is None
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Put a tensor at a place; the array itself is returned, as TensorFlow's programs expect."""
@@ -70,7 +75,10 @@ class TensorArray:
         tensor = convert_to_tensor(value, self.dtype)
         if not self.element_shape.is_compatible_with(tensor.shape):
             raise ShapeError(f"TensorArray.write: the elements have shape {self.element_shape}, got {tensor.shape}")
+        if self._infers:
+            self.element_shape = tensor.shape
         self._items[i] = tensor
+        self._taken.discard(i)
         return self
 
     def read(self, index: Any, name: str | None = None) -> EagerTensor:
@@ -80,6 +88,7 @@ class TensorArray:
         found = self._filled(i)
         if self._once:
             self._items[i] = None
+            self._taken.add(i)
         return found
 
     def _require_place(self, i: int, what: str) -> None:
@@ -89,8 +98,16 @@ class TensorArray:
     def _filled(self, i: int) -> EagerTensor:
         if self._items[i] is not None:
             return self._items[i]
+        if i in self._taken:
+            raise InvalidArgumentError(
+                f"TensorArray: the element at index {i} has been read already; with clear_after_read=False it can be "
+                f"read again"
+            )
         if not self.element_shape.is_fully_defined():
-            raise InvalidArgumentError(f"TensorArray: nothing was written to index {i}, or it has been read already")
+            raise InvalidArgumentError(
+                f"TensorArray: nothing was written to index {i}, and nothing says which shape its zeros have; give "
+                f"`element_shape`"
+            )
         return EagerTensor(np.zeros(self.element_shape.as_tuple(), self.dtype.numpy))
 
     def stack(self, name: str | None = None) -> EagerTensor:
@@ -110,7 +127,15 @@ class TensorArray:
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Fill the array with the rows of a tensor."""
-        self._items = list(tf.unstack(convert_to_tensor(value, self.dtype)))
+        return self._filled_with(tf.unstack(convert_to_tensor(value, self.dtype)))
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """Fill the array with parts of a tensor, of the given lengths along its first dimension."""
+        return self._filled_with(tf.split(convert_to_tensor(value, self.dtype), lengths))
+
+    def _filled_with(self, items: Sequence[EagerTensor]) -> TensorArray:
+        self._items = list(items)
+        self._taken.clear()
         return self
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
