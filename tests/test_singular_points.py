@@ -329,3 +329,16 @@ def test_second_derivatives_of_determinants_of_singular_matrices(rank: int, dtyp
             y = tape_api.linalg.det(c)
         hessian = tape.hessian(y, c).numpy()
         np.testing.assert_allclose(np.einsum("ij,ijkl,kl", d, hessian, e), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_values_at_corners_are_those_of_tensorflow(dtype: str) -> None:
+    """`lgamma` at -inf, and products with 0 of what is NaN: values, and derivatives in both arguments."""
+    tf = tape_api
+    x, y = tf.constant([0.0, -0.0, 0.0], dtype), tf.constant([np.nan, np.nan, -2.0], dtype)
+    assert tf.math.lgamma(tf.constant([-np.inf, np.inf], dtype)).numpy().tolist() == [np.inf, np.inf]
+    for product in (tf.math.xlogy, tf.math.xlog1py, tf.math.xdivy):
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            z = product(x, y)
+        assert not np.any([z, *tape.gradient(z, [x, y])])

@@ -35,9 +35,18 @@ def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def _scipy(name: str) -> Callable[..., Any]:
-    """The same of what `scipy.special` has under this name; that module is loaded by the first call."""
-    kernel = _typed(lambda *arrays: getattr(scipy.special, name)(*arrays))
+def _scipy(name: str, mended: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The same of what `scipy.special` has under this name; that module is loaded by the first call.
+
+    `mended`, if given, is called with what SciPy makes of the operands, and with these: the value where SciPy's is
+    another than TensorFlow's.
+    """
+
+    def function(*arrays: Any) -> Any:
+        out = getattr(scipy.special, name)(*arrays)
+        return out if mended is None else mended(out, *arrays)
+
+    kernel = _typed(function)
     kernel.scipy = name  # type: ignore[attr-defined]
     return kernel
 
@@ -145,7 +154,7 @@ expint = elementwise(
 
 lgamma = elementwise(
     "lgamma",
-    _scipy("gammaln"),
+    _scipy("gammaln", lambda out, x: np.where(np.isneginf(out), np.inf, out)),  # SciPy's is -inf at -inf
     (lambda out, x: digamma(x),),
     accepts=FLOATING,
     doc="Logarithm of the absolute value of the gamma function.",
@@ -421,15 +430,20 @@ def _xdivy_kernel(x: Any, y: Any) -> np.ndarray:
     return np.where(zero, np.zeros((), x.dtype), np.true_divide(x, np.where(zero, np.ones((), y.dtype), y)))
 
 
+def _zero_at_zero(out: Any, x: Any, y: Any) -> np.ndarray:
+    """0 where x is 0, even if y is NaN."""
+    return np.where(np.equal(x, 0), 0, out)
+
+
 xlogy = elementwise(
     "xlogy",
-    _scipy("xlogy"),
+    _scipy("xlogy", _zero_at_zero),
     (lambda out, x, y: xlogy(_nonzero(x), y), lambda out, x, y: xdivy(x, y)),
     doc="``x * log(y)``, but 0 where x is 0 (and so are both derivatives).",
 )
 xlog1py = elementwise(
     "xlog1py",
-    _scipy("xlog1py"),
+    _scipy("xlog1py", _zero_at_zero),
     (lambda out, x, y: xlog1py(_nonzero(x), y), lambda out, x, y: xdivy(x, y + 1)),
     doc="``x * log(1 + y)``, accurate for small y, but 0 where x is 0 (and so are both derivatives).",
 )
