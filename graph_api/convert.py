@@ -10,15 +10,16 @@ import numpy as np
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
 from engine.core.batching import elementwise_rule
-from engine.core.dtypes import as_dtype
+from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import linear
+from engine.core.operands import Operand
 from engine.core.trace import Symbol
 from engine.core.value import Value, scalar
 from engine.core.variable import Variable
 from engine.custom import custom_gradient as with_custom_gradient
-from engine.frontend.api import as_operand, own_array
+from engine.frontend.api import as_operand, cast_data, own_array
 from engine.ops.late import late
 from engine.ops.shape import broadcast_to, reshape
 from graph_api.defaults import stacks
@@ -122,7 +123,8 @@ def constant(
     value : array or Python data
         Copied.
     dtype : DType, optional
-        By default float32 for Python floats, int32 for Python ints, their own for NumPy data.
+        By default float32 for Python floats, int32 for Python ints, their own for NumPy data. NumPy data are cast to
+        it; Python numbers must fit.
     shape : shape, optional
         The value is reshaped to it, or broadcast if it is a scalar.
     name : str
@@ -134,7 +136,9 @@ def constant(
     ValueError, TypeError
         If the value does not fit shape or dtype.
     """
-    array = own_array(value, dtype, "constant")
+    array = cast_data(value, None if dtype is None else as_dtype(dtype))
+    if array is None:
+        array = own_array(value, dtype, "constant")
     if stacks.eager and shape is None:
         return EagerTensor(array)  # type: ignore[return-value]
     if shape is not None:
@@ -156,7 +160,7 @@ def convert_to_tensor(
     ----------
     value : tensor, variable, array or Python data
     dtype : DType, optional
-        A tensor of another dtype is an error.
+        NumPy data are cast to it; Python numbers must fit; a tensor of another dtype is an error.
     name : str, optional
     preferred_dtype, dtype_hint : DType, optional
         Used for Python data if it fits.
@@ -168,7 +172,7 @@ def convert_to_tensor(
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if stacks.eager:
-        return _eagerly(as_operand(value, wanted))
+        return _eagerly(_operand(value, wanted))
     if isinstance(value, Variable):
         value = value.read_value()
     if isinstance(value, Value):
@@ -181,10 +185,15 @@ def convert_to_tensor(
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
     if wanted is None and hint is not None:
         try:
-            return in_graph(as_operand(value, hint), get_default_graph(), name)
+            return in_graph(_operand(value, as_dtype(hint)), get_default_graph(), name)
         except (TypeError, ValueError):
             pass
-    return in_graph(as_operand(value, wanted), get_default_graph(), name)
+    return in_graph(_operand(value, wanted), get_default_graph(), name)
+
+
+def _operand(value: Any, dtype: DType | None) -> Operand:
+    array = cast_data(value, dtype)
+    return as_operand(value, dtype) if array is None else array
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:

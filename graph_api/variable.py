@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from engine.core.aval import Aval, merge_shapes, normalize_shape
+from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes, normalize_shape
 from engine.core.composite import Composite
 from engine.core.dtypes import DType, as_dtype
-from engine.core.errors import DTypeError, SymbolicArrayError
+from engine.core.errors import DTypeError, ShapeError, SymbolicArrayError
 from engine.core.indexed_slices import IndexedSlices
-from engine.core.operands import Operand
+from engine.core.operands import Array, Operand
 from engine.core.row_assignment import AssignsRows, replaced
 from engine.core.tape import record_read
-from engine.core.value import Value, as_array, not_an_array, scalar
+from engine.core.value import Value, as_array, not_an_array, scalar, shape_of
 from engine.core.variable import Variable as EngineVariable
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.frontend.api import cast_data
+from engine.ops.checked import checked_op
+from engine.ops.shape import shape as shape_of_value
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import GraphKeys
 from graph_api.tensor import GraphShape, Operation, Tensor
@@ -35,7 +38,10 @@ def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name:
     if isinstance(initial_value, Variable):
         initial_value = initial_value.initialized_value()
     if not isinstance(initial_value, Value):
-        initial_value = scalar(np.array(as_array(initial_value, dtype, f"Variable {name!r}")))
+        array = cast_data(initial_value, dtype)
+        if array is None:
+            array = np.array(as_array(initial_value, dtype, f"Variable {name!r}"))
+        initial_value = scalar(array)
     tensor = graph.operand(initial_value)
     if dtype is not None and tensor.dtype is not dtype:
         raise DTypeError(f"Variable {name!r}: argument `initial_value` has dtype {tensor.dtype.name}, not {dtype.name}")
@@ -241,11 +247,33 @@ class Variable(AssignsRows):
     def _as_graph_element(self) -> Tensor:
         return self._element
 
+    def _data(self, value: Any, what: str) -> Array:
+        """What is no tensor, as an array of the variable's dtype."""
+        array = cast_data(value, self.dtype)
+        return as_array(value, self.dtype, f"{what}: variable {self.name!r}") if array is None else array
+
+    def _change(self, delta: Any, what: str) -> Operand:
+        """What is to be added or subtracted, which must have the variable's shape."""
+        change: Operand = delta if isinstance(delta, Value) else self._data(delta, what)
+        have, own = shape_of(change), self._handle.aval.shape
+
+        def require(have: Shape) -> None:
+            if not compatible(have, own):
+                raise ShapeError(
+                    f"{what}: the variable {self.name!r} has shape {format_shape(own)}, the value to apply "
+                    f"{format_shape(have)}"
+                )
+
+        require(have)
+        if own is None or (have is not None and None not in have):
+            return change
+        return checked_op(change, shape_of_value(change), check=lambda dims: require(tuple(dims.tolist())))
+
     def _assigned(self, value: Any, name: str) -> Tensor:
         """Add an assignment of `value` and a read that follows it."""
         graph = self.graph
         if not isinstance(value, Value):
-            value = as_array(value, self.dtype, f"assign to variable {self.name!r}")
+            value = self._data(value, "assign")
         elif isinstance(value, EngineVariable):
             value = value.read_value()
         with graph.name_scope(f"{self.op.name}/"):
@@ -267,14 +295,20 @@ class Variable(AssignsRows):
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Tensor:
-        """An operation that adds to the value; as a tensor, the new value."""
-        return self._assigned(self._fresh() + delta, name or "AssignAdd")
+        """An operation that adds to the value; as a tensor, the new value.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `delta` has not the variable's shape or dtype.
+        """
+        return self._assigned(self._fresh() + self._change(delta, "assign_add"), name or "AssignAdd")
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Tensor:
         """An operation that subtracts from the value; as a tensor, the new value."""
-        return self._assigned(self._fresh() - delta, name or "AssignSub")
+        return self._assigned(self._fresh() - self._change(delta, "assign_sub"), name or "AssignSub")
 
     def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Tensor:
         """An operation that replaces rows; as a tensor, the new value.
@@ -320,6 +354,11 @@ class Variable(AssignsRows):
 
     def __hash__(self) -> int:
         return id(self)
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"variable {self.name!r} of a graph cannot be copied; make another one of its `initialized_value()`"
+        )
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}_ref>"

@@ -14,7 +14,7 @@ from engine.core.errors import DTypeError, ShapeError
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value
 from engine.core.variable import Variable
-from engine.frontend.api import as_operand
+from engine.frontend.api import as_operand, cast_data
 from engine.ops.shape import broadcast_to, reshape
 
 
@@ -47,8 +47,8 @@ def _as_requested(value: Any, dtype: DType | None, what: str) -> EagerTensor:
     """A tensor of `value`; NumPy data are cast to a dtype that is asked for, Python data must fit it."""
     if dtype is None and type(value) is np.ndarray and value.dtype in _COPIED:
         return EagerTensor(np.array(value, order="C"))
-    if isinstance(value, (np.ndarray, np.generic)) and dtype is not None and value.dtype.kind in "biufc":
-        return EagerTensor(np.array(value, dtype=dtype.numpy, order="C"))
+    if (array := cast_data(value, dtype)) is not None:
+        return EagerTensor(array)
     out = as_operand(value, dtype, what)
     tensor: EagerTensor = wrapped(out)
     if dtype is not None and tensor.dtype is not dtype:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graph_api
+import tape_api
 from engine.core.dtypes import ALL, DType, as_dtype, float32, float64, int32
 from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -134,3 +136,38 @@ def test_errors_of_kernels_are_explained_by_the_op() -> None:
         F32 + np.ones(3, np.float32)
     with pytest.raises(InvalidArgumentError, match="matmul: argument `a` must have rank 2 or more, got float32"):
         matmul(F32, F32)
+
+
+@pytest.mark.parametrize("make", ["constant", "convert_to_tensor", "Variable"])
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        (np.array([1.5, -2.5]), "int32", [1, -2]),
+        (np.float64(1.5), "int32", 1),
+        (np.array([300]), "uint8", [44]),
+        (np.array([1, 0]), "bool", [True, False]),
+        (np.array([True]), "float32", [1.0]),
+        ([1.5], "int32", None),
+        ([1], "bool", None),
+        ([300], "uint8", None),
+    ],
+)
+def test_numpy_data_are_cast_and_python_data_must_fit_in_both_modes(
+    make: str, value: Any, dtype: str, expected: Any
+) -> None:
+    def eager() -> Any:
+        return getattr(tape_api, make)(value, dtype=dtype).numpy()
+
+    def graph() -> Any:
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            made = getattr(graph_api, make)(value, dtype=dtype)
+            session.run(graph_api.global_variables_initializer())
+            return session.run(made)
+
+    for way in (eager, graph):
+        if expected is None:
+            with pytest.raises(TypeError, match="cannot convert"):
+                way()
+        else:
+            found = way()
+            assert (found.tolist(), found.dtype.name) == (expected, dtype)

@@ -93,6 +93,16 @@ def own_array(x: Any, dtype: Any = None, name: str = "value") -> Array:
     return array if fresh else np.array(array, order="C")
 
 
+def cast_data(x: Any, dtype: DType | None) -> Array | None:
+    """NumPy data in the dtype that `constant` and its like are asked for, to which TensorFlow casts them; else None.
+
+    Python data must fit the dtype (`as_array`).
+    """
+    if dtype is None or not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "biufc":
+        return None
+    return np.array(x, dtype=dtype.numpy, order="C")
+
+
 _NUMBERS = frozenset({bool, int, float, complex})
 
 

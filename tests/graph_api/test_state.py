@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+import tape_api
 from engine.program.late_updates import LARGE
 
 
@@ -467,3 +468,31 @@ def test_large_variables_get_computed_initial_values() -> None:
         # as often as wanted, when there are values to write over
         session.run(tf.global_variables_initializer())
         assert 1.0 <= session.run(v).min() < 3.0
+
+
+@pytest.mark.parametrize("method", ["assign_add", "assign_sub"])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("delta", [1.0, [1.0]])
+def test_what_is_added_has_the_variables_shape_as_on_tapes(method: str, known: bool, delta: Any) -> None:
+    said = rf"{method}: the variable '\w+:0' has shape \(2,\), the value to apply"
+    with pytest.raises(tape_api.errors.InvalidArgumentError, match=said):
+        getattr(tape_api.Variable([1.0, 2.0], name="v"), method)(delta)
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([1.0, 2.0], name="v")
+        session.run(v.initializer)
+        fed = tf.placeholder(tf.float32)
+        with pytest.raises(ValueError, match=said):
+            session.run(getattr(v, method)(delta if known else fed), {fed: delta})
+        assert session.run(v).tolist() == [1, 2]
+        assert session.run(v.assign_add(fed), {fed: [1.0, 1.0]}).tolist() == [2, 3]
+
+
+def test_numpy_data_are_cast_to_the_variables_dtype_as_on_tapes() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, twin = tf.Variable([1, 2]), tape_api.Variable([1, 2])
+        session.run(v.initializer)
+        for method in ("assign", "assign_add", "assign_sub"):
+            getattr(twin, method)(np.array([2.5, 7.0]))
+            assert session.run(getattr(v, method)(np.array([2.5, 7.0]))).tolist() == twin.numpy().tolist()
+            with pytest.raises(TypeError, match=f"{method}.*cannot convert"):
+                getattr(v, method)([2.5, 7.0])

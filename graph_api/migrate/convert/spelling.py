@@ -163,7 +163,7 @@ def _rows(op: Op) -> list[tuple[str, Any]]:
     by_module = _by_module()
     rows = by_module.get(op.module, [])
     others = [row for module, found in by_module.items() if module != op.module for row in found]
-    own = op.name.removesuffix("_op")
+    own = op.title
 
     def unlike(row: tuple[str, Any]) -> tuple[bool, bool, bool]:
         name = getattr(row[1], "name", None) or getattr(row[1], "__name__", "")
