@@ -128,6 +128,6 @@ def _check(tangent: Any, out: Any, node: Node) -> None:
     if compatible(shape_of(tangent), shape_of(out)) and dtype_of(tangent) is dtype_of(out):
         return
     raise RuleError(
-        f"the jvp rule of {node.op.name} returned {dtype_of(tangent).name}{format_shape(shape_of(tangent))}, "
+        f"the jvp rule of {node.op.title} returned {dtype_of(tangent).name}{format_shape(shape_of(tangent))}, "
         f"but the output is {dtype_of(out).name}{format_shape(shape_of(out))}"
     )

@@ -252,6 +252,6 @@ def _check(ct: Any, x: Any, node: Node, i: int) -> None:
     elif compatible(shape_of(ct), shape_of(x)) and ct.dtype is dtype_of(x):
         return
     raise RuleError(
-        f"the vjp rule of {node.op.name} for operand {i} returned {dtype_of(ct).name}{format_shape(shape_of(ct))}, "
+        f"the vjp rule of {node.op.title} for operand {i} returned {dtype_of(ct).name}{format_shape(shape_of(ct))}, "
         f"but the operand is {dtype_of(x).name}{format_shape(shape_of(x))}"
     )

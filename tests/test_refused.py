@@ -31,6 +31,7 @@ math.count_nonzero(x, AXIS) norm(x, axis=AXIS) nn.l2_normalize(x, AXIS) nn.momen
 nn.softmax_cross_entropy_with_logits(labels=x, logits=x, axis=AXIS) boolean_mask(x, [True], axis=AXIS)
 reverse_sequence(x, i, seq_axis=AXIS) tensordot(x, x, axes=[[AXIS], [0]]) clip_by_norm(x, 1.0, AXIS)
 """
+NAMESPACES = ("math", "linalg", "eye", "ones")
 AXIS_CALLS = WITH_AXIS.replace("\n", " ").replace(") ", ")|").strip("| ").split("|")
 BAD_CALLS = """
 transpose(x, [0.0, 1.0]) | transpose(x, [0, 0]) | transpose(x, [0]) | transpose(x, [0, 2]) | reduce_sum(x, [0, 0])
@@ -156,3 +157,27 @@ def test_compute_gradient_of_complex_arguments_counts_reals() -> None:
 
 def test_the_exponential_integral_is_nan_below_zero() -> None:
     assert np.isnan(tape_api.math.special.expint(-1.5).numpy())
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("linalg.cholesky(-eye(2))", "cholesky"),
+        ("linalg.solve(ones([2, 2]), eye(2))", "solve"),
+        ("linalg.inv(ones([2, 2]))", "inverse"),
+        ("math.unsorted_segment_sum(x, [0, 9], 3)", "unsorted_segment_sum"),
+        ("math.unsorted_segment_max(x, [0, 9], 3)", "unsorted_segment_max"),
+    ],
+)
+def test_a_kernels_error_names_the_function(call: str, name: str) -> None:
+    def value(tf: Any) -> Any:
+        return eval(call, {}, {"x": tf.constant(VALUES["x"]), **{n: getattr(tf, n) for n in NAMESPACES}})
+
+    with pytest.raises(ValueError, match=rf"^{name}\b"):
+        value(tape_api)
+    with (
+        graph_api.Graph().as_default(),
+        graph_api.Session() as session,
+        pytest.raises(ValueError, match=rf"^{name}\b"),
+    ):
+        session.run(value(graph_api))

@@ -151,7 +151,7 @@ def logical_rank(op: Op, x: Any, flag: bool) -> int:
     shape = shape_of(x)
     if shape is None:
         raise UnknownRankError(
-            f"{op.name}: cannot be vectorised over an operand of unknown rank; give it one with set_shape"
+            f"{op.title}: cannot be vectorised over an operand of unknown rank; give it one with set_shape"
         )
     return len(shape) - flag
 
@@ -184,7 +184,7 @@ def lead_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ..
     """Rule for ops whose ``lead`` parameter counts leading axes that they leave alone. Operand 0 carries the data."""
     data = inputs[0] if flags[0] else materialize(inputs[0], size)
     if any(flags[1:]):
-        raise ShapeError(f"{op.name}: a shape-like argument ({op.args[1:]}) must not differ between batch elements")
+        raise ShapeError(f"{op.title}: a shape-like argument ({op.args[1:]}) must not differ between batch elements")
     return op(data, *inputs[1:], **{**params, "lead": params.get("lead", 0) + 1})
 
 
@@ -220,7 +220,7 @@ def refused(advice: str) -> BatchRule:
     """Rule for ops that cannot be vectorised: it raises, with what to do instead."""
 
     def rule(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
-        raise UnimplementedError(f"{op.name.removesuffix('_op')}: {advice}")
+        raise UnimplementedError(f"{op.title}: {advice}")
 
     return rule
 

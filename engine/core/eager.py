@@ -320,4 +320,4 @@ def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str,
     if isinstance(error, OpError):
         return error
     operands = ", ".join(str(abstract_operand(a)) for a in arrays)
-    return InvalidArgumentError(f"{op.name}({operands}): {error}")
+    return InvalidArgumentError(f"{op.title}({operands}): {error}")

@@ -221,7 +221,12 @@ class Op:
         except (IndexError, TypeError, ValueError) as error:
             if type(error) not in (IndexError, TypeError, ValueError):
                 raise
-            raise InvalidArgumentError(f"{self.name}({', '.join(map(str, avals))}): {error}") from error
+            raise InvalidArgumentError(f"{self.title}({', '.join(map(str, avals))}): {error}") from error
+
+    @property
+    def title(self) -> str:
+        """The name that errors give it: its function's, without the ending of an op that a function calls."""
+        return self.name.removesuffix("_op")
 
     @property
     def moves(self) -> bool:

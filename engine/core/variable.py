@@ -50,7 +50,7 @@ def _assign_abstract(handle: Aval, value: Aval) -> Aval:
 
 
 def _handle_batch(op: Op, *_: Any) -> NoReturn:
-    raise UnimplementedError(f"{op.name}: a variable cannot be assigned a different value per batch element")
+    raise UnimplementedError(f"{op.title}: a variable cannot be assigned a different value per batch element")
 
 
 variable_handle = nondifferentiable(

@@ -125,7 +125,7 @@ def label(value: Any, otherwise: str) -> str:
 
 def op_label(node: Node) -> str:
     """What a message calls an op: its public name, and its name in the graph."""
-    public = node.op.name.removesuffix("_op")
+    public = node.op.title
     public = {"truncate": "cast", "select": "where", "custom_call": "custom_gradient"}.get(public, public)
     name = getattr(node, "name", None)
     return f"{public} {name!r}" if isinstance(name, str) else public

@@ -377,7 +377,7 @@ def _advice(function: Any) -> str:
     op = _UFUNCS.get(key)
     if not isinstance(op, Op):
         return "functions of tf (tf.math, tf.linalg, tf.signal)"
-    name = op.name.removesuffix("_op")
+    name = op.title
     special_ones = name.startswith(("bessel", "dawsn", "expint", "fresnel", "spence"))
     return f"tf.math.special.{name}" if special_ones else f"tf.math.{name}"
 

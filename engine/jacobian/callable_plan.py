@@ -18,7 +18,7 @@ from engine.core.instantiate import in_trace, instantiate
 from engine.core.op import Node
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant_value, needed_nodes
-from engine.core.value import Value, aval_of, dtype_of
+from engine.core.value import Value, as_array, aval_of, dtype_of
 from engine.core.variable import Variable, read_variable
 from engine.custom import custom_call
 from engine.jacobian.execution.closure_conversion import with_closed_rules
@@ -165,7 +165,8 @@ class JacobianPlan:
 
 def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
     # in C order, as what a session is fed
-    array = np.asarray(x._array if isinstance(x, EagerTensor) else x, aval.dtype.numpy, order="C")
+    given = as_array(x._array if isinstance(x, EagerTensor) else x, aval.dtype, f"JacobianPlan: source {k}")
+    array = np.asarray(given, order="C")
     if array.shape != aval.shape:
         raise InvalidArgumentError(
             f"JacobianPlan: source {k} must have the shape {format_shape(aval.shape)} that the plan was made for; got "

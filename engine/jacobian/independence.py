@@ -145,4 +145,4 @@ def _spreads(tangents: Any, outside: np.ndarray) -> bool:
 
 def _describe(node: Node) -> str:
     shapes = ", ".join(format_shape(shape_of(x)) for x in node.inputs)
-    return f"the op `{node.op.name}` (operands of shape {shapes})"
+    return f"the op `{node.op.title}` (operands of shape {shapes})"

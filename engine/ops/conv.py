@@ -56,7 +56,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     """If only data differ between batch elements, they are more images; else all operands are stacked."""
     roles = dict(zip(op.args, flags, strict=True))
     if roles.get("sizes"):
-        raise ShapeError(f"{op.name}: a shape-like argument must not differ between batch elements")
+        raise ShapeError(f"{op.title}: a shape-like argument must not differ between batch elements")
     if not params["stack"] and not roles.get("filters") and "filters" in roles:
         return op(*inputs, **params)
     stacked = [

@@ -32,7 +32,7 @@ Lengths = tuple[int, ...] | None
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     """Axes are counted from the end, and of a reference only those count."""
     if logical_rank(op, inputs[0], flags[0]) < params["rank"]:
-        raise ShapeError(f"{op.name}: the operand must have rank {params['rank']} or more")
+        raise ShapeError(f"{op.title}: the operand must have rank {params['rank']} or more")
     out = op(*inputs, **params)
     return out if flags[0] else NotBatched(out)
 

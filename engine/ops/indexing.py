@@ -223,7 +223,7 @@ def placing_rule(
 ) -> Batches:
     """Batch rule of ops ``(ct, like, *others, lead=0, like_lead=0)`` that place `ct` in zeros of like's shape."""
     if any(flags[2:]):
-        raise ShapeError(f"{op.name}: what places the values ({op.args[2:]}) must not differ between batch elements")
+        raise ShapeError(f"{op.title}: what places the values ({op.args[2:]}) must not differ between batch elements")
     leads = {"lead": params.get("lead", 0) + flags[0], "like_lead": params.get("like_lead", 0) + flags[1]}
     out = op(*inputs, **{**params, **leads})
     return out if flags[0] else NotBatched(out)

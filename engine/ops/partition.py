@@ -28,8 +28,8 @@ from engine.ops.slicing import boolean_mask_op, getitem
 
 def _no_batch(op: Op, *_: Any) -> NoReturn:
     raise ShapeError(
-        f"{op.name}: the operands {op.args} must not differ between batch elements, whose results could then differ in "
-        f"shape"
+        f"{op.title}: the operands {op.args} must not differ between batch elements, whose results could then differ "
+        f"in shape"
     )
 
 

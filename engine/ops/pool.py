@@ -73,7 +73,7 @@ def _place_abstract(ct: Aval, which: Aval, sizes: Aval, *, size: tuple[int, ...]
 def _aligned(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     """Batch rule of ops on data and taps: both need the batch dimension."""
     if any(flags[2:]):
-        raise ShapeError(f"{op.name}: a shape-like argument must not differ between batch elements")
+        raise ShapeError(f"{op.title}: a shape-like argument must not differ between batch elements")
     both = [x if flag else materialize(x, size) for x, flag in zip(inputs[:2], flags[:2], strict=True)]
     return op(*both, *inputs[2:], **params)
 

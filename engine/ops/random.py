@@ -90,7 +90,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     if not any(flags):
         return NotBatched(op(*inputs, **params))
     if flags[0]:
-        raise ShapeError(f"{op.name}: the shape must not differ between batch elements")
+        raise ShapeError(f"{op.title}: the shape must not differ between batch elements")
     full = [x if flag else materialize(x, size) for x, flag in zip(inputs[1:], flags[1:], strict=True)]
     return op(inputs[0], *full, **{**params, "lead": params.get("lead", 0) + 1})
 

@@ -175,14 +175,14 @@ reduce_mean_op = linear(
 @cached(4096, typed=True)
 def _axes_of(op: Op, axis: int | None, rank: int) -> tuple[int, ...]:
     """`reduction_axes` for the common arguments."""
-    return negative_axes(op.name.removesuffix("_op"), axis, rank)
+    return negative_axes(op.title, axis, rank)
 
 
 def reduce_with(op: Op, x: Any, axis: Any, keepdims: bool) -> Operand:
     """Apply a reduction op, with `axis` as users write it."""
     if (axis is None or type(axis) is int) and (shape := shape_of(x)) is not None:
         return op(x, axis=_axes_of(op, axis, len(shape)), keepdims=bool(keepdims))
-    return op(x, axis=reduction_axes(op.name.removesuffix("_op"), x, axis), keepdims=bool(keepdims))
+    return op(x, axis=reduction_axes(op.title, x, axis), keepdims=bool(keepdims))
 
 
 @operands("input_tensor")

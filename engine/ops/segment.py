@@ -38,11 +38,11 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     full = [x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)]
     if op.args[-1] == "num_segments":
         if flags[-1]:
-            raise ShapeError(f"{op.name}: argument `num_segments` must not differ between batch elements")
+            raise ShapeError(f"{op.title}: argument `num_segments` must not differ between batch elements")
         full[-1] = inputs[-1]
     elif op.args[-1] == "segment_ids" and op is not unsegment and flags[-1]:
         raise ShapeError(
-            f"{op.name}: argument `segment_ids` must not differ between batch elements, for it decides the result's "
+            f"{op.title}: argument `segment_ids` must not differ between batch elements, for it decides the result's "
             f"shape; use the unsorted function, which is told the number of segments"
         )
     return op(*full, **{**params, "lead": params.get("lead", 0) + 1})
@@ -114,7 +114,7 @@ unsegment = linear(
 
 
 def _sum_kernel(data: Any, ids: Any, count: int, lead: int) -> np.ndarray:
-    flat = _flat_ids(ids, lead, count, "segment_sum")
+    flat = _flat_ids(ids, lead, count, "unsorted_segment_sum")
     leading, row = data.shape[:lead], data.shape[ids.ndim :]
     values = data.reshape(len(flat), math.prod(row))
     kept = flat >= 0
@@ -146,7 +146,7 @@ def _folding(name: str, ufunc: Any, empty: Callable[[Any], Any]) -> Callable[...
     """``fold(data, ids, count, lead)``: rows folded by a ufunc; ``empty(dtype)`` for a segment without rows."""
 
     def fold(data: Any, ids: Any, count: int, lead: int) -> np.ndarray:
-        flat = _flat_ids(ids, lead, count, name)
+        flat = _flat_ids(ids, lead, count, f"unsorted_{name}")
         leading, row = data.shape[:lead], data.shape[ids.ndim :]
         values = data.reshape(len(flat), math.prod(row))
         out = np.full((math.prod(leading) * count, math.prod(row)), empty(data.dtype), data.dtype)

@@ -448,7 +448,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 def same_for_all(op: Op, *_: Any) -> NoReturn:
     """Batch rule of ops on shape-like operands only."""
-    raise ShapeError(f"{op.name}: the shape-like arguments {op.args} must not differ between batch elements")
+    raise ShapeError(f"{op.title}: the shape-like arguments {op.args} must not differ between batch elements")
 
 
 def _broadcast_dims(x: Aval, y: Aval) -> Aval:

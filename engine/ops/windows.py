@@ -322,7 +322,7 @@ def is_channels_first(name: str, data_format: str | None, rank: int | None = Non
 def over_images(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     """Batch rule of ops that treat all images alike, however many leading dimensions tell them apart."""
     if any(flags[1:]):
-        raise ShapeError(f"{op.name}: a shape-like argument ({op.args[1:]}) must not differ between batch elements")
+        raise ShapeError(f"{op.title}: a shape-like argument ({op.args[1:]}) must not differ between batch elements")
     return op(*inputs, **params)
 
 

@@ -113,3 +113,12 @@ def test_gradients_do_not_walk_through_what_is_beside() -> None:
     tape, y, x = _recorded(mask, HERE)
     assert len(list(tape._tape.nodes)) < len(tape._tape.everything())
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.where(HERE > 0.5, 2 * HERE, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"), [(HERE + 1j, "cannot convert"), (["a"] * 4, "cannot convert"), (None, "None")]
+)
+def test_a_plan_refuses_what_its_source_cannot_hold(bad: Any, said: str) -> None:
+    tape, y, x = _recorded(FUNCTIONS[0], HERE)
+    with pytest.raises(ValueError, match=f"JacobianPlan: source 0: {said}"):
+        tape.jacobian_plan(y, x)(bad)
