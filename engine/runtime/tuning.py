@@ -29,6 +29,7 @@ def _about(unit: str, what: str, source: str) -> Mapping[str, str]:
 
 _CALIBRATED = "`python -m bench calibrate`, programs in Python, 2-core AMD EPYC, NumPy 2.5, one thread"
 _CHOSEN = "chosen by trial on the suite of 0.1, not measured since"
+_TRIED = "chosen by trial on the suite of 0.2"
 _CACHE = "a few tiles shall stay in a core's own cache (256 kB to 2 MB)"
 _MEMORY = "a limit that was set"
 
@@ -103,6 +104,22 @@ class Tuning:
             "in rows, from which on other threads may run meanwhile",
             "some 10 µs of work, beside 1 µs for the lock",
         ),
+    )
+    row_elements: int = field(
+        default=1 << 7, metadata=_about("elements", "of a copy's inner loop, below which it goes through two", _TRIED)
+    )
+    repeat_elements: int = field(
+        default=1 << 11,
+        metadata=_about("elements", "of an inner loop that is made of few, its operands repeated", _TRIED),
+    )
+    repeat_times: int = field(default=4, metadata=_about("times", "from which on operands are repeated", _TRIED))
+    sum_columns: int = field(
+        default=1 << 7,
+        metadata=_about("elements", "of a row, below which a loop of our own adds rows to one another", _TRIED),
+    )
+    native_tile: int = field(
+        default=1 << 14,
+        metadata=_about("bytes", "of an array in one tile of an update in C", "some arrays' shall stay in 32 kB"),
     )
     gather_numbers: int = field(
         default=2000, metadata=_about("numbers", "added up one by one, not by a sparse matrix", _CHOSEN)

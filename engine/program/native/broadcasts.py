@@ -12,12 +12,13 @@ from typing import Any
 
 from engine.program.native.memory import Ref, Root, Row
 from engine.runtime.cache import cached
+from engine.runtime.tuning import TUNING
 
-_SHORT = 128
+_SHORT = TUNING.row_elements
 """Elements of an inner loop from which on it is long enough."""
-_LONG = 2048
+_LONG = TUNING.repeat_elements
 """Elements that an inner loop is given in place of few."""
-_LEAST = 4
+_LEAST = TUNING.repeat_times
 """Repetitions from which on it pays to make them."""
 
 

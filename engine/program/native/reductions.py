@@ -13,6 +13,7 @@ from engine.program.native.hidden import Hidden, Opaque, Writer
 from engine.program.native.loops import loop_of, numbers_like, reduces_alike
 from engine.program.native.memory import Ref, Root, Row, elementwise, longer_inside, loop_nest
 from engine.runtime.cache import Cache
+from engine.runtime.tuning import TUNING
 
 _STARTS: dict[Any, Any] = {np.add: 0, np.multiply: 1, np.logical_or: False, np.logical_and: True}
 _WITHOUT_START = (np.maximum, np.minimum)
@@ -139,7 +140,7 @@ def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result:
     return [copied, Row(loop, (place, (x.root, x.offset), place), (count,), (around, step, around), dims, strides)]
 
 
-_NARROW = 128
+_NARROW = TUNING.sum_columns
 """Elements of rows below which a loop of our own adds them up: NumPy's takes one call for each."""
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from engine.program.native.extension import executor
 from engine.program.native.loops import encoded, loop_of
 from engine.program.native.memory import Row
+from engine.runtime.tuning import TUNING
 
-_TILE_BYTES = 1 << 14
+_TILE_BYTES = TUNING.native_tile
 """Bytes of an array in one tile: some tiles stay in the first-level cache."""
-_RELEASE = 1 << 14
+_RELEASE = TUNING.release_elements
 """Elements from which on other threads may run meanwhile."""
 _GAP = 64
 """Bytes between two tiles of scratch."""
