@@ -174,7 +174,7 @@ def test_products_of_some_rows_at_a_time(threads: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(conv_kernels, "_LEAST_ROWS", 2)
     rng = np.random.default_rng(3)
     for height, step in {0: 1, 1: 1, 7: 7, 8: 4, 14: 7, 23: 6}.items():
-        assert conv_kernels._rows_at_once(height, 6, 5) == (step if threads == 1 else max(1, height))
+        assert conv_kernels.rows_at_once(height, 6, 5) == (step if threads == 1 else max(1, height))
         for a in (rng.normal(size=(height, 6)), rng.normal(size=(6, height)).T):
             b, ct, out = rng.normal(size=(6, 5)), rng.normal(size=(height, 5)), np.empty((height, 5))
             conv_kernels._product(a, b, out)

@@ -38,7 +38,7 @@ from engine.ops.windows import (
 from engine.runtime.blas import blas_threads
 from engine.runtime.buffer_pool import empty
 
-_MANY_CHANNELS = 32
+MANY_CHANNELS = 32
 """Where each pixel has fewer, pixels rather than channels lie beside each other when taps are added up."""
 _SHORT_RUNS = 24, 16
 """Windows whose rows are shorter than this are copied tap by tap: in steps of one, and in larger ones."""
@@ -76,12 +76,12 @@ def _check_result(ct: Any, along: Sequence[Span], outputs: int) -> None:
         raise ValueError(f"the result of this convolution ends in {expected}, not in {ct.shape[-len(expected) :]}")
 
 
-def _rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> np.ndarray:
+def windows_as_rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> np.ndarray:
     """The windows of images of shape ``(*stack, n, *space, channels)`` as rows of a matrix, one matrix per stack."""
     rank, channels = len(size), x.shape[-1]
     lead, images = x.shape[: -rank - 2], x.shape[-rank - 2]
     height, width = images * math.prod([s.number for s in along]), math.prod(size) * channels
-    if _is_pointwise(size, windows, along):
+    if is_pointwise(size, windows, along):
         return x.reshape(*lead, height, width)
     flat = x.reshape(math.prod(lead) * images, *x.shape[-rank - 1 :])
     wide = lead or size[-1] * channels >= _SHORT_RUNS[windows.strides[-1] > 1]
@@ -106,14 +106,14 @@ def _rows(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) 
     return np.ascontiguousarray(by_tap).reshape(width, height).T
 
 
-def _is_pointwise(size: Sequence[int], windows: Windows, along: Sequence[Span]) -> bool:
+def is_pointwise(size: Sequence[int], windows: Windows, along: Sequence[Span]) -> bool:
     """Whether each window is one point, and each point one window."""
     return math.prod(size) == max(windows.strides) == 1 and not any(s.before or s.behind for s in along)
 
 
 def _product(a: Any, b: Any, out: Any) -> None:
     """Put the product of two matrices into `out`, made of so many rows at a time as are quickest."""
-    step = _rows_at_once(len(a), a.shape[1], b.shape[1])
+    step = rows_at_once(len(a), a.shape[1], b.shape[1])
     whole = len(a) - len(a) % step
     np.matmul(_stacked(a[:whole], step), b, out=_stacked(out[:whole], step))
     if whole < len(a):
@@ -122,7 +122,7 @@ def _product(a: Any, b: Any, out: Any) -> None:
 
 def _product_of_columns(a: Any, b: Any) -> np.ndarray:
     """The product of the transpose of a matrix and a matrix, added up from products of some rows."""
-    step = _rows_at_once(len(a), a.shape[1], b.shape[1])
+    step = rows_at_once(len(a), a.shape[1], b.shape[1])
     whole = len(a) - len(a) % step
     total = np.add.reduce(np.matmul(_stacked(a[:whole], step).swapaxes(1, 2), _stacked(b[:whole], step)), axis=0)
     if whole < len(a):
@@ -130,7 +130,8 @@ def _product_of_columns(a: Any, b: Any) -> np.ndarray:
     return total
 
 
-def _rows_at_once(height: int, width: int, outputs: int) -> int:
+def rows_at_once(height: int, width: int, outputs: int) -> int:
+    """How many rows of a matrix to multiply at a time by another one."""
     most = _SMALL_PRODUCT // max(1, width * outputs)
     if height <= most or most < _LEAST_ROWS or blas_threads() > 1:
         return max(1, height)
@@ -174,7 +175,7 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
     out = empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
     every, each = (slice(None),) * stack, math.prod(x.shape[:stack]) * matrix.shape[-2]
     for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
-        rows = _rows(images[(*every, block.images, block.reads)], size, windows, block.along)
+        rows = windows_as_rows(images[(*every, block.images, block.reads)], size, windows, block.along)
         target = out[(*every, block.images, block.windows)]
         if stack:
             target[...] = np.matmul(rows, matrix).reshape(target.shape)
@@ -197,7 +198,7 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
     along = spans(f"conv{rank}d", space, size, windows)
     _check_result(ct, along, w.shape[-1])
     _check_batch(batch, wanted[: -rank - 1])
-    turned = _turned(windows, size, along)
+    turned = turned_windows(windows, size, along)
     if turned is not None and w.shape[-1] <= channels:
         # it lays windows of outputs side by side, which are fewer than the products that it saves
         reverse = (slice(None),) * stack + (slice(None, None, -1),) * rank
@@ -210,7 +211,7 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
         some = images[(*every, part)]
         count = some.shape[stack]
         points = some.reshape(*ct.shape[:stack], count * math.prod(inner), w.shape[-1])
-        if _is_pointwise(size, windows, along):
+        if is_pointwise(size, windows, along):
             target = np.matmul(points, w.reshape(*w.shape[:stack], channels, w.shape[-1]).swapaxes(-1, -2))
             out[(*every, part)] = target.reshape(*lead, count, *space, channels)
         else:
@@ -228,7 +229,7 @@ def _overlaid(
     """
     rank, lead = len(space), np.broadcast_shapes(points.shape[:-2], w.shape[:stack])
     *size, channels, outputs = w.shape[stack:]
-    inner, many = tuple([s.number for s in along]), channels >= _MANY_CHANNELS
+    inner, many = tuple([s.number for s in along]), channels >= MANY_CHANNELS
     matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
     a, b = (points, matrix.swapaxes(-1, -2)) if many else (matrix, points.swapaxes(-1, -2))
     products = np.matmul(a, b, out=empty((*lead, a.shape[-2], b.shape[-1]), points.dtype))
@@ -250,9 +251,9 @@ def _overlaid(
     return np.moveaxis(sums.reshape(*lead, channels, count, *space), len(lead), -1)
 
 
-def _turned(windows: Windows, size: Sequence[int], along: Sequence[Span]) -> Windows | None:
+def turned_windows(windows: Windows, size: Sequence[int], along: Sequence[Span]) -> Windows | None:
     """The windows of the convolution with mirrored filters that is the transpose in the data, for steps of one."""
-    if max(windows.strides) > 1 or not all(s.number for s in along) or _is_pointwise(size, windows, along):
+    if max(windows.strides) > 1 or not all(s.number for s in along) or is_pointwise(size, windows, along):
         return None
     reach = [(taps - 1) * dilation for taps, dilation in zip(size, windows.dilations, strict=True)]
     padding = tuple([(r - s.before, r - s.behind) for r, s in zip(reach, along, strict=True)])
@@ -287,7 +288,7 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
     out = np.zeros((*lead, width, outputs), x.dtype)
     every, each = (slice(None),) * stack, math.prod(x.shape[:stack]) * width
     for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
-        rows = _rows(images[(*every, block.images, block.reads)], size, windows, block.along)
+        rows = windows_as_rows(images[(*every, block.images, block.reads)], size, windows, block.along)
         points = results[(*every, block.images, block.windows)]
         points = points.reshape(*ct.shape[:stack], rows.shape[-2], outputs)
         out += np.matmul(rows.swapaxes(-1, -2), points) if stack else _product_of_columns(rows, points)

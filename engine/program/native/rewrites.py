@@ -20,6 +20,7 @@ from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.ops.joining import concat_op, stack_op, unstack_op
 from engine.ops.rearrange import roll_op, rolled_slices
 from engine.ops.shape import as_dims
+from engine.program.native.convolutions import CONVOLUTIONS
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.program.native.matrices import MATRICES
 from engine.program.native.picks import PICKS
@@ -138,6 +139,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     slice_concat: _slice_concat,
     getitem_back_op: _getitem_back,
     roll_op: _roll,
+    **CONVOLUTIONS,
     **PICKS,
     **MATRICES,
 }
