@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
@@ -16,8 +17,8 @@ from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import DTypeError, InvalidArgumentError
 from engine.core.operands import Operand
 from engine.core.tape import active
-from engine.core.value import Value, as_declared
-from tape_api.tensor import convert_to_tensor
+from engine.core.value import Value, as_declared, dtype_of, shape_of
+from tape_api.tensor import TensorSpec, convert_to_tensor
 
 T = TypeVar("T")
 
@@ -88,14 +89,23 @@ def function(
     Parameters
     ----------
     func : callable
-    input_signature, autograph, jit_compile, reduce_retracing
+    input_signature : sequence of TensorSpec, or of structures of them, optional
+        What the arguments must be like. Those that are no tensors are converted to the dtypes it says.
+    autograph, jit_compile, reduce_retracing
         Accepted for compatibility.
+
+    Raises
+    ------
+    TypeError
+        When the function is called with arguments that do not fit `input_signature`.
     """
     if func is None:
         return functools.partial(function, input_signature=input_signature)
 
     @functools.wraps(func)
     def run(*args: Any, **kwargs: Any) -> Any:
+        if input_signature is not None:
+            args, kwargs = _fitting(func, input_signature, args, kwargs)
         given = nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, np.ndarray) else x, (args, kwargs))
         result = func(*given[0], **given[1])
         return nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, _DATA) else x, result)
@@ -104,6 +114,44 @@ def function(
     run.input_signature = input_signature  # type: ignore[attr-defined]
     run.get_concrete_function = lambda *_, **__: run  # type: ignore[attr-defined]
     return run
+
+
+def _fitting(
+    func: Callable[..., Any], specs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call, as an ``input_signature`` wants them.
+
+    Raises
+    ------
+    TypeError
+        If they do not fit.
+    """
+    bound = inspect.signature(func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    names = [name for name in bound.arguments if name != "self"]
+    for name, spec in zip(names, specs, strict=False):
+        value = bound.arguments[name]
+        leaves, wanted = nest.flatten(value), nest.flatten(spec)
+        if len(wanted) == 1 and not nest.is_nested(spec):
+            leaves = [value]
+        if len(leaves) != len(wanted):
+            raise TypeError(f"{func.__name__}: argument `{name}` must have the structure {spec}, got {value!r}")
+        found = [_fitted(func, name, x, s) for x, s in zip(leaves, wanted, strict=True)]
+        bound.arguments[name] = nest.pack_sequence_as(spec, found)
+    return bound.args, bound.kwargs
+
+
+def _fitted(func: Callable[..., Any], name: str, x: Any, spec: Any) -> Any:
+    if not isinstance(spec, TensorSpec):
+        return x
+    try:
+        tensor = x if isinstance(x, Value) else convert_to_tensor(x, spec.dtype)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{func.__name__}: argument `{name}` must be like {spec}, got {x!r}: {error}") from None
+    if dtype_of(tensor) is not spec.dtype or not spec.shape.is_compatible_with(shape_of(tensor)):
+        got = f"shape {shape_of(tensor)} and dtype {dtype_of(tensor).name}"
+        raise TypeError(f"{func.__name__}: argument `{name}` must be like {spec}, got {got}")
+    return tensor
 
 
 _DATA = (np.ndarray, np.generic, int, float, complex)

@@ -1,4 +1,4 @@
-"""What `fit` calls on its way: ``tf.keras.callbacks``, which `engine.frontend.keras.callbacks` defines."""
+"""What `fit` calls on its way: ``tf.keras.callbacks``, which `engine.frontend.keras.callbacks` and `board` define."""
 
 from typing import TYPE_CHECKING
 
@@ -7,5 +7,9 @@ from tape_api.keras.host import host as _host
 
 if TYPE_CHECKING:
     from engine.frontend.keras.callbacks import *  # noqa: F403
+    from tape_api.board import TensorBoard as TensorBoard  # noqa: PLC0414
 else:
+    from tape_api import board as _board
+
     _host.fill(globals(), _shared)
+    _host.fill(globals(), _board, names=("TensorBoard",))

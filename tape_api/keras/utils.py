@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from engine.frontend.keras import batches as _batches
 from engine.frontend.keras import files as _files
 from engine.frontend.keras import images as _images
 from engine.frontend.keras import progress as _progress
@@ -15,3 +16,6 @@ else:
     _host.fill(globals(), _shared)
     _host.fill(globals(), _images, _progress, _sequence)
     _host.fill(globals(), _files, names=("get_file",))
+    _host.fill(globals(), _batches, names=("Sequence",))
+    PyDataset = Sequence  # noqa: F821 - Keras 3's name
+    __all__.append("PyDataset")  # noqa: F821

@@ -11,6 +11,7 @@ import pytest
 
 import graph_api as g
 import tape_api as tf
+from engine.io.tensors import array_of
 
 CALLBACKS = tf.keras.callbacks
 X = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]
@@ -159,3 +160,42 @@ def test_what_a_model_checkpoint_refuses(tmp_path: Path) -> None:
         fit(model(), CALLBACKS.ModelCheckpoint(str(tmp_path / "{gain}"), save_weights_only=True))
     with g.Graph().as_default(), pytest.raises(NotImplementedError, match=r"train\.Saver"):
         g.keras.callbacks.ModelCheckpoint(tmp_path / "w", save_weights_only=True).set_model(g.keras.Sequential())
+
+
+def written(keras: Any, folder: Path) -> dict[tuple[str, int, str], Any]:
+    """What the callback of one Keras writes: by folder, step and tag."""
+    made = keras.Sequential(
+        [keras.layers.Input((1,)), keras.layers.Dense(1, kernel_initializer="zeros", name="line")], name="s"
+    )
+    made.compile(keras.optimizers.SGD(0.1), "mse")
+    boards = [
+        keras.callbacks.TensorBoard(str(folder / "epochs"), histogram_freq=2, write_graph=False),
+        keras.callbacks.TensorBoard(str(folder / "steps"), update_freq=2, write_graph=False),
+    ]
+    fit(made, *boards, epochs=3, batch_size=10, validation_data=(X, Y))
+    found: dict[tuple[str, int, str], Any] = {}
+    for file in sorted(folder.glob("*/*/*")):
+        for event in g.train.summary_iterator(file):
+            for value in event.summary.value:
+                where = str(file.parent.relative_to(folder))
+                found[where, event.step, value.tag] = array_of(value.tensor)
+    return found
+
+
+def test_trainings_are_written_for_tensorboard(tmp_path: Path) -> None:
+    found = written(tf.keras, tmp_path)
+    (last,) = [value for key, value in found.items() if key == ("epochs/train", 2, "epoch_loss")]
+    (validated,) = [value for key, value in found.items() if key == ("epochs/validation", 2, "epoch_loss")]
+    assert 0.0 < validated < last < found["epochs/train", 0, "epoch_loss"]
+    for asked in ({"write_images": True}, {"profile_batch": (2, 4)}):
+        with pytest.raises(NotImplementedError, match=next(iter(asked))):
+            CALLBACKS.TensorBoard(tmp_path, **asked)
+
+
+@pytest.mark.peer
+def test_the_board_is_that_of_keras(tmp_path: Path) -> None:
+    keras = pytest.importorskip("keras", "3.5")
+    ours, theirs = written(tf.keras, tmp_path / "ours"), written(keras, tmp_path / "theirs")
+    assert sorted(ours) == sorted(theirs)
+    for key, value in theirs.items():
+        np.testing.assert_allclose(ours[key], value, rtol=1e-4, atol=1e-6, err_msg=str(key))

@@ -88,3 +88,29 @@ def test_losses_that_are_symbols_of_the_model() -> None:
     whole = keras.Model(inputs, model(inputs))
     whole(x)
     assert len(whole.losses) == 1
+
+
+def test_batches_of_a_sequence_of_the_programs_own() -> None:
+    told = []
+
+    class Rows(keras.utils.Sequence):
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, index: int) -> Any:
+            told.append(index)
+            return np.full((2, 1), float(index)), np.zeros((2, 1))
+
+        def on_epoch_end(self) -> None:
+            told.append("end")
+
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(Rows(), epochs=2, shuffle=False, verbose=0)
+    assert told == [0, 1, 2, "end"] * 2
+    told.clear()
+    model.fit(Rows(), epochs=1, verbose=0)
+    assert sorted(told[:3]) == [0, 1, 2]
+    assert model.predict(Rows(), verbose=0).shape == (6, 1)
+    with pytest.raises(NotImplementedError, match="must define __len__"):
+        model.fit(keras.utils.Sequence())

@@ -266,3 +266,23 @@ def test_programs_of_the_first_eager_mode() -> None:
         v1.disable_eager_execution()
     with pytest.raises(AttributeError, match=r"module 'tape_api\.compat\.v1' has no attribute 'placeholder'"):
         _ = v1.placeholder
+
+
+def test_arguments_must_fit_the_signature() -> None:
+    class Line(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32), {"b": tf.TensorSpec([], tf.float64)}])
+        def apply(self, x: Any, more: Any) -> Any:
+            return tf.cast(x, tf.float64) + more["b"]
+
+    line = Line()
+    assert line.apply([1, 2], {"b": 1}).numpy().tolist() == [2.0, 3.0]
+    assert line.apply(x=np.ones(1, np.float32), more={"b": 1.5}).numpy().tolist() == [2.5]
+    for x, more, what in (
+        (tf.constant([[1.0]]), {"b": 1.0}, r"argument `x` must be like TensorSpec.*got shape \(1, 1\)"),
+        (tf.constant([1]), {"b": 1.0}, "argument `x` must be like .*dtype int32"),
+        ("text", {"b": 1.0}, "argument `x` must be like"),
+        ([1.0], {"b": tf.constant(1.0)}, "argument `more` must be like .*dtype float32"),
+        ([1.0], [1.0, 2.0], "argument `more` must have the structure"),
+    ):
+        with pytest.raises(TypeError, match=what):
+            line.apply(x, more)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graph_api as g
 import tape_api as tf
 from tape_api import keras
 from tape_api.keras import layers
@@ -214,3 +215,27 @@ def test_a_configuration_makes_an_equal_layer(make: Callable[[], Any]) -> None:
     again = type(layer).from_config(layer.get_config())
     assert again is not layer and type(again) is type(layer)
     assert again.get_config() == layer.get_config() and again.name == layer.name
+
+
+def test_functions_under_the_names_of_the_backend() -> None:
+    backend = tf.keras.backend
+    x = tf.Variable([[-1.5, 0.5], [2.0, 3.0]])
+    assert backend.get_value(x).tolist() == [[-1.5, 0.5], [2.0, 3.0]]
+    assert backend.get_value(0.5) == 0.5
+    with tf.GradientTape() as tape:
+        y = backend.sum(backend.exp(backend.clip(x, -1.0, 2.5)))
+    np.testing.assert_allclose(y, np.exp(np.clip(x.numpy(), -1.0, 2.5)).sum(), rtol=1e-6)
+    assert (tape.gradient(y, x).numpy() != 0).tolist() == [[False, True], [True, False]]
+    assert backend.argmax(x).numpy().tolist() == [1, 1]
+    assert backend.maximum(x, 0.0).numpy().min() == 0.0
+    assert backend.batch_flatten(tf.zeros([2, 3, 4])).shape == (2, 12)
+    assert backend.reshape(backend.expand_dims(x), [4]).shape == (4,)
+    assert backend.cast(backend.greater(x, 0.0), "float32").numpy().sum() == 3.0
+    np.testing.assert_allclose(backend.softmax(x).numpy().sum(-1), 1.0, rtol=1e-6)
+    backend.set_value(x, np.zeros((2, 2)))
+    assert backend.get_value(backend.sum(x)) == 0.0
+    with g.Graph().as_default(), g.Session() as sess:
+        v = g.Variable(1.0)
+        sess.run(v.initializer)
+        g.keras.backend.set_value(v, 4.0)
+        assert g.keras.backend.get_value(v) == 4.0

@@ -86,6 +86,11 @@ def batches(
     ValueError
         If there are not as many rows of each.
     """
+    if isinstance(x, Sequence):
+        count = len(x)
+        for i in range(count) if order_of is None else order_of(count):
+            yield x[int(i)]
+        return
     if not _is_rows(x, y):
         # `yield from` would close a generator of the user's that has more to give
         for batch in x:  # noqa: UP028
@@ -99,6 +104,30 @@ def batches(
     for start in range(0, sizes[0], batch_size):
         rows = order[start : start + batch_size]
         yield packed(*[nest.map_structure(lambda a, r=rows: None if a is None else a[r], part) for part in whole])
+
+
+class Sequence:
+    """Base of data sets of a program's own: `__len__` says how many batches there are, `__getitem__` gives one.
+
+    Parameters
+    ----------
+    workers, use_multiprocessing, max_queue_size
+        Accepted for compatibility: batches are made as they are needed.
+    """
+
+    def __init__(self, workers: int = 1, use_multiprocessing: bool = False, max_queue_size: int = 10) -> None:
+        self.workers, self.use_multiprocessing, self.max_queue_size = workers, use_multiprocessing, max_queue_size
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        raise NotImplementedError(f"{type(self).__name__} must define __len__, the number of batches")
+
+    def __getitem__(self, index: int) -> Any:
+        """One batch: ``x``, ``(x, y)`` or ``(x, y, sample_weight)``."""
+        raise NotImplementedError(f"{type(self).__name__} must define __getitem__, which gives a batch")
+
+    def on_epoch_end(self) -> None:
+        """Called after each epoch of `fit`."""
 
 
 def count_of_batches(x: Any, y: Any, batch_size: int) -> int | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from engine.core.dtypes import FLOATING, as_dtype
 from engine.core.operands import Operand, operands
 from engine.core.value import shape_of
+from engine.core.variable import Variable
 from engine.frontend.keras import functions as tf
 
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7}
@@ -117,7 +120,83 @@ def dot(x: Any, y: Any) -> Operand:
     return tf.matmul(x, y)
 
 
+def _of_the_engine(name: str, *others: str) -> Any:
+    """A function of the engine's with the same meaning."""
+
+    @operands("x", *others)
+    def function(x: Any, *more: Any) -> Operand:
+        return getattr(tf, name)(x, *more)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``tf.{name}``."
+    return function
+
+
+abs, cos, exp, log, ones_like, round, sigmoid, sign, sin, sqrt, stop_gradient, tanh, zeros_like = (
+    *map(_of_the_engine, ("abs", "cos", "exp", "log", "ones_like", "round", "sigmoid", "sign", "sin", "sqrt")),
+    *map(_of_the_engine, ("stop_gradient", "tanh", "zeros_like")),
+)
+equal, greater, less, maximum, minimum, not_equal, pow = (
+    _of_the_engine(name, "y") for name in ("equal", "greater", "less", "maximum", "minimum", "not_equal", "pow")
+)
+
+
+@operands("x")
+def expand_dims(x: Any, axis: int = -1) -> Operand:
+    """One more axis."""
+    return tf.expand_dims(x, axis)
+
+
+@operands("x")
+def clip(x: Any, min_value: Any, max_value: Any) -> Operand:
+    """Numbers below and above two bounds are these."""
+    return tf.minimum(tf.maximum(x, min_value), max_value)
+
+
+@operands("x")
+def cast(x: Any, dtype: Any) -> Operand:
+    """In another dtype."""
+    return tf.cast(x, dtype)
+
+
+@operands("x")
+def reshape(x: Any, shape: Any) -> Operand:
+    """In another shape."""
+    return tf.reshape(x, shape)
+
+
+@operands("x")
+def batch_flatten(x: Any) -> Operand:
+    """A matrix with one row for each element of the batch."""
+    return tf.reshape(x, [tf.shape(x)[0], -1])
+
+
+@operands("x")
+def argmax(x: Any, axis: int = -1) -> Operand:
+    """Where the largest elements are."""
+    return tf.argmax(x, axis)
+
+
+@operands("x")
+def softmax(x: Any, axis: int = -1) -> Operand:
+    """``exp(x)``, divided by its sum over an axis."""
+    return tf.softmax(x, axis)
+
+
+def get_value(host: Any, x: Any) -> Any:
+    """What a variable holds, as an array; in a graph, in the session."""
+    return host.values([x])[0] if isinstance(x, Variable) else np.asarray(x)[()]
+
+
+def set_value(host: Any, x: Any, value: Any) -> None:
+    """Set a variable to an array; in a graph, in the session."""
+    host.set_values([x], [np.asarray(value, x.dtype.numpy)])
+
+
 __all__ = [
-    "clear_session", "dot", "epsilon", "floatx", "int_shape", "max", "mean", "min", "set_epsilon", "set_floatx",
-    "shape", "square", "sum", "transpose", "var",
+    "abs", "argmax", "batch_flatten", "cast", "clear_session", "clip", "cos", "dot", "epsilon", "equal", "exp",
+    "expand_dims", "floatx", "get_value", "greater", "int_shape", "less", "log", "max", "maximum", "mean", "min",
+    "minimum", "not_equal", "ones_like", "pow", "reshape", "round", "set_epsilon", "set_floatx", "set_value", "shape",
+    "sigmoid", "sign", "sin", "softmax", "sqrt", "square", "stop_gradient", "sum", "tanh", "transpose", "var",
+    "zeros_like",
 ]  # fmt: skip

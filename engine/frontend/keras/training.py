@@ -15,6 +15,7 @@ from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.frontend.keras import functions as tf
 from engine.frontend.keras import metrics as metrics_of_keras
+from engine.frontend.keras.batches import Sequence as DataSequence
 from engine.frontend.keras.batches import (
     batches,
     count_of_batches,
@@ -287,6 +288,8 @@ class Trainer(Bound):
                     stacklevel=2,
                 )
                 break
+            if isinstance(x, DataSequence):
+                x.on_epoch_end()
             if validation_data is not None and (epoch + 1) % validation_freq == 0:
                 size = validation_batch_size or batch_size or 32
                 found = self._validated(validation_data, size, validation_steps, told)
