@@ -7,6 +7,7 @@ fewer lines.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -137,6 +138,42 @@ def _walked(node: Any, is_once: bool) -> Iterator[tuple[ast.AST, bool]]:
         inside = inside and not (isinstance(node, ast.Lambda) and node.args.args)
         for _, value in ast.iter_fields(node):
             yield from _walked(value, inside)
+
+
+def convert_in_place(function: Any, length: Callable[[Sequence[Any]], int]) -> None:
+    """Let a function convert its only argument where it uses it, if it does so once and no line gets too long."""
+    if len(function.converts) != 1:
+        return
+    ((name, dtype),) = function.converts.items()
+    uses = [n for n in _walked(function.statements, True) if isinstance(n[0], ast.Name) and n[0].id == name]
+    if len(uses) != 1 or not uses[0][1]:
+        return
+    user = _innermost(function.statements, uses[0][0])
+    if isinstance(getattr(user.code, "body", None), list):
+        return
+    before, code = length(function.statements), user.code
+    user.code = _Converted(name, dtype).visit(copy.deepcopy(code))
+    if length(function.statements) > before:
+        user.code = code
+    else:
+        function.converts = {}
+
+
+def _innermost(statements: Sequence[Any], node: ast.AST) -> Any:
+    """The statement that a node is in, and in none inside of that."""
+    around = next(s for s in statements if any(n is node for n, _ in _walked(s, True)))
+    inside = [s for s in getattr(around.code, "body", ()) if hasattr(s, "code")]
+    return _innermost(inside, node) if any(n is node for n, _ in _walked(inside, True)) else around
+
+
+class _Converted(ast.NodeTransformer):
+    """Converts an argument where it is used."""
+
+    def __init__(self, name: str, dtype: Any) -> None:
+        self._name, self._dtype = name, dtype
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return _converted(node.id, self._dtype) if node.id == self._name else node
 
 
 def handed_on(functions: Sequence[Any]) -> None:

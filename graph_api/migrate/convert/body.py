@@ -29,6 +29,7 @@ from graph_api.migrate.convert.items import (
     StepItem,
     assigned,
     is_leaf,
+    operands,
     parts,
     source,
 )
@@ -367,18 +368,25 @@ class Body:
             return False
         user = uses[0]
         if isinstance(item, HelperItem):  # its name says what it computes
-            return not isinstance(user, (GradientItem, FlowItem))
+            return not isinstance(user, (GradientItem, FlowItem)) or self._is_condition(x, user)
         if user is None and len(self.wanted) == 1:
             return True
         if user is None or isinstance(user, StepItem):
             return self.module.names.own(x) is None
-        if isinstance(user, (GradientItem, FlowItem)):
+        if isinstance(user, (GradientItem, FlowItem)) and not self._is_condition(x, user):
             return False
         if self.module.names.own(x) is not None:
             return False
-        line, of_user = [getattr(getattr(i, "node", None), "where", None) for i in (item, user)]
+        line, of_user = [self.module.names.statement_of(getattr(i, "node", None)) for i in (item, user)]
         named = self.module.names.of_line(x.node) is not None and line != of_user
         return not named
+
+    @staticmethod
+    def _is_condition(x: Any, user: Item) -> bool:
+        """Whether a choice decides by a tensor, and does nothing else with it."""
+        if not isinstance(user, FlowItem) or user.call.node.op.name != "cond_op":
+            return False
+        return x is operands(user.call)[0] and all(id(x) not in r.captured for r in user.call.closure.regions)
 
     # ---- values ------------------------------------------------------------------------------------------------------
 

@@ -158,8 +158,8 @@ def _together(
     elif keys and list(keys) != names:
         return None
     else:
-        element, key = "name", ast.Name("name")
-        keywords += [ast.keyword("name", ast.Name("name"))] if own[0].trainable is not None else []
+        element, key = "n", ast.Name("n")
+        keywords += [ast.keyword("name", ast.Name("n"))] if own[0].trainable is not None else []
     if len(set(stored)) < len(stored) or not taken.isdisjoint(stored):
         return None
     array = ast.Subscript(ast.Name("ARRAYS"), key, ast.Load())

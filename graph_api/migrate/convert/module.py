@@ -18,7 +18,7 @@ from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, read_variable, variable_handle
 from graph_api.graph import Graph, no_op
 from graph_api.migrate.convert import printing
-from graph_api.migrate.convert.arguments import Arguments, converted, handed_on
+from graph_api.migrate.convert.arguments import Arguments, convert_in_place, converted, handed_on
 from graph_api.migrate.convert.body import Body, Statement
 from graph_api.migrate.convert.capture import Capture, Run
 from graph_api.migrate.convert.gathering import Gathering, Plain
@@ -28,7 +28,7 @@ from graph_api.migrate.convert.names import Names, Scope, identifier, snake
 from graph_api.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from graph_api.migrate.convert.shortening import Function, Shortening
 from graph_api.migrate.convert.spelling import path
-from graph_api.migrate.convert.tidying import merged, tidied
+from graph_api.migrate.convert.tidying import merged, side_by_side, tidied
 from graph_api.session import Session
 from graph_api.tensor import Tensor
 
@@ -385,6 +385,10 @@ class Module:
             return ""
         return f"line {where[1]}" if Path(where[0]).name == self.program.name else f"{Path(where[0]).name}:{where[1]}"
 
+    def _made_by(self, statement: Statement) -> Any:
+        """The program's statement that a statement comes from."""
+        return self.names.statement_of(_node_of(statement.item, self.graph))
+
     def _seeding(self) -> list[Statement]:
         """What sets the seed that the graph has, if random numbers are drawn."""
         drawn = any(draw.graph is self.graph for draw in self.capture.draws)
@@ -401,6 +405,9 @@ class Module:
             function.statements = tidied(function.statements)
         Arguments(self.functions, lambda converts: _length(converted(converts))).place()
         handed_on(self.functions)
+        for function in self.functions:
+            function.statements = side_by_side(function.statements, self._made_by)
+            convert_in_place(function, _length)
         top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
         found = printing.lines([*self._seeding(), *top], self.origin)
         for function in self.functions:

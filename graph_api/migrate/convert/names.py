@@ -138,18 +138,26 @@ class Names:
         where = getattr(node, "where", None)
         return _assigned_on(*where) if isinstance(where, tuple) and id(node) not in self._inner else None
 
+    def statement_of(self, node: Any) -> tuple[str, int] | None:
+        """The file and the first line of the statement that made a node."""
+        where = getattr(node, "where", None)
+        if not isinstance(where, tuple):
+            return None
+        file, line = where
+        return file, _starts(file).get(line) or line
+
     def function_of(self, node: Any) -> str | None:
         """The name of the program's function whose line made a node."""
         where = getattr(node, "where", None)
         return _function_around(*where) if isinstance(where, tuple) else None
 
     def note_uses(self, nodes: Iterable[Any]) -> None:
-        """Note which nodes are used by nothing but nodes of their own line."""
+        """Note which nodes are used by nothing but nodes of their own statement."""
         inner: set[int] = set()
         outer: set[int] = set()
         for node in nodes:
             for x in node.inputs:
-                same = getattr(x.node, "where", None) == getattr(node, "where", None)
+                same = self.statement_of(x.node) == self.statement_of(node)
                 (inner if same else outer).add(id(x.node))
         self._inner |= inner - outer
 
@@ -210,6 +218,13 @@ def _parsed(file: str) -> ast.Module:
 def _assigned_on(file: str, line: int) -> str | None:
     """The name that a line of a file assigns a value to."""
     return _assignments(file).get(line)
+
+
+@cache
+def _starts(file: str) -> dict[int, int]:
+    """Of the lines of statements that hold no others the first ones."""
+    plain = [n for n in ast.walk(_parsed(file)) if isinstance(n, ast.stmt) and not hasattr(n, "body")]
+    return {line: n.lineno for n in plain for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
 
 
 @cache

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graph_api.migrate.convert.printing import WIDTH
+
+_BESIDE = 3
+"""Names that are given in one line at most."""
+_COMMENT = 12
+"""Columns that a comment takes."""
 
 
 def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
@@ -35,6 +40,50 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
             statement = shorter
         found.append(statement)
     return found
+
+
+def side_by_side(statements: list[Any], origin: Callable[[Any], Any], indent: int = 4) -> list[Any]:
+    """Statements in which what one line of the program made is given names in one line again, if it fits.
+
+    Parameters
+    ----------
+    statements : list of Statement
+        Of one block; the blocks inside are changed in place.
+    origin : callable
+        Of a statement which one of the program it comes from, or None.
+    indent : int
+        Columns before each line.
+    """
+    found: list[Any] = []
+    for statement in statements:
+        if isinstance(statement.code, (ast.With, ast.FunctionDef, ast.For)):
+            statement.code.body = side_by_side(statement.code.body, origin, indent + 4)
+        before = found[-1] if found else None
+        if before is not None and origin(before) is not None and origin(before) == origin(statement):
+            names, values = _named(before.code)
+            more_names, more_values = _named(statement.code)
+            read = {n.id for v in more_values for n in ast.walk(v) if isinstance(n, ast.Name)}
+            targets, whole = names + more_names, values + more_values
+            if names and more_names and len(targets) <= _BESIDE and read.isdisjoint(ast.unparse(n) for n in names):
+                code = ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple(whole, ast.Load()))
+                if indent + len(ast.unparse(ast.fix_missing_locations(code))) <= WIDTH - _COMMENT:
+                    found[-1] = copy.copy(before)
+                    found[-1].code = code
+                    continue
+        found.append(statement)
+    return found
+
+
+def _named(code: ast.stmt) -> tuple[list[ast.expr], list[ast.expr]]:
+    """The names that a statement gives, and what to, if it only gives each a value."""
+    if not isinstance(code, ast.Assign) or len(code.targets) > 1:
+        return [], []
+    target, value = code.targets[0], code.value
+    if isinstance(target, ast.Name):
+        return [target], [value]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(target.elts), list(value.elts)
+    return [], []
 
 
 def _joined(found: Sequence[Any], left: Sequence[Any], indent: int) -> tuple[int, ast.stmt] | None:
