@@ -22,6 +22,7 @@ rejected: list[str] = []
 _COUNT = 67
 _STEP = 31
 """Has no divisor in common with the number of numbers to choose from, so that each is chosen once at most."""
+_ALIGN = 64
 _PERIOD = 1009
 """After so many numbers they come again."""
 _LARGE = 1 << 20
@@ -171,11 +172,12 @@ def _gives_the_same(name: str, ufunc: np.ufunc, kind: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 8)
-def _trials(dtypes: tuple[np.dtype, ...]) -> tuple[list[list[np.ndarray]], tuple[Any, ...], bytes]:
+def _trials(dtypes: tuple[np.dtype, ...]) -> tuple[list[list[np.ndarray]], tuple[Any, ...], bytes, np.ndarray]:
     """What to try a loop on: operands of one trial after the other, and for a table the bases and a row per trial.
 
     The operands lie in one piece or with gaps, all or one of them; one of several is a single number; they are many or
-    few. Results lie one after the other.
+    few. The last item says where in the table's result the elements of all trials are: like values in a table's block,
+    those of each trial are aligned.
     """
     *given, result = dtypes
     whole = [samples(d, i) for i, d in enumerate(given)]
@@ -186,16 +188,19 @@ def _trials(dtypes: tuple[np.dtype, ...]) -> tuple[list[list[np.ndarray]], tuple
         trials += [[whole[0], *single[1:]], [single[0], *whole[1:]]]
     trials += [[x[i : i + n] for x in whole] for n in (1, 2, 5) for i in (0, 10, 30, 50)]
     held = [*whole, *gaps]
-    numbers, at, item = [], 0, result.itemsize
+    numbers: list[int] = []
+    where: list[int] = []
+    at, item = 0, result.itemsize
     for operands in trials:
         found = [[offset_in(y, x) for x in held] for y in operands]
         places = [next((k, offset) for k, offset in enumerate(each) if offset is not None) for each in found]
         steps = (*[y.strides[0] for y in operands], item)
         row = Row((), (), (len(operands[0]),), steps)
         numbers += encoded(row, 0, [*places, (len(held), at)])
-        at += len(operands[0]) * item
-    fresh = ("fresh", result, (at // item,), (item,), None)
-    return trials, (*[("constant", x) for x in held], fresh), np.array(numbers, np.intp).tobytes()
+        where += range(at // item, at // item + len(operands[0]))
+        at += -(-len(operands[0]) * item // _ALIGN) * _ALIGN
+    bases = (*[("constant", x) for x in held], ("fresh", result, (at // item,), (item,), None))
+    return trials, bases, np.array(numbers, np.intp).tobytes(), np.array(where)
 
 
 def is_trusted(ufunc: np.ufunc, loop: tuple[np.ufunc, int], dtypes: tuple[np.dtype, ...]) -> bool:
@@ -203,7 +208,7 @@ def is_trusted(ufunc: np.ufunc, loop: tuple[np.ufunc, int], dtypes: tuple[np.dty
     assert executor is not None
     if ufunc.nout != 1:
         return False
-    trials, bases, numbers = _trials(dtypes)
+    trials, bases, numbers, where = _trials(dtypes)
     try:
         with np.errstate(all="ignore"):
             expected = np.concatenate([ufunc(*operands) for operands in trials])
@@ -212,7 +217,7 @@ def is_trusted(ufunc: np.ufunc, loop: tuple[np.ufunc, int], dtypes: tuple[np.dty
         return False
     steps, results = (("rows", 0, len(trials), False),), (("whole", len(bases) - 1),)
     table = executor.Table(0, bases, (loop,), numbers, steps, results, _HOST, None)
-    if same_bits(table()[0], expected):
+    if same_bits(table()[0][where], expected):
         return True
     rejected.append(f"{ufunc.__name__} {''.join(d.char for d in dtypes)}")
     return False
