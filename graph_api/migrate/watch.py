@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal
 
 import numpy as np
@@ -56,8 +57,8 @@ def is_users(file: str) -> bool:
     return not (is_ours(file) or file.startswith("<") or str(Path(file).resolve()).startswith(_LIBRARIES))
 
 
-def user_site(depth: int = 1) -> Site:
-    """File and line of the innermost frame of the user's program; of the outermost frame if there is none.
+def user_frame(depth: int = 1) -> FrameType:
+    """The innermost frame of the user's program; the outermost frame if there is none.
 
     Parameters
     ----------
@@ -67,6 +68,12 @@ def user_site(depth: int = 1) -> Site:
     frame = sys._getframe(depth)
     while frame.f_back is not None and not is_users(frame.f_code.co_filename):
         frame = frame.f_back
+    return frame
+
+
+def user_site(depth: int = 1) -> Site:
+    """File and line of `user_frame`."""
+    frame = user_frame(depth + 1)
     return frame.f_code.co_filename, frame.f_lineno
 
 
@@ -94,6 +101,8 @@ class Run:
         File and line of the innermost frame of the user's program.
     error : Exception, optional
         What the run raised.
+    shape : structure of int, optional
+        How the numbers of `flat` make what the caller gets; a number if that is one value.
     """
 
     session: Session
@@ -104,6 +113,7 @@ class Run:
     site: Site
     results: list[Any] = field(default_factory=list)
     error: BaseException | None = None
+    shape: Any = 0
     _before: dict[int, Any] = field(default_factory=dict, repr=False)
     _after: dict[int, Any] = field(default_factory=dict, repr=False)
 
@@ -166,6 +176,8 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
         elements, pack = self._resolve(list(fetches) if isinstance(fetches, _Flat) else fetches)
         feeds, values = self._feeds(feed_dict)[:2] if feed_dict else ((), ())
         made = Run(self, asked, list(elements), list(feeds), list(values), user_site(2))
+        packed = self._resolve(asked)[1] if asked is not fetches else pack
+        made.shape = 0 if packed is None else packed(list(range(len(elements))))
         made._before = dict(self._state.values)
 
         def compute(wanted: Sequence[Any]) -> list[Any]:

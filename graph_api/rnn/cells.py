@@ -256,7 +256,7 @@ class _LSTM(_WeightedCell):
         sizes = LSTMStateTuple(self._num_units, self.output_size)
         return sizes if self._state_is_tuple else sum(sizes)
 
-    def _parts(self, state: Any) -> tuple[Any, Any]:
+    def _c_and_h(self, state: Any) -> tuple[Any, Any]:
         if self._state_is_tuple:
             if not isinstance(state, (tuple, list)) or len(state) != 2:
                 raise ValueError(f"cell {self.name!r}: the state must be a LSTMStateTuple (c, h), got {state!r}")
@@ -314,7 +314,7 @@ class BasicLSTMCell(_LSTM):
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
-        c, h = self._parts(state)
+        c, h = self._c_and_h(state)
         gates = _product([inputs, h], self._kernel, self._bias)
         i, j, f, o = tf.split(gates, 4, 1)
         new_c = c * tf.sigmoid(f + self._forget_bias) + tf.sigmoid(i) * self._activation(j)
@@ -397,7 +397,7 @@ class LSTMCell(_LSTM):
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
-        c, h = self._parts(state)
+        c, h = self._c_and_h(state)
         gates = _product([inputs, h], self._kernel, self._bias)
         i, j, f, o = tf.split(gates, 4, 1)
         forget = f + self._forget_bias
@@ -474,7 +474,7 @@ class LayerNormBasicLSTMCell(_LSTM):
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
-        c, h = self._parts(state)
+        c, h = self._c_and_h(state)
         joined = tf.concat([inputs, h], 1)
         rows, units = (shape_of(joined) or (None,))[-1], self._num_units
         gates = tf.matmul(joined, get_variable("kernel", [rows, 4 * units], dtype_of(joined)))

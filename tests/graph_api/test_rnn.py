@@ -209,3 +209,12 @@ def test_a_decoder_feeds_back_its_outputs() -> None:
 def test_mistakes(call: Any, kind: Any, message: str) -> None:
     with pytest.raises(kind, match=message):
         call(tf.ones([2, 3, 4]))
+
+
+@pytest.mark.parametrize("kind", ["BasicLSTMCell", "LSTMCell", "GRUCell"])
+def test_a_cell_knows_its_weights(kind: str) -> None:
+    cell = getattr(tf.nn.rnn_cell, kind)(3)
+    assert cell.weights == []
+    tf.nn.static_rnn(cell, [tf.ones([2, 3])], dtype=tf.float32)
+    assert cell.weights == cell.variables == cell.trainable_weights == tf.trainable_variables()
+    assert len(cell.weights) > 1 and cell.graph is tf.get_default_graph()

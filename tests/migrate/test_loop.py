@@ -33,11 +33,6 @@ with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
 """
 REFUSED = {
-    "fetches of a name": (
-        X + TAIL + "    for t in (y, w):\n        print(sess.run(t, {x: data}))\n",
-        "depends on the graph",
-    ),
-    "feeds in stars": (X + TAIL + "    print(sess.run(y, {**{x: data}}))\n", "line 10: what is fed depends"),
     "a saver that a function uses": (
         X + "saver = tf.train.Saver([w, tf.Variable(1.0)])\n"
         "def own_save(sess):\n    return saver.export_meta_graph('m')\n"
@@ -65,7 +60,7 @@ REFUSED = {
     "a name of lists that changes": (
         X + "asked = [y]\n" + TAIL + "    for i in range(2):\n        print(len(sess.run([asked, w], {x: data})[0]))\n"
         "        asked = [y, w]\n",
-        "depends",
+        "depends on how the program runs",
     ),
     "initialized twice": (
         X + "with tf.Session() as sess:\n    for i in range(2):\n"
@@ -200,6 +195,44 @@ def main(_):
 if __name__ == "__main__":
     tf.app.run()
 """
+NAMED = """
+import collections
+import numpy as np
+import tensorflow as tf
+
+x = tf.placeholder(tf.float32, [None, 2], name="x")
+kept = tf.placeholder_with_default(1.0, [], name="kept")
+w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+y = tf.matmul(x, w) * kept
+all_of, most = tf.reduce_sum(y), tf.reduce_max(y)
+
+def fed(data, keep=None):
+    feed = {x: data}
+    if keep is not None:
+        feed[kept] = keep
+    return feed
+
+def value(sess, t, feed):
+    return sess.run(t, feed)
+
+Pair = collections.namedtuple("Pair", "least most")
+data = np.arange(6.0).reshape(3, 2)
+step = tf.train.GradientDescentOptimizer(0.1).minimize(all_of)
+copies = [tf.Variable(i, name="copy_%d" % i, dtype=tf.float32) for i in range(2)]
+reset = tf.global_variables_initializer()
+with tf.Session() as sess:
+    for fold in range(2):
+        sess.run(reset); w.load(0.5 * np.ones([2, 1]), sess)
+        for keep in (None, 0.5):
+            _, total = sess.run([step, all_of], feed_dict=fed(data, keep))
+            print(fold, keep, total, sess.run({"y": y, "both": Pair(all_of, (most,))}, fed(data)))
+    for copy, by in zip(copies, (2.0, 3.0)):
+        sess.run(copy.assign_add(by))
+    print(sess.run(copies))
+    for name, t in [("sum", all_of), ("most", most)]:
+        print(name, sess.run(t, {**{x: data}}), value(sess, t, {x: data}))
+    print(sess.run(Pair(all_of, most), {x: data}))
+"""
 CONVERT = """
 import json, sys
 from pathlib import Path
@@ -219,7 +252,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     folder = tmp_path_factory.mktemp("converted")
     texts = {name: (HERE / "graphs" / f"{name}.py").read_text() for name in WHOLE.split()}
     texts |= {name: text for name, (text, _) in REFUSED.items()} | {"kept": KEPT, "lists": LISTS, "handed": HANDED}
-    texts |= {"looked at": LOOKED_AT, "saved": SAVED}
+    texts |= {"looked at": LOOKED_AT, "saved": SAVED, "named": NAMED}
     files = {name: folder / f"p{i}.py" for i, name in enumerate(texts)}
     for name, file in files.items():
         file.write_text(texts[name])
@@ -235,7 +268,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     return {n: (out.read_text(), json.loads(out.with_suffix(".map.json").read_text())) for n, out in outs.items()}
 
 
-@pytest.mark.parametrize("name", [*WHOLE.split(), "lists", "handed", "looked at", "saved"])
+@pytest.mark.parametrize("name", [*WHOLE.split(), "lists", "handed", "looked at", "saved", "named"])
 def test_whole_programs(converted: dict[str, tuple[str, dict[str, Any]]], name: str) -> None:
     """They were run, and printed what they printed before: `loop.tried`."""
     text, content = converted[name]

@@ -13,7 +13,8 @@ The passes, each a module:
   `alignment` says in what statements differ;
 - `gathering`, `arguments`: variables made together, and which functions make tensors of what they are given;
 - `tidying`, `printing`: what the next statement alone reads, lines of text;
-- `notes`, `runs`, `plan`, `loop`: the program's own lines around the graph, with calls in place of runs.
+- `notes`, `facts`, `runs`, `plan`, `edits`, `loop`, `calling`: the program's own lines around the graph, with calls in
+  place of runs.
 
 Beside ``OUT.py`` lies ``OUT.map.json``, which says where things have gone. A function's ``name`` is null where there is
 nothing to call: variables were initialized, which tape code does when it makes them, or only variables were fetched,
@@ -34,11 +35,11 @@ import numpy as np
 from graph_api.migrate import watch
 from graph_api.migrate.convert import loop
 from graph_api.migrate.convert.capture import Capture, capturing
+from graph_api.migrate.convert.edits import Unsafe
 from graph_api.migrate.convert.facts import plain
 from graph_api.migrate.convert.module import Module
 from graph_api.migrate.convert.names import Names, Scope
 from graph_api.migrate.convert.notes import Notes, noting
-from graph_api.migrate.convert.runs import Unsafe
 
 HEAD = '''"""{program}, as tape code: written by dualgrad convert."""
 
@@ -137,6 +138,8 @@ def _savers(
             rest = "".join(f", {name}={plain(value)}" for name, value in options.items() if plain(value) is not None)
             found[line] = f"tf.compat.v1.train.Saver({{{codes}}}{rest})"
     keeps_slots = any(".get_slot(" in text or ".variables()" in text for text in found.values())
+    keeps_slots = keeps_slots or any(m.only_initializes(x) for m in modules for run in capture.runs.values()
+                                     if run.resets and run.graph is m.graph for x in run.flat)  # fmt: skip
     lines = [line for module in modules for line in module.slots_made() if keeps_slots]
     return found, "".join(f"{line}\n" for line in ["", "", *lines] if lines)
 
@@ -152,7 +155,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
             "values": f.values,
             **({"variables": module.variable_names()} if module is not modules[0] else {}),
             "sites": [[Path(file).name, line] for file, line in f.run.sites],
-            "forms": [sorted(forms) for forms in f.run.forms],
+            "calls": [[list(extent), sorted(shapes)] for extent, shapes in f.run.calls.items()],
         }
         for module in modules
         for f in module.functions
@@ -180,6 +183,7 @@ def convert_program(
     with capturing() as capture, noting(program) as notes:
         code = watch.watch_program(program, arguments or [], lambda run: None, api)
     capture.names = dict(vars(sys.modules["__main__"]))
+    notes.locals = capture.locals
     conversion = convert(capture, program)
     if whole and code == 0:
         add_program(conversion, program, arguments or [], notes, capture.names)

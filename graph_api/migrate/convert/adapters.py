@@ -22,12 +22,24 @@ class Ref:
 
 
 @dataclass(frozen=True, eq=False)
+class Inner:
+    """A call among the arguments of a call."""
+
+    target: str
+    args: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Slices:
     """A gradient of rows among the arguments of a call: its values, its rows, and itself."""
 
     values: Ref
     indices: Ref
     whole: Any
+
+
+SHAPES = {("gather_back_op", 1)}
+"""Operands that only say a shape: any value of that shape and dtype does."""
 
 
 def adapted(node: Node) -> Iterator[Call]:
@@ -143,6 +155,16 @@ def _padded(node: Node) -> Iterator[Call]:
         yield "pad", (Ref(0), paddings.reshape(-1, 2).tolist()), given | ({"constant_values": value} if value else {})
 
 
+def _scattered(node: Node) -> Iterator[Call]:
+    yield "scatter_nd", (Ref(1), Ref(0), Ref(2)), {}
+
+
+def _summed_rows(node: Node) -> Iterator[Call]:
+    shape = node.inputs[1].aval.shape
+    if shape is not None and None not in shape and node.params == {"axis": 0, "batch_dims": 0}:
+        yield "convert_to_tensor", (Inner("IndexedSlices", (Ref(0), Ref(2), list(shape))),), {}
+
+
 def _largest(node: Node) -> Iterator[Call]:
     yield "math.top_k().indices", (Ref(0),), {"k": node.params["k"]}
 
@@ -162,4 +184,6 @@ _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "band_op": _band,
     "pad_op": _padded,
     "top_k_indices": _largest,
+    "scatter_nd_op": _scattered,
+    "gather_back_op": _summed_rows,
 }

@@ -11,7 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import islice
+from types import FrameType
 from typing import Any
+
+import numpy as np
 
 from engine.core.operands import Operation
 from engine.core.variable import Variable
@@ -31,6 +35,8 @@ GRADIENTS = (
     "optim.optimizer:gradients",
 )
 """Where modules look the function up that adds derivatives to a graph."""
+CHANGES = object()
+"""What a name stands for that stands for different things."""
 
 
 @dataclass(eq=False)
@@ -106,14 +112,16 @@ class Made:
 class Run:
     """What a session was asked: elements of the graph, what was fed, and the lines of the program that asked.
 
-    `forms` has for each of the `sites` how the fetches were nested there, as `form_of` writes it.
+    `resets` says that it has changed variables that had values. `calls` has, for each of the expressions that asked,
+    how the results were put together there: `shape_of`.
     """
 
     graph: Graph
     flat: list[Any]
     feeds: list[Any]
     sites: list[tuple[str, int]] = field(default_factory=list)
-    forms: list[set[str]] = field(default_factory=list)
+    resets: bool = False
+    calls: dict[tuple[int, int, int, int], set[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -130,6 +138,8 @@ class Capture:
         By the identity of the optimizer; `kept` keeps those identities valid.
     writers : dict
         The lines of the program that made a writer of event files.
+    locals : dict
+        By the line where a function begins, what its names stood for when it ran a session; `CHANGES` if that changed.
     savers : dict
         By the line of the program that made it, a saver and the options that it was given.
     names : list of dict
@@ -148,6 +158,7 @@ class Capture:
     optimizers: dict[int, Made] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
     writers: dict[watch.Site, None] = field(default_factory=dict)
+    locals: dict[int, dict[str, Any]] = field(default_factory=dict)
     savers: dict[watch.Site, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
 
@@ -159,8 +170,24 @@ class Capture:
         run = self.runs.setdefault(key, Run(seen.graph, seen.flat, seen.feeds))
         if seen.site not in run.sites:
             run.sites.append(seen.site)
-            run.forms.append(set())
-        run.forms[run.sites.index(seen.site)].add(form_of(seen.fetches))
+        if not run.resets and not seen.feeds:
+            before, after = seen.variables("before"), seen.variables("after")
+            run.resets = any(x is not after[name] and np.any(x != after[name]) for name, x in before.items())
+        frame = watch.user_frame()
+        run.calls.setdefault(_extent(frame), set()).add(shape_of(seen.shape))
+        while frame is not None:
+            if watch.is_users(frame.f_code.co_filename):
+                self._note_locals(frame)
+            frame = frame.f_back  # type: ignore[assignment]
+
+    def _note_locals(self, frame: FrameType) -> None:
+        """Note what the names of a function stand for, unless that changes."""
+        if frame.f_code.co_name == "<module>":
+            return
+        kept = self.locals.setdefault(frame.f_code.co_firstlineno, {})
+        for name, value in frame.f_locals.items():
+            if kept.setdefault(name, value) is not value:
+                kept[name] = CHANGES
 
     def _hessians(self, graph: Graph, first: int, result: list[Any], ys: Any, xs: Any, **options: Any) -> None:
         plain = not set(options) - {"name", "aggregation_method"}
@@ -182,18 +209,31 @@ class Capture:
         return result
 
 
-def form_of(fetches: Any) -> str:
-    """How fetches are nested: ``x`` for one, ``[x(xx)]`` for lists and tuples, ``?`` for anything else.
+def shape_of(shape: Any) -> str:
+    """How results are put together, as an expression with ``@0, @1, ...`` in it; ``?`` where none says that.
 
-    >>> form_of(["a:0", ("b:0", "c:0")])
-    '[x(xx)]'
+    >>> shape_of([0, (1, {"b": 2})])
+    "[@0, (@1, {'b': @2})]"
     """
-    if isinstance(fetches, dict) or hasattr(fetches, "_fields"):
+    if isinstance(shape, int):
+        return f"@{shape}"
+    if type(shape) is dict:
+        return "{" + ", ".join(f"{key!r}: {shape_of(value)}" for key, value in shape.items()) + "}"
+    if not isinstance(shape, (list, tuple)):
         return "?"
-    if not isinstance(fetches, (list, tuple)):
-        return "x"
-    inside = "".join(map(form_of, fetches))
-    return f"[{inside}]" if isinstance(fetches, list) else f"({inside})"
+    inside = ", ".join(map(shape_of, shape))
+    if type(shape) is list:
+        return f"[{inside}]"
+    if type(shape) is tuple:
+        return f"({inside}{',' * (len(shape) == 1)})"
+    named = getattr(shape, "_fields", None)
+    return f'namedtuple("{type(shape).__name__}", "{" ".join(named)}")({inside})' if named else "?"
+
+
+def _extent(frame: FrameType) -> tuple[int, int, int, int]:
+    """From where to where the call goes that a frame is making."""
+    line, end, column, end_column = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    return line or frame.f_lineno, column or 0, end or frame.f_lineno, end_column or 0
 
 
 @contextmanager

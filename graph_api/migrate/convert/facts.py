@@ -11,7 +11,7 @@ import builtins
 import contextlib
 import math
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -82,11 +82,11 @@ class Facts:
         found = self.scopes.of[leaf].find(leaf.id)
         if found is not self.scopes.module.bound.get(leaf.id):
             return False
-        if len(found or ()) == 1:
-            return True
         around = {n for loop in self._loops if leaf in loop for n in loop}
         stores = [n for n in self._named[leaf.id] if not isinstance(n.ctx, ast.Load)]
-        return all(n.lineno < leaf.lineno and n not in around for n in stores)
+        if any(n in around for n in stores):
+            return False
+        return len(found or ()) == 1 or all(n.lineno < leaf.lineno for n in stores)
 
     def _text(self, node: ast.expr, parent: ast.AST) -> str | None:
         shown = _is_shown(node, parent)
@@ -102,6 +102,16 @@ class Facts:
             return repr(str(value)) if text is None and shown and is_graphs(value) else text
         except Exception:  # noqa: BLE001  (then it is no plain value)
             return None
+
+    def handles(self, node: ast.expr, label: Callable[[str], str]) -> str | None:
+        """A part of the graph, or a structure of such parts, with labels in their place; None if it is none."""
+        if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or not self._looks(node):
+            return None
+        try:
+            value = eval(compile(ast.Expression(node), "<named>", "eval"), dict(self.names))
+        except Exception:  # noqa: BLE001  (then it is not known)
+            return None
+        return _labelled(value, label)
 
     def _looks(self, node: ast.expr) -> bool:
         """Whether it looks at the graph, changes nothing, and uses nothing that is known inside of a function only."""
@@ -196,6 +206,23 @@ def _is_shown(node: ast.expr, parent: ast.AST) -> bool:
     return (isinstance(parent.func, ast.Name) and parent.func.id == "print") or (
         isinstance(parent.func, ast.Attribute) and parent.func.attr == "format"
     )
+
+
+def _labelled(value: Any, label: Callable[[str], str]) -> str | None:
+    if isinstance(value, (Tensor, Operation, Variable)):
+        return repr(label(value.name))
+    if type(value) in (list, tuple):
+        inside = [_labelled(v, label) for v in value]
+        if None in inside:
+            return None
+        text = ", ".join(map(str, inside))
+        return f"[{text}]" if type(value) is list else f"({text}{',' * (len(inside) == 1)})"
+    if type(value) is dict:
+        pairs = [(_labelled(k, label), _labelled(v, label)) for k, v in value.items()]
+        if any(None in pair for pair in pairs):
+            return None
+        return "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"
+    return plain(value)
 
 
 def plain(value: Any) -> str | None:

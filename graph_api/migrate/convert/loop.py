@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graph_api.migrate.convert.calling import all_calls, below, called, is_name, results
+from graph_api.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
 from graph_api.migrate.convert.notes import Notes
 from graph_api.migrate.convert.plan import Planner
-from graph_api.migrate.convert.runs import Extent, Place, Plan, Replaced, Unsafe
 
 if TYPE_CHECKING:
     import libcst
@@ -104,6 +105,8 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
     own = [cst.Module(body=[line.with_changes(leading_lines=[])]).code for line in imports]
     ours = ["import numpy as np\n"] if conversion.arrays else []
     text = text.replace("\nimport numpy as np\n", "\n", 1)
+    if "namedtuple(" in cst.Module(body=body).code:
+        own.append("from collections import namedtuple\n")
     head, _, rest = text.partition("import tape_api as tf\n")
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
@@ -131,7 +134,7 @@ def _stands_alone(cst: Any, line: Any) -> bool:
         noted = [p.annotation for p in every if p.annotation is not None]
         return known and not line.decorators and not noted and line.returns is None
     if isinstance(line, cst.ClassDef):
-        bases = all(_is_name(cst, b.value, "object") for b in line.bases)
+        bases = all(is_name(cst, b.value, "object") for b in line.bases)
         inside = line.body.body if isinstance(line.body, cst.IndentedBlock) else ()
         text = [
             s for s in inside if isinstance(s, cst.SimpleStatementLine) and isinstance(s.body[0], (cst.Expr, cst.Pass))
@@ -235,11 +238,27 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
                 return known.with_changes(**around)
             if not isinstance(original, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
                 return result
-            place = self._place(original)
+            small = getattr(original, "body", ())
+            if isinstance(original, cst.SimpleStatementLine) and len(small) > 1:
+                lines = [self._planned(self._place(o), _alone(cst, updated, i)) for i, o in enumerate(small)]
+                parts = [n for line in lines for n in getattr(line, "nodes", [line])]
+                kept = [n for n in parts if n is not cst.RemovalSentinel.REMOVE]
+                if kept and all(a is b for a, b in zip(kept, parts, strict=False)) and len(kept) == len(small):
+                    untouched = all(n.body[0] is u for n, u in zip(kept, updated.body, strict=True))
+                    return updated if untouched else cst.FlattenSentinel(kept)
+                return cst.FlattenSentinel(kept) if kept else cst.RemoveFromParent()
+            return self._planned(self._place(original), result)
+
+        def _planned(self, place: Place, updated: Any) -> Any:
+            """What becomes of one statement."""
+            result = updated
             if place in plan.gone:
                 return cst.RemoveFromParent()
             if place in plan.said:
                 result = self._told(place, updated)
+            if place in plan.unrolled:
+                first, *others = [cst.parse_statement(f"{line}\n") for line in plan.unrolled[place]]
+                result = cst.FlattenSentinel([first.with_changes(leading_lines=updated.leading_lines), *others])
             if place in plan.emptied and place not in plan.opened:
                 (name,) = plan.emptied[place]
                 result = cst.parse_statement(f"{name} = None  # there are no sessions\n").with_changes(
@@ -292,19 +311,24 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             return updated.with_changes(elements=[e.with_changes(key=cst.SimpleString(f'"{k}"')) for e, k in pairs])
 
         def leave_Call(self, original: Any, updated: Any) -> libcst.CSTNode:
+            if self._extent(original) in plan.loads:
+                set_ = updated.func.with_changes(attr=cst.Name("assign"))
+                return updated.with_changes(
+                    func=set_, args=[updated.args[0].with_changes(comma=cst.MaybeSentinel.DEFAULT)]
+                )
             found = plan.calls.get(self._extent(original))
-            if found is None or not (found.function["name"] or found.function["values"]):
+            if found is None or not (found.choices or found.function["name"] or found.function["values"]):
                 return updated
-            return _results(cst, found, _called(cst, found, updated))
+            return results(cst, found, called(cst, found, updated))
 
         def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
             """What nobody looks at is not turned into arrays."""
             found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
-            if found is None or found.function["name"] is None:
+            if found is None or found.function["name"] is None or found.choices:
                 return updated
             value = updated.value
-            while not (isinstance(value, cst.Call) and _is_name(cst, value.func, found.function["name"])):
-                inner = next((c for c in _below(cst, value) if c is not None), None)
+            while not (isinstance(value, cst.Call) and is_name(cst, value.func, found.function["name"])):
+                inner = next((c for c in below(cst, value) if c is not None), None)
                 if inner is None:
                     return updated
                 value = inner
@@ -313,17 +337,17 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
         def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
             """Names for what operations give, which is None, are left out where nobody reads them."""
             found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
-            if found is None or found.form or None not in found.leaves or len(updated.targets) != 1:
+            if found is None or found.form or found.choices or None not in found.leaves or len(updated.targets) != 1:
                 return updated
             target = updated.targets[0].target
             if not isinstance(target, cst.Tuple) or len(target.elements) != len(found.leaves):
                 return updated
             pairs = list(zip(target.elements, found.leaves, strict=True))
-            if any(i is None and not _is_name(cst, e.value, "_") for e, i in pairs):
+            if any(i is None and not is_name(cst, e.value, "_") for e, i in pairs):
                 return updated
             kept = [(e, i) for e, i in pairs if i is not None]
             call = next(
-                (c for c in _all_calls(cst, updated.value) if _is_name(cst, c.func, found.function["name"])), None
+                (c for c in all_calls(cst, updated.value) if is_name(cst, c.func, found.function["name"])), None
             )
             if call is None or not kept:
                 return updated
@@ -334,96 +358,18 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
                 ends = [e.with_changes(comma=cst.MaybeSentinel.DEFAULT) for e, _ in kept]
                 new = target.with_changes(elements=ends)
             targets = [updated.targets[0].with_changes(target=new)]
-            return updated.with_changes(targets=targets, value=_results(cst, rest, call))
+            return updated.with_changes(targets=targets, value=results(cst, rest, call))
 
     return Editor()
 
 
-def _called(cst: Any, found: Replaced, call: Any) -> Any:
-    """The call of the function, with what was fed as its arguments."""
-    function = found.function
-    if function["name"] is None:
-        return None
-    fed = next((d for a in call.args for d in [a.value] if isinstance(d, cst.Dict) and _is_feed(call, a)), None)
-    elements = [] if fed is None else [element.value for element in fed.elements]
-    values = [elements[x] if isinstance(x, int) else cst.parse_expression(x) for x in found.fed]
-    by_name = dict(zip(function["fed"], values, strict=True))
-    arguments = [cst.Arg(by_name[tensor]) for tensor in function["feeds"].values()]
-    return cst.Call(cst.Name(function["name"]), arguments)
-
-
-def _is_feed(call: Any, argument: Any) -> bool:
-    if argument.keyword is not None:
-        return argument.keyword.value == "feed_dict"
-    method = call.func.attr.value
-    return argument is not call.args[0] or method == "eval" or len(call.args) == 1
-
-
-def _results(cst: Any, found: Replaced, call: Any) -> Any:
-    """The expression for what the session gave: arrays, None for operations."""
-    count = len(found.function["returns"])
-    if found.form:
-        return _nested(cst, found, call)
-    if call is None:
-        values = [cst.parse_expression(f"{value}.numpy()") for value in found.function["values"]]
-        return values[0] if not found.several else cst.List([cst.Element(v) for v in values])
-    if count == 0:
-        return call
-    if not found.several:
-        return _numpy(cst, call) if count == 1 else call
-    if count == 1 and [i for i in found.leaves if i is not None] == [0]:
-        none = cst.Name("None")
-        return cst.List([cst.Element(none if i is None else _numpy(cst, call)) for i in found.leaves])
-    asked = [i for i in found.leaves if i is not None]
-    if asked != list(range(count)):
-        raise Unsafe("a tensor is fetched twice in one run")
-    every = cst.parse_expression("[x.numpy() for x in _]")
-    every = every.with_changes(for_in=every.for_in.with_changes(iter=call))
-    if None not in found.leaves:
-        return every
-    first = next(n for n, i in enumerate(found.leaves) if i is not None)
-    behind = len(found.leaves) - first - count
-    if found.leaves[first : first + count] != asked:
-        raise Unsafe("operations are fetched between tensors")
-    nones = cst.Element(cst.Name("None"))
-    return cst.List([*[nones] * first, cst.StarredElement(every), *[nones] * behind])
-
-
-def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
-    """The expression where some fetches are lists: what the function gives, taken apart and put together again."""
-    asked = [i for i in found.leaves if i is not None]
-    if call is None or asked != list(range(len(asked))) or len(asked) != len(found.function["returns"]):
-        raise Unsafe("lists are fetched together with what is no result of the function")
-    names = [f"x{i}" for i in range(len(asked))]
-    values = [("None" if i is None else names[i]) for i in found.leaves]
-    left = iter(values)
-    inside = "".join(f"{next(left)}, " if c == "x" else f"{c}, " if c in "])" else c for c in found.form).rstrip(", ")
-    every = cst.parse_expression("[x.numpy() for x in _]")
-    every = every.with_changes(for_in=every.for_in.with_changes(iter=call))
-    if len(asked) == 1:
-        every = cst.List([cst.Element(_numpy(cst, call))])
-    function = cst.parse_expression(f"(lambda {', '.join(names)}: {inside})")
-    return cst.Call(function, [cst.Arg(every, star="*")])
-
-
-def _numpy(cst: Any, value: Any) -> libcst.Call:
-    return cst.Call(cst.Attribute(value, cst.Name("numpy")))
-
-
-def _is_name(cst: Any, node: Any, name: str | None) -> bool:
-    return isinstance(node, cst.Name) and node.value == name
-
-
-def _below(cst: Any, node: Any) -> list[Any]:
-    return [c for c in _all_calls(cst, node) if c is not node]
-
-
-def _all_calls(cst: Any, node: Any) -> list[Any]:
-    """The calls in an expression, the outer ones first."""
-    found = [node] if isinstance(node, cst.Call) else []
-    for child in node.children:
-        found += _all_calls(cst, child)
-    return found
+def _alone(cst: Any, line: Any, number: int) -> Any:
+    """One of the statements of a line, on a line of its own."""
+    small = line.body[number]
+    one = small if number == len(line.body) - 1 else small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+    above = line.leading_lines if number == 0 else []
+    last = line.trailing_whitespace if number == len(line.body) - 1 else cst.TrailingWhitespace()
+    return cst.SimpleStatementLine([one], leading_lines=above, trailing_whitespace=last)
 
 
 # ---- trying ----------------------------------------------------------------------------------------------------------

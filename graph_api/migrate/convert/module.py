@@ -283,7 +283,7 @@ class Module:
         """What there is to do for a set of fetches; None if no function is needed."""
         fed = {id(f) for f in run.feeds}
         wanted = _distinct([x for x in run.flat if isinstance(x, Symbol)])
-        if not wanted and not fed and all(self._only_initializes(x) for x in run.flat):
+        if not wanted and not fed and not run.resets and all(self.only_initializes(x) for x in run.flat):
             self.functions.append(Function(None, run, []))
             return None
         plan = plan_of(self.items, run, wanted)
@@ -320,10 +320,10 @@ class Module:
         converts = {name: x.dtype for name, x in named} if is_called else {}
         return Function(name, plan.run, plan.wanted, named, [], statements, converts)
 
-    def _only_initializes(self, operation: Any) -> bool:
+    def only_initializes(self, operation: Any) -> bool:
         """Whether an operation sets variables to their initial values, and nothing else."""
         if operation.op is no_op:
-            return all(self._only_initializes(c) for c in operation.control_inputs)
+            return all(self.only_initializes(c) for c in operation.control_inputs)
         return id(operation) in self._initializers
 
     def _name(self, run: Run | None, items: Sequence[Any], wanted: Sequence[Any]) -> str:

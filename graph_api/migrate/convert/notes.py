@@ -33,12 +33,15 @@ class Notes:
         By line: of each generator, by the expression that names it, its state when the line was first reached.
     called : Counter
         How often each function was called, by the line where its head stands.
+    locals : dict
+        By the line where a function begins, what its names stood for when it ran a session (`Capture.locals`).
     told : list
         In order: the lines that were being run, of functions too, and what was printed then.
     """
 
     states: dict[int, dict[str, Any]] = field(default_factory=dict)
     called: Counter[int] = field(default_factory=Counter)
+    locals: dict[int, dict[str, Any]] = field(default_factory=dict)
     told: list[tuple[frozenset[int], str]] = field(default_factory=list)
     _printed: _Tee | None = None
     _known: dict[str, Any] = field(default_factory=dict)

@@ -16,17 +16,10 @@ import numpy as np
 
 from graph_api.migrate.check.scopes import FUNCTIONS
 from graph_api.migrate.check.values import Box, Instance, Local, Made, Many
+from graph_api.migrate.convert.edits import Place, Plan, Unsafe, extent, place
 from graph_api.migrate.convert.facts import LOOKING, METHODS, plain
 from graph_api.migrate.convert.notes import GENERATORS
-from graph_api.migrate.convert.runs import (
-    Place,
-    Plan,
-    Runs,
-    Unsafe,
-    extent,
-    is_pure,
-    place,
-)  # fmt: skip
+from graph_api.migrate.convert.runs import Runs, graph_name, is_pure
 from graph_api.session import Session
 
 _EFFECTS = (
@@ -76,11 +69,11 @@ class Planner(Runs):
     def _statement(self, node: ast.stmt) -> bool:
         """Plan for a statement; whether it stays."""
         before = self.plan.copy()
-        once = list(self._once)
+        once, again = list(self._once), self._again
         try:
             return self._planned(node)
         except Unsafe:
-            self.plan, self._once = before, once
+            self.plan, self._once, self._again = before, once, again
             if not self._tells(node):
                 raise
             return True
@@ -104,12 +97,16 @@ class Planner(Runs):
         if not left:
             return not isinstance(node, ast.Assert) or extent(node.test) not in self.plan.facts
         if any(extent(run) in self.plan.calls for run in runs):
+            if self._handled(lambda: [n for n in self._expressions(node) if self._is_left(n)]):
+                return True
             raise Unsafe(f"line {node.lineno}: it uses the graph beside running it ({ast.unparse(left[0])})")
         if self._only_builds(node):
             said = "" if self._again else self.notes.said(_lines(node))
             if said:
                 self.plan.said[place(node)] = said
             return bool(said)
+        if not self._acts(node) and self._handled(lambda: [n for n in self._expressions(node) if self._is_left(n)]):
+            return True
         raise Unsafe(f"line {node.lineno}: it does something with the graph itself ({ast.unparse(left[0])})")
 
     def _initializes(self, node: ast.stmt, runs: Sequence[ast.Call]) -> bool:
@@ -137,6 +134,8 @@ class Planner(Runs):
         container = isinstance(function, ast.Attribute) and any(
             isinstance(v, (Box, Many)) for v in self.inference.of(function.value)
         )
+        if container and isinstance(function, ast.Attribute):
+            self._collected.update(n.id for n in ast.walk(function.value) if isinstance(n, ast.Name))
         return container or any(self._is_graphs(v) for v in of)
 
     def _acts(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
@@ -158,12 +157,14 @@ class Planner(Runs):
         graphs = all(
             self.scopes.of[n].find(n.id) is None
             or isinstance(self.names.get(n.id), ModuleType)
+            or n.id in self._collected
             or any(self._is_graphs(v) for v in self.inference.of(n))
             for n in names
         )
         plain = all(k.arg in ("sep", "end") and isinstance(k.value, ast.Constant) for k in call.keywords)
         runs = any(isinstance(n, ast.Call) and self._is_run(n) for n in ast.walk(node))
         looks = any(isinstance(n, ast.expr) and self._is_left(n) for n in ast.walk(node))
+        looks = looks or any(n.id in self._collected for n in names)
         shows = looks and not runs and graphs and plain and not self._acts(node)
         return shows and not self._again and bool(self.notes.said(_lines(node)))
 
@@ -236,7 +237,23 @@ class Planner(Runs):
 
     def _compound(self, node: Any) -> bool:
         header = [getattr(node, name, None) for name in ("test", "iter", "target")]
-        left = [n for h in header if h is not None for n in self._expressions(h) if self._is_left(n)]
+
+        def found() -> list[ast.expr]:
+            return [n for h in header if h is not None for n in self._expressions(h) if self._is_left(n)]
+
+        runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
+        built = any(isinstance(r.key, ast.Call) for n in ast.walk(node) if isinstance(n, ast.Call)
+                    and (r := self.plan.calls.get(extent(n))) is not None)  # fmt: skip
+        if (found() or built) and runs and self._unrolled(node):
+            return True
+        if (
+            found()
+            and runs
+            and self._handled(lambda: found() or self._named_here(header))
+            and isinstance(node, ast.For)
+        ):
+            self._labels.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
+        left = found()
         bodies = [node.body, node.orelse, *(h.body for h in getattr(node, "handlers", ()))]
         again = True if isinstance(node, (ast.For, ast.While)) else None
         kept = [self._block(body, again) for body in bodies if body]
@@ -247,6 +264,23 @@ class Planner(Runs):
             return False
         if not kept[0]:
             raise Unsafe(f"line {node.lineno}: only a part of it would be left")
+        return True
+
+    def _named_here(self, header: Sequence[Any]) -> list[ast.expr]:
+        """The variables that are named beside other parts of the graph."""
+        every = [n for h in header if h is not None for n in self._expressions(h)]
+        return [n for n in every if isinstance(n, ast.Name) and graph_name(self._value(n))]
+
+    def _unrolled(self, node: ast.stmt) -> bool:
+        """Whether a loop does no more than run something of each part of the graph that it goes through, unseen."""
+        (only, *others) = node.body if isinstance(node, ast.For) else [node]
+        call = only.value if isinstance(only, ast.Expr) else None
+        if others or not isinstance(call, ast.Call) or extent(call) not in self.plan.calls:
+            return False
+        found = [f for f in self.functions if self._shapes(call, f)]
+        if any(f["fed"] or not f["name"] for f in found) or self._acts(node):
+            return False
+        self.plan.unrolled[place(node)] = [f"{f['name']}()" for f in found]
         return True
 
     # ---- afterwards --------------------------------------------------------------------------------------------------
@@ -288,7 +322,7 @@ class Planner(Runs):
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.stmt) and place(inner) in self.plan.gone:
                 continue
-            if isinstance(inner, ast.stmt) and place(inner) in self.plan.said:
+            if isinstance(inner, ast.stmt) and place(inner) in self.plan.said.keys() | self.plan.unrolled.keys():
                 continue
             if isinstance(inner, ast.withitem) and isinstance(node, ast.With) and place(node) in self.plan.opened:
                 continue

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from engine.core.variable import Variable
 from graph_api.graph import Graph
@@ -26,99 +25,13 @@ from graph_api.migrate.check.values import (
     Unknown,
     Value,
 )
+from graph_api.migrate.convert.edits import Plan, Replaced, Unsafe, extent
 from graph_api.migrate.convert.facts import Facts, is_apart, shared
 from graph_api.saving import Saver
 from graph_api.session import Session
 
-Place: TypeAlias = tuple[int, int]
-"""Line and column, in bytes, of a statement."""
-Extent: TypeAlias = tuple[int, int, int, int]
-"""Where an expression begins and ends."""
 RUNS = {"run", "eval"}
 PURE_CALLS = {"range", "len", "enumerate", "zip", "list", "dict", "tuple", "set", "int", "float", "str", "sorted"}
-
-
-class Unsafe(Exception):
-    """The session loop cannot be rewritten so that it surely does what it did."""
-
-
-def place(node: Any) -> Place:
-    """Where a node stands."""
-    return node.lineno, node.col_offset
-
-
-def extent(node: Any) -> Extent:
-    """From where to where an expression goes."""
-    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
-
-
-@dataclass
-class Replaced:
-    """A run of a session that becomes a call.
-
-    Attributes
-    ----------
-    function : dict
-        The entry of the map.
-    leaves : list of (int or None)
-        Of each fetch, in the order of the program, its place among what the function gives; None for an operation.
-    several : bool
-        Whether the program asked for a list or tuple.
-    fed : list of (str or int)
-        What is fed: an expression, where a name stands for the dict, or which element of the dict that stands there.
-    form : str
-        How the fetches are nested, if lists are among them (`form_of`).
-    """
-
-    function: dict[str, Any]
-    leaves: list[int | None]
-    several: bool
-    fed: list[str | int] = field(default_factory=list)
-    form: str = ""
-
-
-@dataclass
-class Plan:
-    """What is to be done with a program.
-
-    Attributes
-    ----------
-    calls : dict
-        Runs of sessions that become calls, by place.
-    gone : set
-        The statements that go.
-    opened : set
-        The ``with`` statements of which the body stays.
-    emptied : dict
-        Names that kept statements hand on, and that stood for a session, by the statement that gave them.
-    feeds : dict
-        The dicts of feeds that have names: their new keys.
-    said : dict
-        What statements print that only look at the graph.
-    hollow : set
-        Constructors that have nothing left to do.
-    restored : dict
-        Before which line which generators must be set to the states that they had.
-    facts : dict
-        Expressions that only look at the graph: the text of their values.
-    given : dict
-        What names stood for after statements that only look at the graph: the texts of plain values.
-    """
-
-    calls: dict[Extent, Replaced] = field(default_factory=dict)
-    gone: set[Place] = field(default_factory=set)
-    opened: set[Place] = field(default_factory=set)
-    emptied: dict[Place, list[str]] = field(default_factory=dict)
-    feeds: dict[Extent, list[str]] = field(default_factory=dict)
-    said: dict[Place, str] = field(default_factory=dict)
-    hollow: set[Place] = field(default_factory=set)
-    restored: dict[Place, dict[str, Any]] = field(default_factory=dict)
-    facts: dict[Extent, str] = field(default_factory=dict)
-    given: dict[Place, dict[str, str]] = field(default_factory=dict)
-
-    def copy(self) -> Plan:
-        """A plan that goes its own way from here."""
-        return Plan(**{name: value.copy() for name, value in vars(self).items()})
 
 
 class Runs:
@@ -152,8 +65,18 @@ class Runs:
         self.facts = Facts(self.tree, self.scopes, names)
         self.plan = Plan(facts={extent(node): text for node, text in self.facts.found(self.tree)})
         self._owned: dict[ast.AST, bool] = {}
+        self._around: dict[ast.AST, list[Any]] = {}
+        self._above = {inner: n for n in ast.walk(self.tree) for inner in ast.iter_child_nodes(n)}
+        for function in ast.walk(self.tree):
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for n in ast.walk(function):
+                    self._around.setdefault(n, []).insert(0, function)
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
         self._again = False
+        self._labels: set[str] = set()
+        """Names of loops that go through labels."""
+        self._collected: set[str] = set()
+        """Names of lists and dicts from which lines were left out that add to them."""
         self._once: list[Sequence[ast.stmt]] = []
 
     def _kept_names(self) -> Iterator[tuple[ast.expr, str]]:
@@ -194,20 +117,69 @@ class Runs:
     def _find_runs(self) -> None:
         calls = [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and self._is_run(n)]
         unseen = {n.value for n in ast.walk(self.tree) if isinstance(n, ast.Expr)}
-        fitting = {c: [f for f in self.functions if self._is_here_at(c, f) and self._fits(c, f)] for c in calls}
-        taken = [id(found[0]) for c, found in fitting.items() if len(found) == 1 and self._is_certain(c)]
-        for call, found in fitting.items():
-            others = [f for f in found if id(f) not in taken] if len(found) > 1 else found
-            if len(others) > 1 and any(f["name"] or f["values"] for f in others):
-                raise Unsafe(f"line {call.lineno}: what is run depends on how the program runs")
-            if others:  # else it was never reached: `_statement` says so if it would stay
-                self.plan.calls[extent(call)] = self._replaced(call, others[0], call in unseen)
+        for load in [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and self._loads(n)]:
+            self.plan.loads.add(extent(load))
+            assert isinstance(load.func, ast.Attribute)
+            variable = self._value(load.func.value)
+            if isinstance(variable, Variable) and variable.name in self.variables:
+                self.plan.facts[extent(load.func.value)] = self.variables[variable.name]
+        for call in calls:
+            # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
+            # if it would stay
+            found = {self._does(call, f, call in unseen): f for f in self.functions if self._shapes(call, f)}
+            if len(found) > 1 and any(f["name"] or f["values"] for f in found.values()):
+                self.plan.calls[extent(call)] = self._chosen(call, list(found.values()), call in unseen)
+            elif found:
+                self.plan.calls[extent(call)] = self._replaced(call, next(iter(found.values())), call in unseen)
 
-    def _is_here_at(self, call: ast.Call, function: dict[str, Any]) -> bool:
-        return any(self._is_at(call, line) for _, line in function["sites"])
+    def _does(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> tuple[Any, ...]:
+        """What a call does where a function computes what it asks for; equal where that is the same."""
+        given = () if is_unseen else tuple([f in function["returns"] and function["returns"].index(f)
+                                            for f in function["fetches"]])  # fmt: skip
+        shapes = () if is_unseen else tuple(self._shapes(call, function))
+        return function["name"], tuple(function["values"]), tuple(function["fed"]), given, shapes
 
-    def _is_certain(self, call: ast.Call) -> bool:
-        return None not in [self._named(leaf) for leaf in leaves_of(self.asked(call)[0])]
+    def _shapes(self, call: ast.Call, function: dict[str, Any]) -> list[str]:
+        """How the results were put together where a call asked for what a function computes; empty if it did not."""
+        at = list(extent(call))
+        return next((list(shapes) for where, shapes in function["calls"] if where == at), [])
+
+    def _chosen(self, call: ast.Call, functions: Sequence[dict[str, Any]], is_unseen: bool) -> Replaced:
+        """A run of which its fetches or its feeds tell, while the program runs, what it computes."""
+        fetches = self.asked(call)[0]
+        differ = len({(*f["feeds"].values(), None, *f["fed"]) for f in functions}) > 1
+        each = [self._replaced(call, f, is_unseen, differ) for f in functions]
+        alike = {(tuple(r.leaves), r.several, r.form, len(r.function["returns"])) for r in each}
+        asked = {tuple(f["fetches"]) for f in functions}
+        told = {tuple(f["fed"]) for f in functions}
+        one = (len(asked), len(told)) in {(1, len(functions)), (len(functions), 1)}
+        if len(alike) > 1 or each[0].form or not one:
+            raise Unsafe(f"line {call.lineno}: what is run depends on how the program runs")
+        keys: list[Any] = [tuple(map(self.label, f["fed"])) for f in functions]
+        if len(asked) > 1:
+            keys = [tuple(map(self.label, f["fetches"])) for f in functions]
+            each[0].key = fetches
+            for name in (n for n in ast.walk(fetches) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
+                text = self.facts.handles(name, self.label) if self._is_left(name) else None
+                if text is not None:
+                    self.plan.facts[extent(name)] = text
+            if not each[0].several:
+                keys = [key for (key,) in keys]
+        each[0].choices = {repr(key): r.function for key, r in zip(keys, each, strict=True)}
+        return each[0]
+
+    def _loads(self, call: ast.Call) -> bool:
+        """Whether it is ``variable.load(value, session)``."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "load" or not call.args:
+            return False
+        return any(isinstance(v, Instance) and issubclass(v.kind, Variable) for v in self.inference.of(call.func.value))
+
+    def label(self, name: str) -> str:
+        """What tape code calls a tensor that is fed, or that is fetched by a name of the program's."""
+        named = {p for f in self.functions for p, x in f["feeds"].items() if x == name}
+        if len(named) > 1:
+            raise Unsafe(f"{name} has several names")
+        return named.pop() if named else name.removesuffix(":0")
 
     def _is_run(self, call: ast.Call) -> bool:
         if self._is_count(call):
@@ -245,57 +217,78 @@ class Runs:
             return fetches, call.args[1] if len(call.args) > 1 else keywords.get("feed_dict")
         return call.func.value, call.args[0] if call.args else keywords.get("feed_dict")
 
-    def _fits(self, call: ast.Call, function: dict[str, Any]) -> bool:
-        """Whether a run may be the one that a function was made of."""
-        fetches, feed = self.asked(call)
-        leaves = leaves_of(fetches)
-        if isinstance(feed, ast.Dict) and None not in feed.keys and len(feed.keys) != len(function["fed"]):
-            return False
-        if feed is None and function["fed"]:
-            return False
-        known = [self._named(leaf) for leaf in leaves]
-        if None in known:
-            written = isinstance(fetches, (ast.List, ast.Tuple))
-            return not written or any(_width(form) == len(leaves) for form in self._forms(call, function))
-        return [name for names in known for name in names or ()] == function["fetches"]
-
-    def _named(self, leaf: ast.expr) -> list[str] | None:
-        """The names in the graph of what a global name stands for; None if the file does not tell."""
-        value = self._value(leaf)
-        names = [graph_name(v) for v in (value if isinstance(value, (list, tuple)) else [value])]
-        return None if None in names else [n for n in names if n is not None]
-
     def _value(self, leaf: ast.expr) -> Any:
-        """What a global name that is bound once stood for, or an attribute of that; None if the file does not tell."""
+        """What a name that stands for one thing stood for, or an attribute of that; None if that is not known."""
         if isinstance(leaf, ast.Attribute):
             return vars(owner).get(leaf.attr) if hasattr(owner := self._value(leaf.value), "__dict__") else None
-        if not isinstance(leaf, ast.Name) or leaf.id not in self.names:
+        if not isinstance(leaf, ast.Name):
             return None
-        return self.names[leaf.id] if self.facts.is_final(leaf) else None
+        for function in self._around.get(leaf, ()):
+            known = self.notes.locals.get(min([function.lineno, *(d.lineno for d in function.decorator_list)]), {})
+            if leaf.id in known:
+                return known[leaf.id]
+            owner = self.inference.owner(function)
+            if owner is not None and function.args.args and leaf.id == function.args.args[0].arg:
+                return self._only_object(owner.name)
+        return self.names[leaf.id] if leaf.id in self.names and self.facts.is_final(leaf) else None
 
-    def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> Replaced:
-        fetches, feed = self.asked(call)
-        told = self._told(feed, call)
-        if len(told) != len(function["fed"]):
-            raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
+    def _only_object(self, kind: str) -> Any:
+        """The only object there is of a class of the program; None if there are several."""
+        every = [*self.names.values(), *(v for known in self.notes.locals.values() for v in known.values())]
+        found = list({id(v): v for v in every if type(v).__name__ == kind}.values())
+        return found[0] if len(found) == 1 else None
+
+    def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool, chosen: bool = False) -> Replaced:
+        feed = self.asked(call)[1]
+        try:
+            told = self._told(feed, call)
+            if len(told) != len(function["fed"]) or chosen:
+                raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
+        except Unsafe:
+            if feed is None or not self._labelled():
+                raise
+            told = []
         used = set(function["feeds"].values())
-        for name, (_, value) in zip(function["fed"], told, strict=True):
-            if name not in used and not is_pure(value):
+        for name, (at, value) in zip(function["fed"], told, strict=False):
+            if name not in used and isinstance(at, int) and not is_pure(value):  # what stands elsewhere stays there
                 raise Unsafe(f"line {call.lineno}: it feeds something that is not needed ({ast.unparse(value)})")
-        leaves = leaves_of(fetches)
+        shapes = self._shapes(call, function)
         flat: list[int | None] = [
             function["returns"].index(f) if f in function["returns"] else None for f in function["fetches"]
         ]
-        several = isinstance(fetches, (ast.List, ast.Tuple))
-        form = self._form(call, function, fetches)
-        several = several or form[0] in "[("
-        if len(flat) != form.count("x") or "?" in form:
-            if any(i is not None for i in flat) and not is_unseen:
-                raise Unsafe(f"line {call.lineno}: a fetch is a structure that is made elsewhere")
-            flat, form = [None] * len(leaves), ""
-        if isinstance(fetches, ast.Dict) or any(isinstance(leaf, (ast.List, ast.Tuple)) for leaf in leaves):
-            raise Unsafe(f"line {call.lineno}: the fetches are nested")
-        return Replaced(function, flat, several, [f for f, _ in told], form if re.search(r".[\[(]", form) else "")
+        if is_unseen:
+            shapes = ["[" + "".join(f"@{i}, " for i in range(len(flat))) + "]"]
+        if len(shapes) != 1 or "?" in shapes[0]:
+            raise Unsafe(f"line {call.lineno}: a fetch is a structure that is made elsewhere")
+        (shape,) = shapes
+        several = not shape.startswith("@")
+        nested = several and (shape[0] not in "[(" or re.search(r"[\[({]", shape[1:]) is not None)
+        found = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
+        found.named = feed if function["fed"] and not told else None
+        return found
+
+    def _labelled(self) -> bool:
+        """Have the keys of all feeds be labels; whether there are any."""
+        fed = {x for f in self.functions for x in f["fed"]}
+        keys = [k for n in ast.walk(self.tree) if isinstance(n, ast.Dict) for k in n.keys if k is not None]
+        keys += [n.slice for n in ast.walk(self.tree) if isinstance(n, ast.Subscript)]
+        for key in keys:
+            name = graph_name(self._value(key)) if isinstance(key, (ast.Name, ast.Attribute)) else None
+            if name in fed:
+                self.plan.facts[extent(key)] = repr(self.label(str(name)))
+        return bool(fed)
+
+    def _handled(self, left: Callable[[], list[ast.expr]]) -> bool:
+        """Whether parts of the graph are only named, for runs to come: labels stand for them then."""
+        while found := left():
+            whole = found[0]
+            while isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole:
+                whole = above
+            text = self.facts.handles(whole, self.label)
+            if text is None:
+                return False
+            self.plan.facts[extent(whole)] = text
+        return True
 
     def _told(self, feed: ast.expr | None, call: ast.Call) -> list[tuple[str | int, ast.expr]]:
         """What is fed, in order: an expression, or which element of the dict that stands there; and its value."""
@@ -316,22 +309,6 @@ class Runs:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         return list(found.values())
 
-    def _form(self, call: ast.Call, function: dict[str, Any], fetches: ast.expr) -> str:
-        """How the fetches of a run were nested when it was run."""
-        found = self._forms(call, function)
-        if isinstance(fetches, (ast.List, ast.Tuple)):
-            found = {form for form in found if form[0] in "[("}
-        if len(found) > 1:
-            found = {form for form in found if isinstance(fetches, (ast.List, ast.Tuple)) or form == "x"}
-        if len(found) != 1:
-            raise Unsafe(f"line {call.lineno}: what is run depends on how the program runs")
-        return found.pop()
-
-    def _forms(self, call: ast.Call, function: dict[str, Any]) -> set[str]:
-        """All forms of the fetches where a run stands."""
-        pairs = zip(function["sites"], function["forms"], strict=True)
-        return {form for (_, line), forms in pairs if self._is_at(call, line) for form in forms}
-
     def _written(self, name: ast.Name, call: ast.Call) -> ast.Dict:
         """The dict that a name stands for, whose keys become strings."""
         sources = self.scopes.of[name].find(name.id)
@@ -349,8 +326,12 @@ class Runs:
 
     def feed_values(self, call: ast.Call) -> list[ast.expr]:
         """The values that a run is fed."""
+        found = self.plan.calls.get(extent(call))
         feed = self.asked(call)[1]
-        return feed.values if isinstance(feed, ast.Dict) else [] if feed is None else [feed]
+        keys = [found.key] if found is not None and found.key is not None else []
+        if isinstance(feed, ast.Dict) and (found is None or found.named is None):
+            return [*keys, *feed.values]
+        return keys if feed is None else [*keys, feed]
 
     # ---- expressions -------------------------------------------------------------------------------------------------
 
@@ -360,7 +341,13 @@ class Runs:
             return
         if isinstance(node, ast.Call) and extent(node) in self.plan.calls:
             for value in self.feed_values(node):
-                yield from self._expressions(value)
+                if value is not getattr(self.plan.calls[extent(node)], "key", None):
+                    yield from self._expressions(value)
+            return
+        if isinstance(node, ast.Call) and extent(node) in self.plan.loads:
+            assert isinstance(node.func, ast.Attribute)
+            yield from self._expressions(node.func.value)
+            yield from self._expressions(node.args[0])
             return
         if isinstance(node, ast.Dict) and extent(node) in self.plan.feeds:
             for value in node.values:
@@ -375,6 +362,8 @@ class Runs:
         """Whether an expression is of the graph, and not of the converted module; of a composed one its parts tell."""
         values = self.inference.of(node)
         if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store) or node.id in self._labels:
+                return False
             return any(self._is_graphs(v) for v in values) and not self._is_session(node) and not self._is_here(node)
         if isinstance(node, ast.Call):
             if self._is_run(node):
@@ -445,13 +434,6 @@ class Runs:
         return not runs and self._builds(node)
 
 
-def _width(form: str) -> int:
-    """How many things a list of fetches has."""
-    while (shorter := re.sub(r"(?<=.)[\[(][x?]*[\])]", "x", form)) != form:
-        form = shorter
-    return len(form) - 2 if form[0] in "[(" else 1
-
-
 def leaves_of(fetches: ast.expr) -> list[ast.expr]:
     """What is fetched, one by one."""
     return list(fetches.elts) if isinstance(fetches, (ast.List, ast.Tuple)) else [fetches]
@@ -472,4 +454,9 @@ def graph_name(value: Any) -> str | None:
 def is_pure(node: ast.AST) -> bool:
     """Whether leaving it out changes nothing else."""
     calls = [n for n in ast.walk(node) if isinstance(n, (ast.Call, ast.Await, ast.Yield, ast.NamedExpr))]
-    return all(isinstance(c, ast.Call) and isinstance(c.func, ast.Name) and c.func.id in PURE_CALLS for c in calls)
+    return all(isinstance(c, ast.Call) and _is_pure_call(c) for c in calls)
+
+
+def _is_pure_call(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    return name in PURE_CALLS or (name.startswith(("np.", "numpy.")) and ".random" not in name)

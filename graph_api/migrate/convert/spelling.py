@@ -29,7 +29,7 @@ from engine.frontend.legacy import Old
 from engine.frontend.operators import _BINARY, _COMPARISONS
 from engine.ops.late import Call
 from graph_api.flow import assert_op
-from graph_api.migrate.convert.adapters import INDEX, Ref, Slices, adapted
+from graph_api.migrate.convert.adapters import INDEX, SHAPES, Inner, Ref, Slices, adapted
 from graph_api.migrate.convert.literals import literal, literal_of
 
 _OPERATORS = {
@@ -247,7 +247,14 @@ def _makes(node: Node, candidate: Spelling) -> bool:
         return False
     if any(step is not again and step.op.stateful for step in trace.nodes if step.op.name != "placeholder"):
         return False
-    return all(_is_operand(*trio) for trio in zip(again.inputs, operands, node.inputs, strict=True))
+    return all(
+        _is_operand(*trio) or ((node.op.name, i) in SHAPES and _key_of_aval(trio[0]) == _key_of_aval(trio[2]))
+        for i, trio in enumerate(zip(again.inputs, operands, node.inputs, strict=True))
+    )
+
+
+def _key_of_aval(x: Any) -> Hashable:
+    return x.aval.dtype, x.aval.shape
 
 
 def same_node(node: Node, again: Node) -> bool:
@@ -312,6 +319,8 @@ def call(spelling: Spelling, operands: Sequence[Any]) -> Any:
 def _filled(x: Any, operands: Sequence[Any]) -> Any:
     if isinstance(x, Ref):
         return operands[x.index]
+    if isinstance(x, Inner):
+        return operator.attrgetter(x.target)(import_module("tape_api"))(*[_filled(a, operands) for a in x.args])
     if isinstance(x, Slices):
         return IndexedSlices(operands[x.values.index], operands[x.indices.index])
     if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
@@ -358,6 +367,8 @@ def path(dotted: str) -> ast.expr:
 def _coded(x: Any, operands: Sequence[ast.expr], whole: Callable[[Any], ast.expr] | None = None) -> ast.expr:
     if isinstance(x, Ref):
         return operands[x.index]
+    if isinstance(x, Inner):
+        return ast.Call(path(f"tf.{x.target}"), [_coded(a, operands, whole) for a in x.args], [])
     if isinstance(x, Slices) and whole is not None:
         return whole(x.whole)
     if isinstance(x, list):

@@ -1,0 +1,108 @@
+"""What is to be done with a program's text: `plan` finds it, `loop` does it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Place: TypeAlias = tuple[int, int]
+"""Line and column, in bytes, of a statement."""
+Extent: TypeAlias = tuple[int, int, int, int]
+"""Where an expression begins and ends."""
+
+
+class Unsafe(Exception):
+    """The session loop cannot be rewritten so that it surely does what it did."""
+
+
+def place(node: Any) -> Place:
+    """Where a node stands."""
+    return node.lineno, node.col_offset
+
+
+def extent(node: Any) -> Extent:
+    """From where to where an expression goes."""
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+@dataclass
+class Replaced:
+    """A run of a session that becomes a call.
+
+    Attributes
+    ----------
+    function : dict
+        The entry of the map.
+    leaves : list of (int or None)
+        Of each fetch, in the order of the program, its place among what the function gives; None for an operation.
+    several : bool
+        Whether the program asked for a list or tuple.
+    fed : list of (str or int)
+        What is fed: an expression, where a name stands for the dict, or which element of the dict that stands there.
+    form : str
+        How the results are put together, if that is no plain list (`shape_of`).
+    named : expression, optional
+        The feeds, whose keys are the names of parameters, where only the running program knows them all.
+    choices : dict
+        Functions of which one is called, by what `key` gives, or by the names of what is fed.
+    """
+
+    function: dict[str, Any]
+    leaves: list[int | None]
+    several: bool
+    fed: list[str | int] = field(default_factory=list)
+    form: str = ""
+    named: ast.expr | None = None
+    choices: dict[str, dict[str, Any]] = field(default_factory=dict)
+    key: ast.expr | None = None
+
+
+@dataclass
+class Plan:
+    """What is to be done with a program.
+
+    Attributes
+    ----------
+    calls : dict
+        Runs of sessions that become calls, by place.
+    gone : set
+        The statements that go.
+    opened : set
+        The ``with`` statements of which the body stays.
+    emptied : dict
+        Names that kept statements hand on, and that stood for a session, by the statement that gave them.
+    feeds : dict
+        The dicts of feeds that have names: their new keys.
+    said : dict
+        What statements print that only look at the graph.
+    hollow : set
+        Constructors that have nothing left to do.
+    restored : dict
+        Before which line which generators must be set to the states that they had.
+    facts : dict
+        Expressions that only look at the graph: the text of their values.
+    given : dict
+        What names stood for after statements that only look at the graph: the texts of plain values.
+    unrolled : dict
+        Loops that run one thing after the other: the calls.
+    loads : set
+        The calls of ``variable.load(value, session)``, which become ``variable.assign(value)``.
+    """
+
+    calls: dict[Extent, Replaced] = field(default_factory=dict)
+    gone: set[Place] = field(default_factory=set)
+    opened: set[Place] = field(default_factory=set)
+    emptied: dict[Place, list[str]] = field(default_factory=dict)
+    feeds: dict[Extent, list[str]] = field(default_factory=dict)
+    said: dict[Place, str] = field(default_factory=dict)
+    hollow: set[Place] = field(default_factory=set)
+    restored: dict[Place, dict[str, Any]] = field(default_factory=dict)
+    facts: dict[Extent, str] = field(default_factory=dict)
+    given: dict[Place, dict[str, str]] = field(default_factory=dict)
+    unrolled: dict[Place, list[str]] = field(default_factory=dict)
+    loads: set[Extent] = field(default_factory=set)
+
+    def copy(self) -> Plan:
+        """A plan that goes its own way from here."""
+        return Plan(**{name: value.copy() for name, value in vars(self).items()})
