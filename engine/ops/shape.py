@@ -138,11 +138,11 @@ def shape_operand(shape: Any) -> Any:
     DTypeError
         If a dimension is no integer.
     """
+    given = [shape] if type(shape) is int else shape
+    if type(given) in (list, tuple) and list(map(type, given)).count(int) == len(given):
+        return _vector_of_ints(tuple(given))
     if isinstance(shape, (Value, np.ndarray, np.generic)):
         return shape
-    given = (shape,) if type(shape) is int else shape
-    if isinstance(given, (list, tuple)) and list(map(type, given)).count(int) == len(given):
-        return _vector_of_ints(tuple(given))
     if hasattr(shape, "as_tuple"):
         shape = shape.as_tuple()
     if shape is None:

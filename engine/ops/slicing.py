@@ -143,9 +143,12 @@ def getitem(x: Any, key: Any) -> Operand:
     array([[0],
            [3]])
     """
-    if type(key) is int:
+    kind = type(key)
+    if kind is int:
         return getitem_op(x, spec=(key,))
-    if type(key) is not tuple:
+    if kind is builtins.slice:
+        key = (key,)
+    elif kind is not tuple:
         if isinstance(key, (Value, np.ndarray)) and dtype_of(key).is_bool and shape_of(key) != ():
             return boolean_mask_op(x, key)
         key = (key,)
