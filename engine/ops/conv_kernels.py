@@ -124,6 +124,8 @@ def _product_of_columns(a: Any, b: Any) -> np.ndarray:
     """The product of the transpose of a matrix and a matrix, added up from products of some rows."""
     step = rows_at_once(len(a), a.shape[1], b.shape[1])
     whole = len(a) - len(a) % step
+    if whole <= step:
+        return np.matmul(a.T, b)
     total = np.add.reduce(np.matmul(_stacked(a[:whole], step).swapaxes(1, 2), _stacked(b[:whole], step)), axis=0)
     if whole < len(a):
         total += np.matmul(a[whole:].T, b[whole:])
@@ -181,6 +183,8 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
             target[...] = np.matmul(rows, matrix).reshape(target.shape)
         else:
             _product(rows, matrix, target.reshape(len(rows), outputs))
+        # the next ones are laid out where these were, in memory that the cache holds
+        del rows
     return out.reshape(*lead, *x.shape[stack : -rank - 1], *inner, outputs)
 
 
@@ -292,6 +296,7 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
         points = results[(*every, block.images, block.windows)]
         points = points.reshape(*ct.shape[:stack], rows.shape[-2], outputs)
         out += np.matmul(rows.swapaxes(-1, -2), points) if stack else _product_of_columns(rows, points)
+        del rows
     return out.reshape(*lead, *size, channels, outputs)
 
 
