@@ -138,7 +138,8 @@ class Outlining:
             return None
         found = _Common(windows)
         rows = [self._aligned.all_parts(w.statements) for w in windows]
-        locals_ = [_locals(w.function, self._aligned) for w in windows]
+        own_names = {id(f): _locals(f, self._aligned) for f in {id(w.function): w.function for w in windows}.values()}
+        locals_ = [own_names[id(w.function)] for w in windows]
         given: set[str] = set()
         for number, column in enumerate(zip(*rows, strict=True)):
             first = column[0]
@@ -177,20 +178,22 @@ class Outlining:
         """Which of the parts are the same name that the window gives, in the order of the parts."""
         numbers: dict[str, int] = {}
         form: list[int] = []
-        for part in self._aligned.all_parts(window.statements):
+        parts = self._aligned.all_parts(window.statements)
+        for part in parts:
             if part.is_name and part.is_store:
                 form.append(numbers.setdefault(part.value, len(numbers)))
             else:
                 form.append(numbers.get(part.value, -1) if part.is_name else -1)
         # a name that is read before it gets another value is two things under one name
-        return (*form, self._is_reassigned(window))
+        return (*form, self._is_reassigned(window, parts))
 
-    def _is_reassigned(self, window: _Window) -> Hashable:
+    @staticmethod
+    def _is_reassigned(window: _Window, parts: Sequence[Part]) -> Hashable:
         read: set[str] = set()
         given: set[str] = set()
-        if is_mixed(self._aligned.all_parts(window.statements)):
+        if is_mixed(parts):
             return id(window)
-        for part in self._aligned.all_parts(window.statements):
+        for part in parts:
             if part.is_name and part.is_store and part.value in read - given:
                 return id(window)
             if part.is_name:
