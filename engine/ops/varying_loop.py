@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import Batches
-from engine.core.errors import ShapeError, UnimplementedError
+from engine.core.batching import refused
+from engine.core.errors import UnimplementedError
 from engine.core.kinds import PushedTogether, Together, general
-from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of
 from engine.ops.control import differentiable, plus
@@ -91,13 +90,6 @@ def _refused(*_: Any, **__: Any) -> Operand:
     )
 
 
-def _batch(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
-    raise ShapeError(
-        "while_loop: values of a loop variable that changes its shape between iterations must not differ between batch "
-        "elements; give it one shape, for example by padding"
-    )
-
-
 _rule: Callable[..., Any] = _refused
 pull_varying_op = general(
     "pull_varying_op",
@@ -105,7 +97,10 @@ pull_varying_op = general(
     _abstract,
     vjp=Together(_rule),
     jvp=PushedTogether(_rule),
-    batch=_batch,
+    batch=refused(
+        "where a loop variable changes its shape between iterations, its values cannot be vectorised; give it one "
+        "shape, for example by padding"
+    ),
     type="WhileGrad",
     args=("*values",),
     multi=True,
