@@ -174,7 +174,7 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
     images = _images(x, stack, rank)
     matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
     lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
-    out = empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
+    out = np.empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
     every, each = (slice(None),) * stack, math.prod(x.shape[:stack]) * matrix.shape[-2]
     for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
         rows = windows_as_rows(images[(*every, block.images, block.reads)], size, windows, block.along)
