@@ -12,6 +12,7 @@ from scipy import sparse
 
 import graph_api
 import tape_api
+from engine.core.errors import DetachWarning
 from engine.jacobian.coloring.symmetric import symmetrised
 from engine.jacobian.execution.decompression import Result, Scattered
 from engine.jacobian.structure.path import Path
@@ -132,6 +133,30 @@ def test_equal_nodes_are_planned_as_one() -> None:
     np.testing.assert_allclose(to_x, np.diag(np.sin(2 * x)))
     for one in tape.jacobian(y, tensor):
         np.testing.assert_allclose(one, np.diag(np.sin(2 * x)))
+
+
+def updated_between(tf: Any, w: Any, x: Any) -> Any:
+    """The same expression of a variable before and after an update."""
+    before = tf.sin(w) * x
+    with tf.control_dependencies([w.assign([1.0, 2.0])]):
+        return before + tf.sin(w.read_value()) * x
+
+
+@pytest.mark.parametrize("shape", [[2], [None]])
+def test_what_is_read_before_and_after_an_update_is_not_equal(shape: list[int | None]) -> None:
+    start, factors = np.array([0.5, 1.0]), np.array([3.0, 4.0])
+    expected = np.diag((np.cos(start) + np.cos(2.0 * start)) * factors)
+    w = tape_api.Variable(start)
+    with tape_api.GradientTape() as tape, pytest.warns(DetachWarning, match="is read again"):
+        y = updated_between(tape_api, w, tape_api.constant(factors))
+    np.testing.assert_allclose(tape.jacobian(y, w), expected)
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        w = graph_api.Variable(start)
+        x = graph_api.placeholder("float64", shape)
+        y = updated_between(graph_api, w, x)
+        for mode in ("forward", "reverse"):
+            session.run(w.initializer)
+            np.testing.assert_allclose(session.run(graph_api.jacobian(y, w, mode=mode), {x: factors}), expected)
 
 
 @settings(max_examples=60)

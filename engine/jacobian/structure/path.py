@@ -19,6 +19,7 @@ from engine.core.op import Node, distinct
 from engine.core.trace import constant_value, known_value
 from engine.core.value import Value, aval_of, known_shape
 from engine.core.variable import read_variable
+from engine.ops.shape import identity
 from engine.reverse import live_path
 
 
@@ -114,7 +115,8 @@ class Path:
 
         Who writes an expression twice gets two nodes for it, and a Jacobian in more parts. Nodes are merged that take
         only what lies on the path: graphs and tapes hold constants in different ways. A source stays what it is, as
-        a derivative with respect to it is not one with respect to what equals it.
+        a derivative with respect to it is not one with respect to what equals it, and so does what is read of a
+        variable, which may be updated in between (`PathCopy` writes reads as `identity`).
         """
         if self._merged is None:
             self._merged = self._with_merged_nodes()
@@ -126,7 +128,8 @@ class Path:
         for node in self.nodes:
             inputs = tuple([slots[id(x)] for x in node.inputs])
             outputs = [self.slots[id(x)] for x in node.outputs]
-            if self.live.issuperset(inputs) and not node.op.stateful and sources.isdisjoint(outputs):
+            fixed = not node.op.stateful and node.op not in (read_variable, identity)
+            if fixed and self.live.issuperset(inputs) and sources.isdisjoint(outputs):
                 with contextlib.suppress(TypeError):
                     params = tuple([(name, distinct(value)) for name, value in node.params.items()])
                     kept = first.setdefault((node.op, inputs, params), outputs)
