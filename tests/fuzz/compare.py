@@ -379,8 +379,8 @@ ROWS = re.compile("gather|repeat|mask|embedding")
 """What takes rows of a source: on a tape their cotangents stay rows, and are added up at the end."""
 OTHER_RULES = re.compile(r"qr|lstsq|einsum|matmul|matvec|@|tensordot|weighted_mean|losses|-loss")
 """Ops whose gradients go by another rule where shapes are not known."""
-SIGNED = re.compile("qr|lstsq")
-"""Those of them whose rules add something to zeros."""
+SIGNED = re.compile("qr|lstsq|einsum.*,.*,")
+"""Those of them whose rules add something to zeros, or make products in another order."""
 
 
 def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
