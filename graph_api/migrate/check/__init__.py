@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from engine.core.errors import DataLossError, NotFoundError
+from engine.io.golden import Golden
 from graph_api.migrate.check.formats import FORMATS
+from graph_api.migrate.check.ran import unseen
 from graph_api.migrate.check.uses import UNCHECKED, Use, uses_of
 from graph_api.migrate.judge import judge, reached, shared_names
 
@@ -30,6 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="how to report (default: text)")
     parser.add_argument("--all", action="store_true", help="list what is the same too (JSON always does)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the report to a file")
+    parser.add_argument(
+        "--census",
+        metavar="RECORD",
+        help="a record of the program (dualgrad record): add the names that it looked up where reading shows none",
+    )
     parser.add_argument("paths", metavar="FILE", nargs="+", help="files, or folders with all Python files in them")
 
 
@@ -40,7 +49,12 @@ def main(given: argparse.Namespace) -> int:
         print(f"dualgrad check: there is no file {absent[0]}", file=sys.stderr)  # noqa: T201
         return 2
     files = [*dict.fromkeys(file for path in given.paths for file in files_of(Path(path)))]
-    found = check(files, None if given.api == "auto" else given.api)
+    try:
+        census = None if given.census is None else Golden(given.census).part("census.json")
+    except (NotFoundError, DataLossError) as error:
+        print(f"dualgrad check: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    found = check(files, None if given.api == "auto" else given.api, census)
     form = FORMATS[given.format]
     report = form(found, len(files), given.all or given.format == "json")
     if given.output:
@@ -61,7 +75,9 @@ def files_of(path: Path) -> Iterator[Path]:
             yield file
 
 
-def check(files: Sequence[Path], api: str | None = None) -> list[Use]:
+def check(
+    files: Sequence[Path], api: str | None = None, census: Mapping[str, Sequence[Any]] | None = None
+) -> list[Use]:
     """Every use of TensorFlow in the files.
 
     Parameters
@@ -70,6 +86,9 @@ def check(files: Sequence[Path], api: str | None = None) -> list[Use]:
     api : {"1", "2", "eager"}, optional
         As `graph_api.migrate.hook.install` takes it. By default judged by the names that each program uses; a module
         is taken for what the program that imports it is.
+    census : dict, optional
+        The names that the program looked up when it ran, with files and lines, as `dualgrad record` keeps them: those
+        that reading does not show are uses too.
 
     Returns
     -------
@@ -77,11 +96,19 @@ def check(files: Sequence[Path], api: str | None = None) -> list[Use]:
         File by file, in the order of lines.
     """
     programs = [file for file in files if file.suffix != ".ipynb"]
-    found = uses_of(judged_together(files) if api is None else dict.fromkeys(programs, api))
+    apis = judged_together(files) if api is None else dict.fromkeys(programs, api)
+    found = uses_of(apis)
     why = "a notebook: write its cells to a program (jupyter nbconvert --to script) and check that"
     for file in files:
         found.setdefault(file, [Use(str(file), 1, 1, "file", str(file), UNCHECKED, why)])
-    return [use for file in files for use in found[file]]
+    ran = unseen(census or {}, apis, found)
+    shown = {str(file) for file in files}
+    at = {str(file): sorted([*found[file], *[u for u in ran if u.file == str(file)]], key=_place) for file in files}
+    return [*[use for file in files for use in at[str(file)]], *[use for use in ran if use.file not in shown]]
+
+
+def _place(use: Use) -> tuple[int, int, str]:
+    return use.line, use.column, use.name
 
 
 def judged_together(files: Sequence[Path]) -> dict[Path, str]:

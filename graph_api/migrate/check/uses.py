@@ -40,7 +40,7 @@ class Use:
         As a reader would look it up: ``"tf.nn.relu"``, ``"Tensor.get_shape"``.
     verdict : {"same", "differs", "missing", "not checked"}
     message : str
-        What differs, what to use instead, or why it was not checked; empty for ``"same"``.
+        What differs, what to use instead, or why it was not checked; empty for ``"same"``, unless only running shows it.
     """
 
     file: str
