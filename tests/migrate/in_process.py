@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from graph_api import overrides
 from graph_api.defaults import stacks
 from graph_api.graph import Graph
 from graph_api.migrate.command import main
@@ -19,6 +20,7 @@ def interpreter_kept() -> Iterator[None]:
     path, finders, arguments, environment = sys.path[:], sys.meta_path[:], sys.argv, dict(os.environ)
     ours = ("tensorflow", "keras", "tf_slim", "__main__")
     modules = {n: m for n, m in sys.modules.items() if n.partition(".")[0] in ours}
+    gradients = dict(overrides._registered)
     for name in modules:
         # real TensorFlow, perhaps, for which other tests asked
         del sys.modules[name]
@@ -33,6 +35,8 @@ def interpreter_kept() -> Iterator[None]:
         for name in [n for n in sys.modules if n.partition(".")[0] in ours]:
             del sys.modules[name]
         sys.modules.update(modules)
+        overrides._registered.clear()
+        overrides._registered.update(gradients)
 
 
 @contextmanager

@@ -40,7 +40,8 @@ class Use:
         As a reader would look it up: ``"tf.nn.relu"``, ``"Tensor.get_shape"``.
     verdict : {"same", "differs", "missing", "not checked"}
     message : str
-        What differs, what to use instead, or why it was not checked; empty for ``"same"``, unless only running shows it.
+        What differs, what to use instead, or why it was not checked. Empty for ``"same"``, unless only running
+        shows that it is used.
     """
 
     file: str
