@@ -15,7 +15,7 @@ FOUND = "reading does not show it, but it was looked up here when the program ra
 def unseen(census: Mapping[str, Sequence[Any]], apis: Mapping[Path, str], found: Mapping[Path, list[Use]]) -> list[Use]:
     """A use for each name of a census that the files' uses do not have.
 
-    A name counts as seen in a file whose uses have one of the same last part: aliases and modules of TensorFlow's own
+    A name counts as seen in a file whose uses have its last part in theirs: aliases and modules of TensorFlow's own
     give it other first ones.
 
     Parameters
@@ -25,7 +25,7 @@ def unseen(census: Mapping[str, Sequence[Any]], apis: Mapping[Path, str], found:
     apis, found : dict
         The version of the API, and the uses, of each file.
     """
-    shown = {file: {use.name.rpartition(".")[2] for use in uses} for file, uses in found.items()}
+    shown = {file: {part for use in uses for part in use.name.split(".")} for file, uses in found.items()}
     added: dict[Use, None] = {}
     for name, places in census.items():
         for where, line in places:
