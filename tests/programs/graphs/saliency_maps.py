@@ -8,8 +8,8 @@ from tensorflow.python.ops import gen_nn_ops
 rs = np.random.RandomState(9)
 
 
-@ops.RegisterGradient("GuidedRelu")
-def _GuidedReluGrad(op, grad):
+@ops.RegisterGradient("GuidedBackpropRelu")
+def _GuidedBackpropReluGrad(op, grad):
     return tf.where(0. < grad, gen_nn_ops.relu_grad(grad, op.outputs[0]), tf.zeros(tf.shape(grad)))
 
 
@@ -69,7 +69,7 @@ def build(kind=None):
 
 img = rs.rand(2, 12, 12, 3)
 lab = np.eye(5)[[1, 3]]
-for kind in (None, 'GuidedRelu', 'DeconvRelu'):
+for kind in (None, 'GuidedBackpropRelu', 'DeconvRelu'):
     g, images, labels, sal, cam, cost, top, init, end = build(kind)
     with tf.Session(graph=g) as sess:
         sess.run(init)
