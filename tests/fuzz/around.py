@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.eager import EagerTensor
 from engine.jacobian.structure.path import Path
 from engine.ops.late import Call
 from engine.program import program
@@ -68,6 +69,23 @@ def unknown_shapes() -> Iterator[list[Any]]:
         yield found
     finally:
         execute._run = before
+
+
+@contextmanager
+def decisions() -> Iterator[list[bool]]:
+    """What branches and loops on a tape made of conditions."""
+    found: list[bool] = []
+    before = EagerTensor.__bool__
+
+    def noted(tensor: EagerTensor) -> bool:
+        found.append(before(tensor))
+        return found[-1]
+
+    EagerTensor.__bool__ = noted  # type: ignore[method-assign]
+    try:
+        yield found
+    finally:
+        EagerTensor.__bool__ = before  # type: ignore[method-assign]
 
 
 @contextmanager

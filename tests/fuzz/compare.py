@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.fuzz.around import contents_asked, infinities_met, late_calls, quiet, unknown_shapes
+from tests.fuzz.around import contents_asked, decisions, infinities_met, late_calls, quiet, unknown_shapes
 from tests.fuzz.differences import check_differences
-from tests.fuzz.execute import WAYS, Failed, Results, Run, attempt, reference_of, values_of
+from tests.fuzz.execute import WAYS, Failed, Results, Run, attempt, reference_of, run_on_tape, values_of
 from tests.fuzz.peer import check_tensorflow
 from tests.fuzz.programs import Program, everywhere
 
@@ -332,7 +332,11 @@ def _differences(way: str, function: Callable[[Run], Results], run: Run) -> list
             return []
         return [Difference(way, "value", f"error {got.kind}", got.message[:1500])]
     why = Circumstances(
-        bool(asked), bool(late), bool(shapes), functools.cache(lambda: _meets_infinities(function, run))
+        bool(asked),
+        bool(late),
+        bool(shapes),
+        functools.cache(lambda: _meets_infinities(function, run)),
+        functools.cache(lambda: _decided(run.program, run.values) != _decided(run.program, run.others)),
     )
     return [d for d in compared(way, got, run, why.late) if excuse(d, run.program, why) is None]
 
@@ -345,6 +349,13 @@ def _meets_infinities(function: Callable[[Run], Results], run: Run) -> bool:
     with infinities_met() as found:
         attempt(lambda: function(run))
     return bool(found)
+
+
+def _decided(program: Program, values: dict[str, np.ndarray]) -> list[bool]:
+    """The conditions of branches and loops."""
+    with decisions() as found:
+        attempt(lambda: run_on_tape(program, values, ()))
+    return found
 
 
 class Circumstances(NamedTuple):
@@ -360,12 +371,15 @@ class Circumstances(NamedTuple):
         Whether a graph had a value of unknown shape: a placeholder, or what has as many rows as some value says.
     infinities : callable
         Whether some value was infinite or NaN, those of branches not taken included.
+    decides : callable
+        Whether conditions hold at the values that do not at the others, by which a plan was made.
     """
 
     unknown: bool
     late: bool
     shapes: bool
     infinities: Callable[[], bool]
+    decides: Callable[[], bool]
 
 
 ROUNDED = {"bits", "sign of zero"}
@@ -410,6 +424,8 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
         return "plans and variables that are updated: custom rules"
     if d.way in IN_GRAPHS and d.key in PLANNED and d.kind in ROUNDED and program.has(UPDATES):
         return "plans and variables that are updated"
+    if d.way == "plan" and program.has(FLOW) and why.decides():
+        return "plans keep the branches that were taken"
     if d.way == "plan" and d.kind != "dtype" and program.leads_through(UPDATES):
         return "plans and variables that are updated"
     if why.late and d.key == "order2" and (d.kind == "sign of zero" or (d.kind == "NaN" and why.infinities())):

@@ -30,10 +30,12 @@ CUTS = (
     "gamma_slope",
     "zeta",
     "polygamma",
+    "cholesky_op",
 )
 """Recipes whose derivatives are not those of their values, or lack an operand, by parts of their names.
 
-Some follow TensorFlow at singular points (``xlogy`` at 0), or where bounds cross (``clip``).
+Some follow TensorFlow at singular points (``xlogy`` at 0), or where bounds cross (``clip``), or are those of symmetric
+matrices, of which the value reads a half (``cholesky``).
 """
 
 
