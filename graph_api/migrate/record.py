@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ops", type=int, default=2, metavar="N", help="of so many runs of each kind keep every operation (2)"
     )
     parser.add_argument("program", metavar="PROGRAM", help="the file to run")
-    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments of the program")
+    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
 
 
 def main(given: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what it was written for: TensorFlow 1, 2, or eager execution in 1; by default its names tell",
     )
     parser.add_argument("program", metavar="PROGRAM", help="the file to run")
-    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments of the program")
+    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
 
 
 def main(given: argparse.Namespace) -> int:

@@ -213,7 +213,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", metavar="OUT.py", required=True, help="the file to write")
     parser.add_argument("--functions", action="store_true", help="write the functions alone, not the whole program")
     parser.add_argument("program", metavar="PROGRAM", help="the file to convert")
-    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="arguments of the program")
+    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
 
 
 def main(given: argparse.Namespace) -> int:
