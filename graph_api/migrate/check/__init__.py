@@ -17,7 +17,7 @@ from engine.core.errors import DataLossError, NotFoundError
 from engine.io.golden import Golden
 from graph_api.migrate.check.formats import FORMATS
 from graph_api.migrate.check.ran import unseen
-from graph_api.migrate.check.uses import UNCHECKED, Use, uses_of
+from graph_api.migrate.check.uses import UNCHECKED, Use, place, uses_of
 from graph_api.migrate.judge import judge, reached, shared_names
 
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
@@ -101,14 +101,9 @@ def check(
     why = "a notebook: write its cells to a program (jupyter nbconvert --to script) and check that"
     for file in files:
         found.setdefault(file, [Use(str(file), 1, 1, "file", str(file), UNCHECKED, why)])
-    ran = unseen(census or {}, apis, found)
-    shown = {str(file) for file in files}
-    at = {str(file): sorted([*found[file], *[u for u in ran if u.file == str(file)]], key=_place) for file in files}
-    return [*[use for file in files for use in at[str(file)]], *[use for use in ran if use.file not in shown]]
-
-
-def _place(use: Use) -> tuple[int, int, str]:
-    return use.line, use.column, use.name
+    for use in unseen(census or {}, apis, found):
+        found.setdefault(Path(use.file), []).append(use)
+    return [use for file in dict.fromkeys([*files, *found]) for use in sorted(found[file], key=place)]
 
 
 def judged_together(files: Sequence[Path]) -> dict[Path, str]:

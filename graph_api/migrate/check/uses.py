@@ -58,6 +58,11 @@ class Use:
         return self.verdict in (SAME, DIFFERS)
 
 
+def place(use: Use) -> tuple[int, int, str]:
+    """Where a use stands in the order of its file."""
+    return use.line, use.column, use.name
+
+
 def uses(source: str | bytes, name: str, surface: Surface) -> list[Use]:
     r"""All uses of TensorFlow in a text, in the order of its lines.
 
@@ -128,7 +133,7 @@ class Checker:
                 self._name(node)
             elif isinstance(node, ast.Call):
                 self._call(node)
-        return sorted(self.found, key=lambda use: (use.line, use.column, use.name))
+        return sorted(self.found, key=place)
 
     def _add(self, node: ast.AST, kind: str, name: str, verdict: str, message: str = "") -> None:
         if verdict == MISSES and node in self.scopes.guarded:
