@@ -52,6 +52,11 @@ class Link(NamedTuple):
     operand: Labels
     labels: int
 
+    @property
+    def reversed(self) -> Link:
+        """The same, of the operand's elements on the result's."""
+        return Link(self.operand, self.out, self.labels)
+
 
 Links = Sequence[Link]
 Rule = Callable[["Site", int], Sequence[Links]]

@@ -28,7 +28,28 @@ def entries(pattern: Pattern) -> np.ndarray:
 def pattern_of(fn: Callable[..., Any], *inputs: Any) -> Pattern:
     """The pattern of a function with one output in its first input."""
     nodes, values, out = recorded(fn, *inputs)
-    return patterns(nodes, values[:1], [out], Sites(constant_value))[0][0]
+    return patterns_either_way(nodes, values[:1], [out], Sites(constant_value))[0][0]
+
+
+def patterns_either_way(
+    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], sites: Sites
+) -> list[list[Pattern]]:
+    """The patterns of Jacobians, followed from the sources; those followed from the targets must be the same.
+
+    Whichever of the two has fewer elements is where following begins: so one more end, with which nothing else has to
+    do, makes it the other.
+    """
+    many = recorded(lambda x: x, np.ones(1 + sum(array(x).size for x in [*sources, *targets])))[1]
+    forward = patterns(nodes, sources, [*targets, *many], sites)[: len(targets)]
+    back = patterns(nodes, [*sources, *many], targets, sites)
+    for row, same in zip(forward, back, strict=True):
+        assert same[-1].is_zero
+        for pattern, other in zip(row, same[:-1], strict=True):
+            assert pattern.shape == other.shape and pattern.nnz == other.nnz
+            if not pattern.is_dense:
+                for mine, its in zip(pattern.entries(), other.entries(), strict=True):
+                    np.testing.assert_array_equal(mine, its)
+    return forward
 
 
 def nonzeros(nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any]) -> list[list[np.ndarray]]:

@@ -1,6 +1,7 @@
-"""Following a computation from sources to targets: the patterns of what it makes, node by node.
+"""Following a computation from sources to targets, or back: the patterns of what it makes, node by node.
 
-Each node applies its op's sparsity rule (`engine.core.sparsity`) to the patterns of what it reads.
+Each node applies its op's sparsity rule (`engine.core.sparsity`) to the patterns of what it reads, or, on the way back,
+of what it makes.
 """
 
 from __future__ import annotations
@@ -42,15 +43,30 @@ def patterns(
     ShapeError
         If the shape of a value on the way is not known; the message names the op.
     """
-    sizes = [_size(x, "patterns") for x in sources]
-    starts: dict[int, Row] = {}
-    for j, x in enumerate(sources):
-        starts.setdefault(id(x), {})[j] = Pattern.identity(sizes[j])
+    wide, tall = ([_size(x, "patterns") for x in ends] for ends in (sources, targets))
+    if sum(tall) < sum(wide):
+        back = _followed_back(nodes, sources, _starts(targets, tall), sites)
+        return [
+            [
+                back[id(x)][i].transposed() if i in back.get(id(x), {}) else Pattern.zero(rows, columns)
+                for x, columns in zip(sources, wide, strict=True)
+            ]
+            for i, rows in enumerate(tall)
+        ]
     # what comes last is kept; the patterns on the way are let go
-    found = deque(followed(nodes, starts, targets, sites), maxlen=len(targets))
+    found = deque(followed(nodes, _starts(sources, wide), targets, sites), maxlen=len(targets))
     return [
-        [row.get(j) or Pattern.zero(_size(y, "patterns"), size) for j, size in enumerate(sizes)] for y, row in found
+        [row.get(j) or Pattern.zero(rows, columns) for j, columns in enumerate(wide)]
+        for rows, (_, row) in zip(tall, found, strict=True)
     ]
+
+
+def _starts(ends: Sequence[Any], sizes: Sequence[int]) -> dict[int, Row]:
+    """Each element of each end depends on itself."""
+    starts: dict[int, Row] = {}
+    for i, (x, size) in enumerate(zip(ends, sizes, strict=True)):
+        starts.setdefault(id(x), {})[i] = Pattern.identity(size)
+    return starts
 
 
 def move_map(node: Node, sites: Sites) -> list[list[Any]] | None:
@@ -106,6 +122,30 @@ def followed(
                 known.pop(id(x), None)
     for y in targets:
         yield y, known.get(id(y), {})
+
+
+def _followed_back(
+    nodes: Sequence[Node], sources: Sequence[Any], starts: dict[int, Row], sites: Sites
+) -> dict[int, Row]:
+    """The transposed patterns of the sources, by identity; rows are numbered by target, here and in `starts`."""
+    ends = {id(x) for x in sources}
+    path = _between(nodes, ends, [out for node in nodes for out in node.outputs if id(out) in starts])
+    reached = ends | {id(out) for node in path for out in node.outputs}
+    known = dict(starts)
+    for node in reversed(path):
+        given = [known.get(id(out), {}) if id(out) in ends else known.pop(id(out), {}) for out in node.outputs]
+        columns = {i: pattern.shape[1] for row in given for i, pattern in row.items()}
+        site = sites(node)
+        for i, x in enumerate(node.inputs):
+            if id(x) in reached and site.carries(i):
+                try:
+                    links = site.links(i)
+                except UnknownContentsError:
+                    links = every(site, i)
+                row = _linked(given, [[link.reversed for link in of] for of in links], columns)
+                before = known.setdefault(id(x), {})
+                known[id(x)] = {**before, **{t: p.union(before[t]) if t in before else p for t, p in row.items()}}
+    return known
 
 
 def _between(nodes: Sequence[Node], sources: set[int], targets: Iterable[Any]) -> list[Node]:
