@@ -219,3 +219,70 @@ def test_operations_of_one_seed_draw_the_same_without_a_seed_of_the_graph(tmp_pa
         one.before.clear()
     draws.reset(None)  # as in a process of its own
     assert trip.difference(tmp_path) == "", trip.conversion.text
+
+
+KEPT = {
+    "steps of two optimizers, in three copies": """
+total = tf.Variable([1.0, 2.0, 3.0], name="total")
+other = tf.Variable([0.5], name="other")
+one, two = tf.train.RMSPropOptimizer(0.1), tf.train.RMSPropOptimizer(0.2)
+runs, fed = [], {}
+for i in range(3):
+    w = tf.Variable(np.random.RandomState(i).randn(3).astype(np.float32), name="w%d" % i)
+    b = tf.Variable([0.1 * i], name="b%d" % i)
+    y = tf.tanh(tf.reduce_sum(x * w, 2)) + b
+    a_loss, c_loss = tf.reduce_mean(tf.square(y)), tf.reduce_mean(tf.abs(y - 0.3))
+    a_grads, c_grads = tf.gradients(a_loss, [w]), tf.gradients(c_loss, [b])
+    runs.append([one.apply_gradients(zip(a_grads, [total])), two.apply_gradients(zip(c_grads, [other]))])
+""",
+    "second derivatives along several ways, differentiated again": """
+draw = np.random.RandomState(0)
+w, m, v = [tf.Variable(draw.randn(*n).astype(np.float32)) for n in [(3, 8), (8, 8), (8, 2)]]
+p, q, r = [tf.placeholder(tf.float32, [None, 1]) for _ in range(3)]
+def residuals():
+    h = tf.matmul(tf.tanh(tf.matmul(tf.tanh(tf.matmul(tf.concat([p, q, r], 1), w)), m)), v)
+    a, b = h[:, :1], h[:, 1:]
+    u, s = tf.gradients(a, q)[0], -tf.gradients(a, p)[0]
+    u_r, u_p, u_q = tf.gradients(u, [r, p, q])
+    u_pp, u_qq = tf.gradients(u_p, p)[0], tf.gradients(u_q, q)[0]
+    s_r, s_p, s_q = tf.gradients(s, [r, p, q])
+    s_pp, s_qq = tf.gradients(s_p, p)[0], tf.gradients(s_q, q)[0]
+    b_p, b_q = tf.gradients(b, [p, q])
+    return u, u_r + u * u_p + s * u_q + b_p - 0.1 * (u_pp + u_qq), s_r + u * s_p + s * s_q + b_q - 0.1 * (s_pp + s_qq)
+u, f, g = residuals()
+loss = tf.reduce_sum(tf.square(u)) + tf.reduce_sum(tf.square(f)) + tf.reduce_sum(tf.square(g))
+fed = {k: np.random.RandomState(i).rand(20, 1) for i, k in enumerate([p, q, r])}
+runs = [loss, tf.train.AdamOptimizer(0.01).minimize(loss)]
+""",
+    "a state that is a constant unless it is fed": """
+cell = tf.nn.rnn_cell.BasicLSTMCell(2)
+state = cell.zero_state(4, tf.float32)
+(step,) = tf.split(x[:, :1], 1, 1)
+outputs, last = tf.nn.static_rnn(cell, [tf.squeeze(step, [1])], state)
+fed = {state.c: np.ones([4, 2]), state.h: np.full([4, 2], 0.5)}
+runs = [last, tf.reduce_sum(outputs[0])]
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(2):
+        print(sess.run(last, {x: np.random.RandomState(i).randn(4, 5, 3), **fed}))
+""",
+    "a branch that does not use what the gradient is taken of": """
+k = tf.placeholder(tf.float32, [])
+y = tf.case([(tf.less(k, 0.0), lambda: k * -1.0), (tf.less(k, 4.0), lambda: k * k)], default=lambda: tf.constant(-1.0))
+runs, fed = [y, tf.gradients(y, k)[0]], {k: 5.0}
+""",
+    "a list that holds a variable twice": """
+w, v = tf.Variable([1.0, 2.0, 3.0], name="w"), tf.Variable([0.5, 0.5, 0.5], name="v")
+loss = tf.reduce_mean(tf.square(x * w + v))
+runs, fed = tf.gradients(loss, [w, v, w]), {}
+""",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_no_statement_is_lost_moved_or_written_for_another(name: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(BEGINNING + KEPT[name] + END)
+    trip = round_trip(program)
+    assert trip.conversion.map["not_converted"] == []
+    assert trip.difference(tmp_path) == "", trip.conversion.text

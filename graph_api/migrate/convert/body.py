@@ -104,7 +104,7 @@ class Body:
     def _count_uses(self) -> dict[int, list[Item | None]]:
         uses: dict[int, list[Item | None]] = {}
         for item in self.items:
-            for x in _read_by(item):
+            for x in item.inputs:
                 uses.setdefault(id(x), []).append(item)
         for x in self.wanted:
             uses.setdefault(id(x), []).append(None)
@@ -206,6 +206,7 @@ class Body:
         xs = [self.module.variable(source(x)) if isinstance(x, Variable) else self.value(x) for x, _ in wanted]
         target = ys[0] if len(ys) == 1 else ast.List(ys, ast.Load())
         if call.method == "hessian":
+            self.flush()
             for x, (_, r) in zip(xs, wanted, strict=True):
                 self.let(r, ast.Call(path(f"{block.name}.hessian"), [target, x], []), item)
             return
@@ -213,25 +214,25 @@ class Body:
         if call.grad_ys is not None:
             seeds = [ast.Constant(None) if g is None else self.whole(g) for g in call.grad_ys]
             keywords.append(ast.keyword("output_gradients", seeds[0] if len(ys) == 1 else ast.List(seeds, ast.Load())))
-        if call.zeros:
+        if call.zeros or (self.module.capture.flows and tapes.has_choices(call.ys)):
+            # a graph gives zero where a branch was taken that does not use the source, a tape gives None
             keywords.append(ast.keyword("unconnected_gradients", ast.Constant("zero")))
         if is_pairwise(call.aggregation, "gradients"):
             keywords.append(ast.keyword("aggregation_method", path("tf.AggregationMethod.EXPERIMENTAL_TREE")))
         sources = xs[0] if len(xs) == 1 else self.module.listed([x for x, _ in wanted], xs)
         gradient = ast.Call(path(f"{block.name}.gradient"), [target, sources], keywords)
         results = [r for _, r in wanted]
+        only = results[0] if len(results) == 1 and isinstance(results[0], Symbol) else None
+        if only is not None and self.module.names.given(only) is None and self.waits(only, gradient, item, 1):
+            return
+        if not all(isinstance(u, StepItem) for u in self._users(results)):
+            self.flush()  # a tape around may see it, and adds contributions up in the order of what it saw
         if self._only_for_steps(item, results):
             name = self.scope.free(self.shared_label(results))
             item.whole = (name, results)  # type: ignore[attr-defined]
             self.add(ast.Assign([ast.Name(name, ast.Store())], gradient), item)
             for i, r in enumerate(results):
-                value = (
-                    ast.Name(name) if len(results) == 1 else ast.Subscript(ast.Name(name), ast.Constant(i), ast.Load())
-                )
-                self.name_parts(r, value)
-            return
-        only = results[0] if len(results) == 1 and isinstance(results[0], Symbol) else None
-        if only is not None and self.module.names.given(only) is None and self.waits(only, gradient, item, 1):
+                self.name_parts(r, ast.Subscript(ast.Name(name), ast.Constant(i), ast.Load()))
             return
         names: list[ast.expr] = []
         for x, r in wanted:
@@ -252,10 +253,13 @@ class Body:
         return label if label and not label[-1].isdigit() else "gradients"
 
     def _only_for_steps(self, item: GradientItem, results: Sequence[Any]) -> bool:
-        # the rows of an IndexedSlices are often the program's own: others use them too
-        users = [u for r in results for p in parts(r)[:1] for u in self._uses.get(id(p), ())]
+        users = self._users(results)
         handed = all(isinstance(u, (StepItem, CallItem)) for u in users)
         return len(results) > 1 and bool(users) and (len(results) > 3 or handed)
+
+    def _users(self, results: Sequence[Any]) -> list[Item | None]:
+        # the rows of an IndexedSlices are often the program's own: others use them too
+        return [u for r in results for p in parts(r)[:1] for u in self._uses.get(id(p), ())]
 
     def label(self, x: Any) -> str:
         """What a tensor or variable is called."""
@@ -324,6 +328,7 @@ class Body:
         if value is None:
             value = self.module.not_converted(item, f"{item.call.function} draws random numbers in a way of its own")
         if not self.waits(item.outputs[0], value, item, size):
+            self.flush()
             self.let(item.outputs[0], value, item)
 
     def _write_op(self, item: OpItem) -> None:
@@ -492,7 +497,3 @@ class Body:
         if id(x) in self._code:
             return self._code[id(x)]
         return ast.Call(path("tf.IndexedSlices"), [self.value(x.values), self.value(x.indices)], [])
-
-
-def _read_by(item: Item) -> list[Any]:
-    return item.inputs

@@ -84,7 +84,9 @@ class Gathering:
                 elements: list[Any] = value.elts if isinstance(value, ast.List) else value.values
                 if all(id(e) in self._plain for e in elements):
                     yield [statement]
-                elif all(isinstance(e, ast.Name) and e.id in single for e in elements):
+                    continue
+                names = [e.id for e in elements if isinstance(e, ast.Name) and e.id in single]
+                if len(set(names)) == len(elements):  # one that is in it twice is named on its own
                     yield [*[single.pop(e.id) for e in elements], statement]
 
     def _in_a_row(self, top: Sequence[Any]) -> list[list[Any]]:

@@ -215,13 +215,14 @@ def _helper(group: list[Item], plans: Sequence[Plan], owner: dict[int, int], num
     inside = {id(x): x for item in group for x in item.outputs}
     outside = [item for plan in plans for item in plan.items if owner.get(id(item)) != number]
     used = {id(x) for item in outside for x in item.inputs} | {id(w) for plan in plans for w in plan.wanted}
+    fed = {id(f) for plan in plans for f in plan.given}  # constants and what is read of variables too
     handed: dict[int, Any] = {}
     reads: dict[int, Any] = {}
     for x in (x for item in group for x in item.inputs if id(x) not in inside):
-        if x.node.op is read_variable:
-            reads[id(x)] = x
-        elif x.node.op not in (constant, variable_handle):
+        if id(x) in fed or x.node.op not in (read_variable, constant, variable_handle):
             handed[id(x)] = x
+        elif x.node.op is read_variable:
+            reads[id(x)] = x
     read_items = [r for plan in plans for r in plan.reads if id(r.outputs[0]) in reads]
     wanted = [x for x in inside.values() if id(x) in used]
     return Plan(list(group), list({id(r): r for r in read_items}.values()), list(handed.values()), wanted)

@@ -40,6 +40,8 @@ _OPERATORS = {
 }  # fmt: skip
 _UNARY = {"negative": ("-", operator.neg)}
 _LEFT_OUT = frozenset({"name", "draw"})
+_ONLY = "[0]"
+"""The part of a list that is its only element."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Spelling:
     literals : bool
         Whether small constants among the operands are given as Python data.
     field : str
-        Which part of the result it is, if it is a part.
+        Which part of the result it is, if it is a part: an attribute, or the only element of a list.
     """
 
     target: str
@@ -80,6 +82,8 @@ def _looked_for(node: Node) -> Spelling | None:
     if isinstance(recipe := node.params.get("recipe"), Call):
         return _late(node, recipe)
     candidates = [*_candidates(node)]
+    if node.op.multi and len(node.outputs) == 1:
+        candidates += [replace(c, field=_ONLY) for c in candidates if not c.field]
     plain = (
         [replace(c, literals=False) for c in candidates] if any(literal_of(x) is not None for x in node.inputs) else []
     )
@@ -237,7 +241,10 @@ def _makes(node: Node, candidate: Spelling) -> bool:
         made = call(candidate, operands)
     except Exception:  # noqa: BLE001  (whatever is wrong with it, it is not the call looked for)
         return False
-    results = list(made) if isinstance(made, (list, tuple)) else [made]
+    several = isinstance(made, (list, tuple))
+    results = list(made) if several else [made]
+    if several and len(node.outputs) == 1:
+        return False  # the name is of the element, not of the list
     if not results or not all(isinstance(r, Symbol) for r in results):
         return False
     again = results[0].node
@@ -313,6 +320,9 @@ def call(spelling: Spelling, operands: Sequence[Any]) -> Any:
         return args[0][args[1]]
     function: Callable[..., Any] = operator.attrgetter(spelling.target)(import_module("tape_api"))
     result = function(*args, **{k: _filled(v, operands) for k, v in spelling.kwargs.items()})
+    if spelling.field == _ONLY:
+        (only,) = result
+        return only
     return getattr(result, spelling.field) if spelling.field else result
 
 
@@ -352,6 +362,8 @@ def code(spelling: Spelling, operands: Sequence[ast.expr], whole: Callable[[Any]
         return ast.Subscript(args[0], args[1], ast.Load())
     keywords = [ast.keyword(k, _coded(v, operands, whole)) for k, v in spelling.kwargs.items()]
     made = ast.Call(path(f"tf.{target}"), args, keywords)
+    if spelling.field == _ONLY:
+        return ast.Subscript(made, ast.Constant(0), ast.Load())
     return ast.Attribute(made, spelling.field, ast.Load()) if spelling.field else made
 
 

@@ -54,6 +54,19 @@ def arranged(steps: Sequence[Item]) -> tuple[list[Any], dict[int, list[Block]]]:
     return _nested(steps, 0, len(steps) - 1, sorted(blocks, key=lambda b: (b.start, -b.end))), watches
 
 
+def has_choices(ys: Sequence[Any]) -> bool:
+    """Whether what some tensors depend on is decided while the program runs: by a choice or a loop."""
+    left, met = [p.node for y in ys for p in parts(y)], set[int]()
+    while left:
+        node = left.pop()
+        if node.op.name in ("cond_op", "while_op"):
+            return True
+        if id(node) not in met:
+            met.add(id(node))
+            left += [x.node for x in node.inputs]
+    return False
+
+
 def _place(call: GradientItem, at: int, steps: Sequence[Item], blocks: list[Block]) -> None:
     seen = _seen(call, at, steps, blocks)
     start, end = (min(seen), max(seen)) if seen else (at, at - 1)

@@ -102,7 +102,7 @@ def _together(before: Any, code: Any, left: Sequence[Any]) -> ast.stmt | None:
     if assigned is not None:
         return assigned
     name = _given(before)
-    if name is not None and _takes(code, name) and _count(left, name) == 1:
+    if name is not None and _takes(code, name) and _count(left[:1], name) == _count(left, name) == 1:
         placed: ast.stmt = _Placed(name, before.value).visit(copy.deepcopy(code))
         return placed
     return _handed_on(before, code)
