@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.core.structural import scale
 from engine.ops import explog
 from engine.program import native
+from engine.program import program as program_module
 from engine.program.layout import Order
-from engine.program.native import loops, reductions
+from engine.program.native import loops, reductions, staged
 from engine.program.native.hidden import Opaque
 from engine.program.native.memory import Ref
 from engine.runtime.cache import clear_caches
 from tests.support import assert_same_bits
-from tests.test_native import by_rows
+from tests.test_native import by_rows, natively
 from tests.test_program import lowered
 
 pytestmark = pytest.mark.skipif(not native.status().active, reason=str(native.status()))
@@ -81,3 +83,29 @@ def test_vectors_of_one_element_are_computed_as_numpy_does() -> None:
     for each in given:
         assert_same_bits(program(*each), program.run_generated(*each))
     assert program.native is not None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("either", [False, True])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((9, 20, 1), (20, 6)),
+        ((9, 1, 6), (20, 6)),
+        ((9, 20, 6), (20, 1)),
+        ((7, 5, 4, 3), (5, 4, 1)),
+        ((7, 5, 4, 1), (5, 4, 3)),
+        ((50, 3), (3,)),
+        ((2, 3, 1, 2), (3, 5, 1)),
+    ],
+)
+def test_products_that_keep_zeros_go_through_many_short_lines(left: Any, right: Any, either: bool, dtype: str) -> None:
+    """In one call, with the bits of NumPy's product but for zeros, however the operands lie."""
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310, 2.5, -0.3], dtype)
+    x, y = np.resize(special, left), np.resize(special[[3, 0, 5, 1, 7, 2, 6, 4, 4]], right)
+    name = f"{'eithers' if either else 'scales'}_{x.dtype.char}"
+    for given in ([x, y], [np.asfortranarray(x), y], [x, np.asfortranarray(y)], [x[::-1], y]):
+        program = lowered(functools.partial(scale, either=either), given, (), Order.UNKNOWN)
+        _, recording = staged.observed(program, given, program_module.located)
+        assert [step.loop for step in recording.steps] == [(name,)]
+        assert_same_bits(natively(program, given)(*given), [scale.kernel(*given, either=either)])

@@ -1,7 +1,8 @@
 """Short inner loops made long: a call of a loop for each few elements takes longer than what it computes.
 
-A bias that is added to many rows is repeated first, so that one call adds it to hundreds of them. Copies go through two
-dimensions in one call. The order of the elements changes, not what is done to each.
+A bias that is added to many rows is repeated first, so that one call adds it to hundreds of them. Copies, and products
+with partial derivatives, go through two dimensions in one call. The order of the elements changes, not what is done to
+each.
 """
 
 from __future__ import annotations
@@ -20,17 +21,19 @@ _LONG = TUNING.repeat_elements
 """Elements that an inner loop is given in place of few."""
 _LEAST = TUNING.repeat_times
 """Repetitions from which on it pays to make them."""
+_MANY = {"copy": "copies", "scale": "scales", "either": "eithers"}
+"""Loops of our own for vectors, and those that do the same in many places."""
 
 
 def made_long(row: Row, operands: Sequence[Ref]) -> list[Row]:
     """Rows that do the same as an elementwise one; `operands` are its own, the result last."""
     items = tuple([0 if x.dtype.kind == "c" else x.dtype.itemsize for x in operands])
-    copies = isinstance(row.loop[0], str) and row.loop[0].startswith("copy_")
-    plan = _plan(row.dims[0], row.steps, row.outer, row.strides, items, copies)
+    many = _MANY.get(row.loop[0].rpartition("_")[0]) if isinstance(row.loop[0], str) else None
+    plan = _plan(row.dims[0], row.steps, row.outer, row.strides, items, many)
     if plan is None:
         return [row]
     if isinstance(plan, Row):
-        loop = (f"copies_{row.loop[0].removeprefix('copy_')}",)
+        loop = (f"{many}_{row.loop[0].rpartition('_')[2]}",)
         return [Row(loop, row.operands, plan.dims, plan.steps, plan.outer, plan.strides)]
     count, repeated, inner, in_place, steps, around, strides, whole, rest, far = plan
     rows, places = [], list(row.operands)
@@ -54,17 +57,19 @@ def _plan(
     around: tuple[int, ...],
     strides: tuple[int, ...],
     items: tuple[int, ...],
-    copies: bool,
+    many: str | None,
 ) -> Any:
-    """How a row is made long: None if it is not, the form of a row of `copies`, or what `made_long` makes rows of."""
+    """How a row is made long: None if it is not, the form of a row of the loop `many`, or what to make rows of."""
     if not around or 0 in items:
         return None
     width = len(items)
     each = [strides[k * width : (k + 1) * width] for k in range(len(around))]
     axes = sorted([*zip(around, each, strict=True), (innermost, inner_steps)], key=lambda axis: -abs(axis[1][-1]))
     (count, inner), (times, last), outer = axes[-1], axes[-2], axes[:-2]
-    if copies:
-        return _copies(axes) if count < _SHORT and inner == inner_steps else None
+    if many == "copies":
+        return _in_many_places(axes) if count < _SHORT and inner == inner_steps else None
+    if many is not None:
+        return _in_many_places(axes)
     in_place = [k for k in range(width) if inner[k] and not last[k]]
     goes_on = all(last[k] == count * inner[k] for k in range(width) if k not in in_place)
     fixed = all(not far[k] for k in in_place for _, far in outer)
@@ -77,8 +82,8 @@ def _plan(
     return count, repeated, inner, in_place, steps, tuple([d for d, _ in outer]), flat, *divmod(times, repeated), far
 
 
-def _copies(axes: Sequence[tuple[int, tuple[int, ...]]]) -> Row:
-    """The form of a copy of few elements to many places, in one call along the longest of the other axes."""
+def _in_many_places(axes: Sequence[tuple[int, tuple[int, ...]]]) -> Row:
+    """The form of what is done to few elements in many places, in one call along the longest of the other axes."""
     *outer, (count, inner) = axes
     times, last = outer.pop(max(range(len(outer)), key=lambda k: outer[k][0]))
     strides = tuple(itertools.chain(*[s for _, s in outer]))

@@ -90,45 +90,70 @@ COPIES(16)
 #define WIDE
 #endif
 
-/* One of the operands may stay in place; what else lies with gaps goes element by element. */
+/* scales_TYPE, eithers_TYPE: (count), (count) -> (count), in many places: a call for each few elements takes longer.
+
+One of the operands may stay in place along a line; what else lies with gaps goes element by element. Lines of three, as
+places have, are worth a loop of their own. */
+#define LINES(TYPE, ZERO, COUNT, SX, SY) \
+    for (npy_intp i = 0; i < lines; i++) { \
+        const TYPE *restrict p = (const TYPE *)(x + i * fx), *restrict q = (const TYPE *)(y + i * fy); \
+        TYPE *restrict to = (TYPE *)(out + i * fo); \
+        for (npy_intp j = 0; j < (COUNT); j++) { \
+            const TYPE a = p[j * (SX)], b = q[j * (SY)], product = a * b; \
+            to[j] = (product != product) & (ZERO) ? 0 : product; \
+        } \
+    }
 #define ZERO_RULE(NAME, TYPE, ZERO) \
-    WIDE static void NAME##_in_line( \
-        npy_intp n, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, TYPE *restrict out) \
+    WIDE static void NAME##_in_lines( \
+        npy_intp lines, npy_intp n, const char *x, npy_intp fx, npy_intp sx, const char *y, npy_intp fy, npy_intp sy, char *out, npy_intp fo) \
     { \
         if (sx && sy) { \
-            for (npy_intp i = 0; i < n; i++) { \
-                const TYPE a = x[i], b = y[i], product = a * b; \
-                out[i] = (product != product) & (ZERO) ? 0 : product; \
+            if (n == 3) { \
+                LINES(TYPE, ZERO, 3, 1, 1) \
+            } \
+            else { \
+                LINES(TYPE, ZERO, n, 1, 1) \
             } \
         } \
         else if (sx) { \
-            const TYPE b = *y; \
-            for (npy_intp i = 0; i < n; i++) { \
-                const TYPE a = x[i], product = a * b; \
-                out[i] = (product != product) & (ZERO) ? 0 : product; \
+            if (n == 3) { \
+                LINES(TYPE, ZERO, 3, 1, 0) \
             } \
+            else { \
+                LINES(TYPE, ZERO, n, 1, 0) \
+            } \
+        } \
+        else if (n == 3) { \
+            LINES(TYPE, ZERO, 3, 0, 1) \
         } \
         else { \
-            const TYPE a = *x; \
-            for (npy_intp i = 0; i < n; i++) { \
-                const TYPE b = y[i], product = a * b; \
-                out[i] = (product != product) & (ZERO) ? 0 : product; \
-            } \
+            LINES(TYPE, ZERO, n, 0, 1) \
         } \
     } \
-    static void NAME(ARGS) \
+    static void NAME##_all(npy_intp lines, npy_intp n, char **args, npy_intp const *far, npy_intp const *steps) \
     { \
-        const npy_intp n = dimensions[0], sx = steps[0], sy = steps[1], so = steps[2], item = sizeof(TYPE); \
+        const npy_intp sx = steps[0], sy = steps[1], so = steps[2], item = sizeof(TYPE); \
         const char *x = args[0], *y = args[1]; \
         char *out = args[2]; \
         if (so == item && (sx == item || (sx == 0 && sy == item)) && (sy == item || sy == 0) && x != out && y != out) { \
-            NAME##_in_line(n, (const TYPE *)x, sx, (const TYPE *)y, sy, (TYPE *)out); \
+            NAME##_in_lines(lines, n, x, far[0], sx, y, far[1], sy, out, far[2]); \
             return; \
         } \
-        for (npy_intp i = 0; i < n; i++, x += sx, y += sy, out += so) { \
-            const TYPE a = *(const TYPE *)x, b = *(const TYPE *)y, product = a * b; \
-            *(TYPE *)out = (product != product) & (ZERO) ? 0 : product; \
+        for (npy_intp i = 0; i < lines; i++) { \
+            for (npy_intp j = 0; j < n; j++) { \
+                const TYPE a = *(const TYPE *)(x + i * far[0] + j * sx), b = *(const TYPE *)(y + i * far[1] + j * sy), product = a * b; \
+                *(TYPE *)(out + i * far[2] + j * so) = (product != product) & (ZERO) ? 0 : product; \
+            } \
         } \
+    } \
+    static void NAME##_1(ARGS) \
+    { \
+        const npy_intp far[3] = {0, 0, 0}; \
+        NAME##_all(1, dimensions[0], args, far, steps); \
+    } \
+    static void NAME##_2(ARGS) \
+    { \
+        NAME##_all(dimensions[0], dimensions[1], args, steps, steps + 3); \
     }
 ZERO_RULE(scale_f, npy_float, a == 0)
 ZERO_RULE(scale_d, npy_double, a == 0)
@@ -424,6 +449,9 @@ typedef struct {
         {"add_some_rows_" #I "_" #T, {add_rows_##I##_##T, "", STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}
 #define TRTRS_ROW(T, S, HOW) \
     {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
+#define ZERO_RULE_ROWS(NAME, T, S) \
+    {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, \
+        {#NAME "s_" #T, {NAME##_##T##_2, NULL, STRIDED, 0, 2, 3, {S, S, S}, 1, {1, 1, 1}, {0, 0, 0}}}
 #define MOVE_ROWS(S) \
     {"copies_" #S, {copies_##S, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 1}, {0, 0}}}, \
     ROW(copy_##S, STRIDED, 1, 2, S, S), ROW(take_##S, TAKE, 2, 3, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, 3, sizeof(npy_intp), S, S), \
@@ -433,10 +461,10 @@ static const Named table[] = {
     MOVE_ROWS(1), MOVE_ROWS(2), MOVE_ROWS(4), MOVE_ROWS(8), MOVE_ROWS(16),
     {"sum_rows_f", {sum_rows_f, NULL, STRIDED, 0, 1, 2, {4, 4}, 2, {2, 1}, {0, 1, 1}}},
     {"sum_rows_d", {sum_rows_d, NULL, STRIDED, 0, 1, 2, {8, 8}, 2, {2, 1}, {0, 1, 1}}},
-    ROW(scale_f, STRIDED, 2, 3, 4, 4, 4),
-    ROW(scale_d, STRIDED, 2, 3, 8, 8, 8),
-    ROW(either_f, STRIDED, 2, 3, 4, 4, 4),
-    ROW(either_d, STRIDED, 2, 3, 8, 8, 8),
+    ZERO_RULE_ROWS(scale, f, 4),
+    ZERO_RULE_ROWS(scale, d, 8),
+    ZERO_RULE_ROWS(either, f, 4),
+    ZERO_RULE_ROWS(either, d, 8),
     ROW(larger_f, STRIDED, 2, 3, 4, 4, 4),
     ROW(larger_d, STRIDED, 2, 3, 8, 8, 8),
     ROW(smaller_f, STRIDED, 2, 3, 4, 4, 4),
