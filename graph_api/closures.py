@@ -64,7 +64,7 @@ def packed(structure: Any, leaves: Sequence[Any], tensors: Sequence[Any]) -> Str
 def kept_apart(values: Sequence[Tensor], others: Sequence[Tensor]) -> list[Tensor]:
     """The values, each one's cotangent to be added up by itself, also if it occurs twice or among `others`.
 
-    So a tape adds them up: `tape_api.loops` does the same.
+    So a tape adds them up: `tape_api.own_values` does the same.
     """
     every = [id(x) for x in (*values, *others)]
     # a variable may be captured as well

@@ -1,4 +1,7 @@
-"""Control flow and scopes. Everything here happens at once, so these are the plain Python constructs."""
+"""Control flow and scopes. Everything here happens at once, so these are the plain Python constructs.
+
+What a branch returns becomes a value of its own (`tape_api.own_values`), as in a graph.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from engine.core.errors import DTypeError, InvalidArgumentError
 from engine.core.operands import Operand
 from engine.core.tape import active
 from engine.core.value import Value, as_declared, dtype_of, shape_of
+from tape_api.own_values import apart, marks
 from tape_api.tensor import TensorSpec, convert_to_tensor
 
 T = TypeVar("T")
@@ -158,10 +162,20 @@ _DATA = (np.ndarray, np.generic, int, float, complex)
 
 
 def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: str | None = None) -> T:
-    """``true_fn()`` if `pred` holds, else ``false_fn()``."""
+    """``true_fn()`` if `pred` holds, else ``false_fn()``.
+
+    As in a graph, the result is another value than a tensor from outside that the function returns, and a variable
+    that it returns is read.
+    """
     for argument, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         nest.require_callable("cond", argument, function)
-    return true_fn() if bool(pred) else false_fn()
+    return _chosen(true_fn if bool(pred) else false_fn)
+
+
+def _chosen(function: Callable[[], T]) -> T:
+    """What a branch returns."""
+    before = marks()
+    return apart(function(), before)
 
 
 def case(
@@ -180,7 +194,7 @@ def case(
         raise InvalidArgumentError(f"case: {len(chosen)} conditions hold, but they must exclude each other")
     if not chosen and default is None:
         raise InvalidArgumentError("case: none of the conditions holds, and there is no default")
-    return chosen[0]() if chosen else default()  # type: ignore[misc]
+    return _chosen(chosen[0] if chosen else default)  # type: ignore[arg-type]
 
 
 def switch_case(
@@ -192,7 +206,7 @@ def switch_case(
         raise DTypeError(f"switch_case: argument `branch_index` must be an integer, got {branch_index!r}")
     branches = nest.branches("switch_case", branch_fns)
     index = int(branch_index)
-    return branches[index]() if 0 <= index < len(branches) else (default or branches[-1])()
+    return _chosen(branches[index] if 0 <= index < len(branches) else default or branches[-1])
 
 
 @contextmanager

@@ -1,8 +1,6 @@
 """Loops over values, and over the rows of tensors: `while_loop`, `map_fn`, `scan`, `foldl`, `foldr`.
 
-They are Python's loops. What a step gets and returns becomes a value of its own (`_kept_apart`), as in a graph: a tape
-within the body that watches it does not watch what it was made of. Where something records, its cotangent is added up
-by itself and then added to what it belongs to, as a graph does it, to the bit.
+They are Python's loops. What a step gets and returns becomes a value of its own (`tape_api.own_values`), as in a graph.
 """
 
 from __future__ import annotations
@@ -16,68 +14,17 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.nest import Structure
 from engine.core.operands import Operand
-from engine.core.tape import Tape, active, paused
+from engine.core.tape import paused
 from engine.core.trace import Symbol
 from engine.core.variable import Variable
-from engine.ops.shape import identity, stop_gradient
+from engine.ops.shape import stop_gradient
 from tape_api.library import root as tf
+from tape_api.own_values import apart, kept_apart, marks
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
 
-_Marks = Sequence[tuple[Tape, int]]
-"""How long the logs of the tapes that record were."""
-
 _plain: set[type] = {EagerTensor, Variable, int, float}
 """Types that are known to be no structures."""
-
-
-def _marks() -> _Marks:
-    return [(tape, len(tape.nodes.log)) for tape in active.tapes]
-
-
-def _kept_apart(leaves: Sequence[Any], marks: _Marks = ()) -> list[Any]:
-    """The values, as values of their own.
-
-    Where something records, what was made since `marks` is one already. What was there before may be captured; what
-    occurs twice has two cotangents, which the reverse walk meets in their order if they are recorded in the opposite
-    one.
-    """
-    if not active.tapes:
-        return [_alone(x) for x in leaves]
-    found, ids = list(leaves), list(map(id, leaves))
-    for i in range(len(found) - 1, -1, -1):
-        x = found[i]
-        if not isinstance(x, (EagerTensor, Variable)) or not x.dtype.is_differentiable:
-            continue
-        if ids.count(ids[i]) > 1 or not _was_made(x, marks):
-            found[i] = identity(x)
-    return found
-
-
-def _alone(x: Any) -> Any:
-    """A value of its own, where nothing records."""
-    if type(x) is EagerTensor:
-        return EagerTensor(x._array)
-    return x.read_value() if isinstance(x, Variable) else x
-
-
-def _was_made(x: Any, marks: _Marks) -> bool:
-    """Whether a tape has recorded since `marks` how `x` was computed."""
-    for tape, mark in marks:
-        log = tape.nodes.log
-        for k in range(len(log) - 1, mark, -4):
-            if log[k] is x:
-                return True
-    return False
-
-
-def _apart(structure: Any, marks: _Marks = (), since: int = -1) -> Structure[Any]:
-    """The same for a structure; the structure itself if nobody can tell: no tape has been started `since`."""
-    if active.started == since and not active.tapes:
-        return structure
-    if isinstance(structure, EagerTensor):
-        return _kept_apart([structure], marks)[0]
-    return nest.pack_sequence_as(structure, _kept_apart(nest.flatten(structure), marks))
 
 
 def _is_flat(values: Any) -> bool:
@@ -137,14 +84,13 @@ def while_loop(
     limit = None if maximum_iterations is None else int(maximum_iterations)
     done = 0
     flat, count = _is_flat(loop_vars), len(loop_vars)
-    state, since = _apart(loop_vars), active.started
+    state = apart(loop_vars)
     while (limit is None or done < limit) and bool(cond(*state)):
-        marks = _marks()
+        before = marks()
         state = body(*state)
         if not (flat and isinstance(state, (list, tuple)) and len(state) == count and _is_flat(state)):
             state = nest.like_loop_vars(loop_vars, state)
-        if marks or active.started != since:
-            state = _kept_apart(state, marks) if flat else _apart(state, marks)
+        state = kept_apart(state, before) if flat else apart(state, before)
         done += 1
     return _finished(state, back_prop)
 
@@ -190,11 +136,10 @@ def scanned(
     if isinstance(columns[0], Symbol):
         return _looked_at(step, state, sequences, columns)
     results = []
-    state, since = _apart(state), active.started
+    state = apart(state)
     for row in _rows(columns, sequences, backwards):
-        marks = _marks()
-        state, result = step(state, row)
-        state, result = _apart((state, result), marks, since)
+        before = marks()
+        state, result = apart(step(state, row), before)
         results.append(result)
     return state, _stacked(results[::-1] if backwards else results)
 
@@ -252,8 +197,10 @@ def map_fn(
     if columns[0].shape[0]:
         results = []
         for row in _rows(columns, elems):
-            marks = _marks()
-            results.append(_apart(fn(row), marks, active.started))
+            before = marks()
+            result = fn(row)
+            # it is stacked, which nothing need tell apart where nothing records
+            results.append(apart(result, before) if before else result)
         result = _stacked(results)
     else:
         # there are no rows; how the results look is seen with zeros
@@ -280,7 +227,7 @@ def _started(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) 
             raise InvalidArgumentError(f"{name}: argument `elems` has no rows; give an `initializer`")
         start = nest.pack_sequence_as(elems, [c[-1] if backwards else c[0] for c in columns])
         columns = [c[:-1] if backwards else c[1:] for c in columns]
-    own = _apart(start)
+    own = apart(start)
     return (start, own), _rows(columns, elems, backwards) if columns[0].shape[0] else []
 
 
@@ -297,10 +244,9 @@ def _folded(
     name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool
 ) -> Structure[Any]:
     (_, state), rows = _started(name, fn, elems, initializer, backwards)
-    since = active.started
     for row in rows:
-        marks = _marks()
-        state = _apart(_step(name, fn, state, row), marks, since)
+        before = marks()
+        state = apart(_step(name, fn, state, row), before)
     return _finished(state, back_prop)
 
 
@@ -344,13 +290,12 @@ def scan(
     """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked."""
     (start, state), rows = _started("scan", fn, elems, initializer, reverse)
     results = [start] if initializer is None else []
-    since = active.started
     for row in rows:
-        marks = _marks()
+        before = marks()
         new = _step("scan", fn, state, row)
-        results.append(_apart(new, marks, active.started))
+        results.append(apart(new, before) if before else new)
         # it is stacked as well
-        state = _apart(new, (), since)
+        state = apart(new)
     if not results:
         return nest.map_structure(lambda x: tf.stack([x])[:0], start)
     return _finished(_stacked(results[:: -1 if reverse else 1]), back_prop)

@@ -6,6 +6,7 @@ A table: every function that takes a body, times every kind of value that the bo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,16 @@ def stacked_and_carried(tf: Any, x: Any, c: Any) -> Any:
     return tf.scan(lambda total, row: total * total * c + tf.sin(total) * row, x, initializer=x)
 
 
+def handed_on(tf: Any, x: Any, c: Any) -> Any:
+    """Branches return what they capture, one of them twice, between other uses of it."""
+    sure = tf.reduce_sum(x) > 0.0
+    before = tf.sin(c) * x
+    a, b = tf.cond(sure, lambda: (c, c), lambda: (x, x))
+    d = tf.case([(tf.logical_not(sure), lambda: x)], default=lambda: c)
+    e = tf.switch_case(tf.cast(sure, tf.int32), [lambda: x, lambda: c])
+    return before * c + a * a * b + tf.exp(c * d) * e / 3.0 + c
+
+
 def nested(tf: Any, x: Any, c: Any) -> Any:
     """A choice in a loop in a scan; each captures."""
 
@@ -113,7 +124,7 @@ def custom_gradient_in_loop(tf: Any, x: Any, c: Any) -> Any:
 
 PROGRAMS: tuple[Program, ...] = (
     cond, other_branch, case, while_loop, condition, unused_carry, map_fn, scan, foldl, foldr,
-    returned_as_it_is, stacked_and_carried, nested, custom_gradient,
+    returned_as_it_is, stacked_and_carried, handed_on, nested, custom_gradient,
     custom_gradient_in_loop,
 )  # fmt: skip
 KINDS = ("constant", "variable", "tensor", "placeholder")
@@ -288,3 +299,116 @@ def test_a_tape_in_a_body_does_not_watch_what_the_loop_began_with(loop: str, wat
         found = session.run(steps(graph_api, x, lambda a: graph_api.gradients(a * a * x, a)[0]))
     assert np.array_equal(on_tape(), found)
     assert np.array_equal(found.reshape(-1, 2)[-1], 4 * np.array([1.5, -2.0]) ** 3)
+
+
+@pytest.mark.parametrize("tapes", [0, 1])
+def test_a_tape_in_a_step_does_not_watch_what_the_step_before_returned(tapes: int) -> None:
+    """The first step returns what is captured; the first tape is started in the second one."""
+    tf, x = tape_api, tape_api.constant([1.5, -2.0])
+
+    def derivative(a: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            y = a * a * x
+        return tape.gradient(y, a)
+
+    def steps() -> list[Any]:
+        def step(a: Any, i: Any) -> Any:
+            return derivative(a) if int(i) else x
+
+        rows = tf.constant([0, 1])
+        return [
+            tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, step(a, i)), (0, x))[1],
+            tf.foldl(step, rows, initializer=x),
+            tf.scan(step, rows, initializer=x)[1],
+        ]
+
+    with ExitStack() as stack:
+        for _ in range(tapes):
+            stack.enter_context(tf.GradientTape()).watch(x)
+        found = steps()
+    for result in found:
+        assert np.array_equal(result, [4.5, 8.0])
+
+
+# ---- the results of branches -----------------------------------------------------------------------------------------
+
+
+def by_cond(tf: Any, c: Any) -> Any:
+    return tf.cond(tf.reduce_sum(c) > 0.0, lambda: c, lambda: -c)
+
+
+def by_case(tf: Any, c: Any) -> Any:
+    return tf.case([(tf.reduce_sum(c) > 0.0, lambda: c)], default=lambda: -c)
+
+
+def by_switch_case(tf: Any, c: Any) -> Any:
+    return tf.switch_case(tf.cast(tf.reduce_sum(c) > 0.0, tf.int32), [lambda: -c, lambda: c])
+
+
+def by_nested_branches(tf: Any, c: Any) -> Any:
+    return tf.cond(tf.reduce_sum(c) > 0.0, lambda: by_cond(tf, c), lambda: -c)
+
+
+def by_custom_gradient(tf: Any, c: Any) -> Any:
+    @tf.custom_gradient
+    def tenfold(v: Any) -> Any:
+        return v, lambda ct: ct * 10.0
+
+    return tf.cond(tf.reduce_sum(c) > 0.0, lambda: tenfold(c), lambda: -c)
+
+
+RESULTS = (by_cond, by_case, by_switch_case, by_nested_branches, by_custom_gradient)
+
+
+@pytest.mark.parametrize("kind", ["tensor", "variable"])
+@pytest.mark.parametrize("chosen", RESULTS, ids=lambda p: p.__name__)
+def test_the_result_of_a_branch_is_another_value_than_what_it_returns(chosen: Program, kind: str) -> None:
+    """Derivatives by either, of both orders, and None where nothing leads: as in a graph, to the bit."""
+    values = np.array([0.3, 1.7, 2.9], np.float32)
+
+    def of(tf: Any, c: Any) -> Any:
+        early = tf.exp(c)
+        r = chosen(tf, c)
+        return early, r, early * r / 3.0 + r * r * c + tf.sin(c) * c
+
+    tf = tape_api
+    c = tf.Variable(values) if kind == "variable" else tf.constant(values)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(c)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(c)
+            early, r, y = of(tf, c)
+        first = tape.gradient(y, [c, r])
+        assert tape.gradient(early, r) is None
+        assert all(np.array_equal(a, b) for a, b in zip(first, tape.gradient(y, [c, r]), strict=True))
+        squares = [g * g for g in first]
+    second = [outer.gradient(s, x) for s in squares for x in (c, r)]
+    one_by_one = [tape.gradient(y, x) for x in (c, r)]
+
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        c = graph_api.Variable(values) if kind == "variable" else graph_api.placeholder("float32", [3])
+        early, r, y = of(graph_api, c)
+        assert graph_api.gradients(early, r) == [None]
+        expected = graph_api.gradients(y, [c, r])
+        later = [graph_api.gradients(g * g, x)[0] for g in expected for x in (c, r)]
+        assert [g is None for g in later] == [g is None for g in second]
+        session.run(graph_api.global_variables_initializer())
+        expected, later = session.run([expected, later], {} if kind == "variable" else {c: values})
+    for got, alone, e in zip(first, one_by_one, expected, strict=True):
+        assert np.asarray(got).tobytes() == e.tobytes() == np.asarray(alone).tobytes()
+    for got, e in zip(second, later, strict=True):
+        np.testing.assert_allclose(got, e, rtol=2e-6)
+
+
+def test_a_variable_that_a_branch_returns_is_read() -> None:
+    for tf, dtype in [(tf, dtype) for tf in (tape_api, graph_api) for dtype in ("float64", "int64")]:
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            v = tf.Variable(np.array(3, dtype))
+            if tf is graph_api:
+                session.run(v.initializer)
+            y = tf.cond(tf.constant(True), lambda v=v: v, lambda v=v: v + v)
+            with graph_api.control_dependencies([y] if tf is graph_api else []):
+                after = v.assign_add(np.array(1, dtype))
+            both = y + 0, after + 0
+            assert [int(x) for x in (session.run(both) if tf is graph_api else both)] == [3, 4]

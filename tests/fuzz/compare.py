@@ -14,7 +14,7 @@ from tests.fuzz.around import contents_asked, decisions, infinities_met, late_ca
 from tests.fuzz.differences import check_differences
 from tests.fuzz.execute import WAYS, Failed, Results, Run, attempt, reference_of, run_on_tape, values_of
 from tests.fuzz.peer import check_tensorflow
-from tests.fuzz.programs import Program, everywhere
+from tests.fuzz.programs import Program
 
 TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9, "complex64": 2e-4, "complex128": 1e-9}
 LARGE = 1e12
@@ -406,8 +406,6 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
                 return f"loops and branches: {d.key} {d.kind}"
             if d.kind in {"None", "NaN"} and why.infinities():
                 return f"loops and branches: {d.kind}"
-            if d.kind in ROUNDED and d.key == "gradient" and _hands_on(program):
-                return "loops and branches: branches that return what was there before"
             if d.kind == "bits" and d.key == "gradient" and any(map(LAID.search, program.recipes)):
                 return "loops and branches: sums and products of what lies in another order"
             if d.kind == "bits" and d.key == "gradient" and any(map(ROWS.search, program.recipes)):
@@ -442,12 +440,6 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
     if d.kind == "bits" and d.key == "gradient" and any(map(ROWS.search, program.recipes)):
         return "unknown shapes: rows of a source"
     return "unknown shapes: another rule" if any(map(SIGNED.search, program.recipes)) else None
-
-
-def _hands_on(program: Program) -> bool:
-    """Whether a branch returns what was there before: on a tape that is the value itself, in a graph another one."""
-    bodies = [b for i in everywhere(program.instructions) if i.recipe in BRANCHES for b in i.bodies]
-    return any(not {n for i in b.instructions for n in i.names}.issuperset(b.args) for b in bodies)
 
 
 UPDATES = {"assign", "assign_add", "assign_sub"}

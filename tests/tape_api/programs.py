@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.tape_api.flow_programs import branches_that_hand_on, control_flow
 from tests.tape_api.keras_programs import activations_and_layers, losses_and_metrics, outputs_by_name, train_steps
 from tests.tape_api.sequence_programs import (
     configurations,
@@ -407,30 +408,6 @@ def unconnected(tf: Any) -> Any:
     )
 
 
-def control_flow(tf: Any) -> Any:
-    """Python's own control flow, recorded as it happens."""
-
-    def f(x: Any, y: Any) -> Any:
-        output = 1.0
-        for i in range(int(y)):
-            if i > 1 and i < 5:
-                output = tf.multiply(output, x)
-        return output
-
-    results = []
-    for count in (6, 5, 4):
-        x = tf.convert_to_tensor(2.0)
-        with tf.GradientTape() as t:
-            t.watch(x)
-            out = f(x, tf.constant(count))
-        results.append(t.gradient(out, x))
-    x = tf.Variable(4.0)
-    with tf.GradientTape() as tape:
-        y = tf.cond(x > 3.0, lambda: tf.square(x), lambda: -x)
-        z = tf.while_loop(lambda i, acc: i < 3, lambda i, acc: (i + 1, acc * x), [tf.constant(0), tf.constant(1.0)])[1]
-    return results, tape.gradient([y, z], x)
-
-
 def equality_and_conversion(tf: Any) -> Any:
     """How tensors compare and what becomes of Python data."""
     a, b = tf.constant([1.0, 2.0]), tf.constant([1.0, 3.0])
@@ -469,6 +446,7 @@ PROGRAMS = (
     output_gradients,
     unconnected,
     control_flow,
+    branches_that_hand_on,
     equality_and_conversion,
     losses_and_metrics,
     activations_and_layers,
