@@ -1,4 +1,4 @@
-"""The native executor and the moves of windows, extensions in C: built where there is a compiler.
+"""The native executor, eager ops and the moves of windows, extensions in C: built where there is a compiler.
 
 Everything else about the package is in pyproject.toml.
 """
@@ -18,6 +18,13 @@ setup(
             "engine.program.native._executor",
             [f"{HOME}/{name}.c" for name in ("_executor", "rows", "loops")],
             depends=[f"{HOME}/{name}" for name in ("_table.h", "rows.h", "loops.h")],
+            include_dirs=[np.get_include()],
+            extra_compile_args=FLAGS,
+            optional=True,
+        ),
+        Extension(
+            "engine.core._eager",
+            ["engine/core/_eager.c"],
             include_dirs=[np.get_include()],
             extra_compile_args=FLAGS,
             optional=True,

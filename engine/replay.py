@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.batching import Batched
-from engine.core.eager import EagerTensor
+from engine.core.dtypes import DType
+from engine.core.eager import EagerTensor, in_c
 from engine.core.indexed_slices import IndexedSlices, stand_in
 from engine.core.op import Node, distinct
 from engine.core.operands import Operand
@@ -121,6 +122,9 @@ class Structure:
     __slots__ = ("key", "slots", "values")
 
     def __init__(self, nodes: Sequence[Node]) -> None:
+        if in_c and type(nodes) is Recording:
+            self.slots, self.values, self.key = in_c.structure(nodes.log)
+            return
         slots: dict[int, int] = {}
         values: list[Any] = []
         parts: list[Any] = []
@@ -182,6 +186,10 @@ def _leaf(x: Any) -> tuple[Any, ...]:
     if type(x) is Batched and isinstance(x.inner, np.ndarray):
         return "batched", x.inner.shape, x.inner.dtype, x.inner.flags.c_contiguous
     raise TypeError(f"{type(x).__name__} has no structure to compare")
+
+
+if in_c:
+    in_c.setup_structure(DType, distinct, _leaf)
 
 
 def replayed(

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from engine.core.dtypes import BY_NUMPY, DType
 from engine.core.errors import InvalidArgumentError, OpError
 from engine.core.op import Op, distinct
 from engine.core.operands import Array, Operand, Results
-from engine.core.tape import active, record
+from engine.core.tape import NOTHING, Recording, Tape, active, record, record_beside
 from engine.core.value import Value, as_array, not_an_array
+from engine.runtime.extension import extension
 
 
 class EagerTensor(Value):
@@ -321,3 +322,27 @@ def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str,
         return error
     operands = ", ".join(str(abstract_operand(a)) for a in arrays)
     return InvalidArgumentError(f"{op.title}({operands}): {error}")
+
+
+def _raise_explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> NoReturn:
+    raise explained(error, op, arrays, params) from error
+
+
+def _called_with_one(kernel: Callable[..., Any], x: Any) -> Any:
+    return kernel(x)
+
+
+def _called_with_two(kernel: Callable[..., Any], x: Any, y: Any) -> Any:
+    return kernel(x, y)
+
+
+def _called(kernel: Callable[..., Any], *operands: Any, **params: Any) -> Any:
+    return kernel(*operands, **params)
+
+
+in_c: Any = extension("engine.core._eager")[0]
+"""The extension that applies ops and records them as this module and `engine.core.tape` do, if it is there."""
+if in_c:
+    helpers = accept, _raise_explained, record_beside, EagerTensor._enter, NOTHING
+    callers = _called_with_one, _called_with_two, _called
+    in_c.setup(EagerTensor, Value, Op, Tape, Recording, active, *helpers, *callers)

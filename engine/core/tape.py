@@ -33,7 +33,7 @@ class _Active(threading.local):
 active = _Active()
 
 
-_NOTHING: dict[str, Any] = {}
+NOTHING: dict[str, Any] = {}
 """The parameters of all nodes that have none: garbage collection has less to look at than with a dict each."""
 
 
@@ -192,11 +192,11 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
     for tape in active.tapes:
         tracked = tape.tracked
         if op.vjp is None:
-            _record_beside(tape, op, inputs, params, out)
+            record_beside(tape, op, inputs, params, out)
             continue
         for x in inputs:
             if address(x) in tracked:
-                tape.nodes.log += (op, inputs, params or _NOTHING, out)
+                tape.nodes.log += (op, inputs, params or NOTHING, out)
                 if op.multi:
                     tracked.update([(address(part), part) for part in out])
                 else:
@@ -204,10 +204,10 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
                 break
         else:
             if tape.beside:
-                _record_beside(tape, op, inputs, params, out)
+                record_beside(tape, op, inputs, params, out)
 
 
-def _record_beside(tape: Tape, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:
+def record_beside(tape: Tape, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:
     """Keep what has no derivative, if it comes from tracked values."""
     tracked, beside = tape.tracked, tape.beside
     for x in inputs:
@@ -231,10 +231,10 @@ def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> Non
             tape.variables[id(variable)] = variable
         if key in tape.tracked:
             if address(out) not in tape.tracked:
-                tape.nodes.log += (op, inputs, _NOTHING, out)
+                tape.nodes.log += (op, inputs, NOTHING, out)
                 tape.tracked[address(out)] = out
         elif tape.beside:
-            _record_beside(tape, op, inputs, _NOTHING, out)
+            record_beside(tape, op, inputs, NOTHING, out)
 
 
 class paused:

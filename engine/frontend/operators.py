@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.eager import EagerTensor
+from engine.core.eager import EagerTensor, in_c
 from engine.core.errors import ShapeError
 from engine.core.op import Op
 from engine.core.trace import Symbol
 from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable
 from engine.frontend.api import as_operand
-from engine.ops import arithmetic, compare, complexes, explog, linalg, slicing
+from engine.ops import arithmetic, compare, complexes, explog, indexing, linalg, slicing
 from engine.ops.sparse_product import matmul_sparse, sparse_matmul
 
 _DATA = (int, float, complex, list, tuple)
@@ -94,8 +94,23 @@ def install() -> None:
         setattr(Value, f"__{name}__", _binary(op, op.type))  # TensorFlow names a comparison after its op
     for name, function in _METHODS.items():
         setattr(Value, f"__{name}__", _method(function))
+    if in_c:
+        _install_quick()
     for name, op, if_shapes_differ in (("eq", compare.equal, False), ("ne", compare.not_equal, True)):
         setattr(EagerTensor, f"__{name}__", _equality(op, if_shapes_differ))
+
+
+def _install_quick() -> None:
+    """Give eager tensors operators in C, which leave all but the common cases to those of `Value`."""
+    # of the dtypes that the op takes, and without options, they are the same
+    same: dict[Any, Op] = {linalg.matmul: linalg.matmul_op, arithmetic.truediv: arithmetic.divide}
+    ops: dict[str, Any] = {**_BINARY, **_COMPARISONS, "neg": arithmetic.negative, "getitem": indexing.getitem_op}
+    for name, function in ops.items():
+        op = same.get(function, function)
+        if isinstance(op, Op):
+            for title in (f"__{name}__", f"__r{name}__") if name in _BINARY else (f"__{name}__",):
+                reflected = title == f"__r{name}__"
+                setattr(EagerTensor, title, in_c.operator(op, getattr(Value, title), reflected, name == "getitem"))
 
 
 def _equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[EagerTensor, Any], Any]:

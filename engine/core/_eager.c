@@ -1,0 +1,1001 @@
+/* Eager ops, their recording, and the key of a recording, in C (engine/core/eager.py, tape.py and engine/replay.py say what for).
+ *
+ * Everything here is done by these modules too, with the same results: what is not the common case goes to them. The classes
+ * are Python's; where their slots lie is asked of their descriptors when the module is set up, once.
+ *
+ * Between two changes of a recording no Python code runs, so neither an interrupt nor another thread comes between them.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stddef.h>
+#include <structmember.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+
+#define SMALL 65504.0 /* what fits into each floating dtype */
+#define MOST 16 /* operands and parameters that are dealt with here */
+
+/* What `setup` is given. The module lives as long as the process. */
+static PyTypeObject *eager_type, *value_type, *op_type, *tape_type, *recording_type, *dtype_type;
+static PyObject *active, *accept, *failed, *beside_of, *enter_slowly, *nothing;
+static PyObject *caller, *caller_of_one, *caller_of_two;
+static PyObject *distinct_of, *leaf_of;
+static PyObject *name_tapes, *name_enter, *name_spec, *empty;
+static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_beside, at_log;
+
+static PyObject *slot(PyObject *object, Py_ssize_t offset)
+{
+    return *(PyObject **)((char *)object + offset);
+}
+
+/* ---- tensors and arrays ------------------------------------------------------------------------------------------ */
+
+static PyObject *wrapped(PyObject *array)
+{
+    PyObject *tensor = eager_type->tp_alloc(eager_type, 0);
+    if (tensor != NULL) {
+        *(PyObject **)((char *)tensor + at_array) = Py_NewRef(array);
+    }
+    return tensor;
+}
+
+static int is_eager(PyObject *x)
+{
+    return Py_TYPE(x) == eager_type && slot(x, at_array) != NULL;
+}
+
+/* The dtype of an array or NumPy scalar, a new reference; NULL without an error if it has none. */
+static PyObject *dtype_of(PyObject *x)
+{
+    if (PyArray_CheckExact(x)) {
+        return Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)x));
+    }
+    if (PyArray_IsScalar(x, Generic)) {
+        return (PyObject *)PyArray_DescrFromScalar(x);
+    }
+    return NULL;
+}
+
+/* Like `engine.core.value.address`. */
+static PyObject *address(PyObject *x)
+{
+    const Py_hash_t number = PyBaseObject_Type.tp_hash(x);
+    return number == -1 ? NULL : PyLong_FromSsize_t(number);
+}
+
+/* ---- recording --------------------------------------------------------------------------------------------------- */
+
+/* Whether one of some values is in a dict of addresses, or in the other one, if there is one. */
+static int any_in(PyObject *known, PyObject *other, PyObject *inputs)
+{
+    int found = 0;
+    for (Py_ssize_t i = 0; !found && i < PyTuple_GET_SIZE(inputs); i++) {
+        PyObject *key = address(PyTuple_GET_ITEM(inputs, i));
+        if (key == NULL) {
+            return -1;
+        }
+        found = PyDict_Contains(known, key);
+        if (!found && other != NULL) {
+            found = PyDict_Contains(other, key);
+        }
+        Py_DECREF(key);
+    }
+    return found;
+}
+
+static int track(PyObject *tracked, PyObject *value)
+{
+    PyObject *key = address(value);
+    const int failed_to = key == NULL ? -1 : PyDict_SetItem(tracked, key, value);
+    Py_XDECREF(key);
+    return failed_to;
+}
+
+/* Let one tape keep what has no derivative here, if it comes from what it tracks. */
+static int record_beside(PyObject *tape, PyObject *tracked, PyObject *beside, PyObject *entry)
+{
+    if (PyDict_CheckExact(beside)) {
+        const int found = any_in(tracked, PyDict_GET_SIZE(beside) ? beside : NULL, PyTuple_GET_ITEM(entry, 1));
+        if (found <= 0) {
+            return found;
+        }
+    }
+    PyObject *done = PyObject_CallFunctionObjArgs(beside_of, tape, PyTuple_GET_ITEM(entry, 0), PyTuple_GET_ITEM(entry, 1),
+        PyTuple_GET_ITEM(entry, 2), PyTuple_GET_ITEM(entry, 3), NULL);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* Let one tape record (op, inputs, params, result) if it tracks an operand. */
+static int record_on(PyObject *tape, PyObject *entry)
+{
+    PyObject *op = PyTuple_GET_ITEM(entry, 0), *inputs = PyTuple_GET_ITEM(entry, 1), *out = PyTuple_GET_ITEM(entry, 3);
+    PyObject *tracked = NULL, *beside = NULL, *log = NULL;
+    if (PyObject_TypeCheck(tape, tape_type)) {
+        PyObject *nodes = slot(tape, at_nodes);
+        tracked = slot(tape, at_tracked);
+        beside = slot(tape, at_beside);
+        log = nodes != NULL && Py_TYPE(nodes) == recording_type ? slot(nodes, at_log) : NULL;
+    }
+    if (tracked == NULL || beside == NULL || log == NULL || !PyDict_Check(tracked) || !PyDict_Check(beside) ||
+        !PyList_CheckExact(log)) {
+        PyErr_SetString(PyExc_TypeError, "record: this is no tape");
+        return -1;
+    }
+    if (slot(op, at_vjp) == Py_None) {
+        return record_beside(tape, tracked, beside, entry);
+    }
+    const int found = any_in(tracked, NULL, inputs);
+    if (found < 0) {
+        return -1;
+    }
+    if (!found) {
+        const int others = PyObject_IsTrue(beside);
+        return others <= 0 ? others : record_beside(tape, tracked, beside, entry);
+    }
+    if (PyList_SetSlice(log, PyList_GET_SIZE(log), PyList_GET_SIZE(log), entry) < 0) {
+        return -1;
+    }
+    if (slot(op, at_multi) != Py_True) {
+        return track(tracked, out);
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(out); i++) {
+        if (track(tracked, PyTuple_GET_ITEM(out, i)) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int record(PyObject *tapes, PyObject *op, PyObject *inputs, PyObject *params, PyObject *out)
+{
+    PyObject *entry = PyTuple_Pack(4, op, inputs, params != NULL && PyDict_GET_SIZE(params) ? params : nothing, out);
+    int bad = entry == NULL;
+    for (Py_ssize_t i = 0; !bad && i < PyTuple_GET_SIZE(tapes); i++) {
+        bad = record_on(PyTuple_GET_ITEM(tapes, i), entry) < 0;
+    }
+    Py_XDECREF(entry);
+    return bad ? -1 : 0;
+}
+
+/* The tapes that record this thread, a new reference to a tuple. */
+static PyObject *recording_tapes(void)
+{
+    PyObject *tapes = PyObject_GetAttr(active, name_tapes);
+    if (tapes != NULL && !PyTuple_CheckExact(tapes)) {
+        PyErr_SetString(PyExc_TypeError, "record: the active tapes are no tuple");
+        Py_CLEAR(tapes);
+    }
+    return tapes;
+}
+
+/* ---- applying an op ---------------------------------------------------------------------------------------------- */
+
+/* One application: operands, and parameters either as keywords behind the operands or as a dict. */
+typedef struct {
+    PyObject *op;
+    PyObject *const *inputs;
+    Py_ssize_t count;
+    PyObject *names;  /* of the keywords, or NULL */
+    PyObject *tuple;  /* of the operands, if there is one by now */
+    PyObject *params; /* the dict, if there is one by now */
+    int only_known;   /* whether others deal with dtypes that have not been accepted yet */
+} Application;
+
+static PyObject *tuple_of(Application *a)
+{
+    if (a->tuple == NULL) {
+        a->tuple = PyTuple_New(a->count);
+        for (Py_ssize_t i = 0; a->tuple != NULL && i < a->count; i++) {
+            PyTuple_SET_ITEM(a->tuple, i, Py_NewRef(a->inputs[i]));
+        }
+    }
+    return a->tuple;
+}
+
+static PyObject *params_of(Application *a)
+{
+    if (a->params == NULL) {
+        a->params = PyDict_New();
+        const Py_ssize_t number = a->names == NULL ? 0 : PyTuple_GET_SIZE(a->names);
+        for (Py_ssize_t i = 0; a->params != NULL && i < number; i++) {
+            if (PyDict_SetItem(a->params, PyTuple_GET_ITEM(a->names, i), a->inputs[a->count + i]) < 0) {
+                Py_CLEAR(a->params);
+            }
+        }
+    }
+    return a->params;
+}
+
+static void done_with(Application *a)
+{
+    Py_XDECREF(a->tuple);
+    Py_XDECREF(a->params);
+}
+
+static PyObject *list_of(PyObject *const *items, Py_ssize_t count)
+{
+    PyObject *list = PyList_New(count);
+    for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
+        PyList_SET_ITEM(list, i, Py_NewRef(items[i]));
+    }
+    return list;
+}
+
+/* Hand the error of a kernel to Python, which raises a better one. */
+static void explain(Application *a, PyObject *const *arrays)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) {
+        return;
+    }
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback != NULL) {
+        PyException_SetTraceback(error, traceback);
+    }
+    PyObject *given = list_of(arrays, a->count), *params = params_of(a);
+    PyObject *done = NULL;
+    if (given != NULL && params != NULL) {
+        done = PyObject_CallFunctionObjArgs(failed, error, a->op, given, params, NULL);
+    }
+    Py_XDECREF(given);
+    if (done != NULL) {
+        Py_DECREF(done);
+        PyErr_Restore(type, error, traceback);
+        return;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
+}
+
+/* Whether abstract evaluation has accepted these dtypes, and nothing else counts. */
+static int known(PyObject *op, PyObject *const *arrays, Py_ssize_t count)
+{
+    PyObject *accepted = slot(op, at_accepted), *key;
+    if (accepted == NULL || !PySet_Check(accepted)) {
+        return 0;
+    }
+    if (count == 1) {
+        key = dtype_of(arrays[0]);
+    }
+    else {
+        key = PyTuple_New(count);
+        for (Py_ssize_t i = 0; key != NULL && i < count; i++) {
+            PyObject *dtype = dtype_of(arrays[i]);
+            if (dtype == NULL) {
+                Py_CLEAR(key);
+                break;
+            }
+            PyTuple_SET_ITEM(key, i, dtype);
+        }
+    }
+    if (key == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    const int found = PySet_Contains(accepted, key);
+    Py_DECREF(key);
+    return found;
+}
+
+/* What an op gives, as tensors, recorded. */
+static PyObject *finished(Application *a, PyObject *result)
+{
+    PyObject *out;
+    if (slot(a->op, at_multi) == Py_True) {
+        PyObject *parts = PySequence_Fast(result, "an op with several results gives a sequence of them");
+        if (parts == NULL) {
+            return NULL;
+        }
+        out = PyTuple_New(PySequence_Fast_GET_SIZE(parts));
+        for (Py_ssize_t i = 0; out != NULL && i < PyTuple_GET_SIZE(out); i++) {
+            PyObject *part = wrapped(PySequence_Fast_GET_ITEM(parts, i));
+            if (part == NULL) {
+                Py_CLEAR(out);
+                break;
+            }
+            PyTuple_SET_ITEM(out, i, part);
+        }
+        Py_DECREF(parts);
+    }
+    else {
+        out = wrapped(result);
+    }
+    PyObject *tapes = out == NULL ? NULL : recording_tapes();
+    if (tapes == NULL) {
+        Py_XDECREF(out);
+        return NULL;
+    }
+    if (PyTuple_GET_SIZE(tapes)) {
+        PyObject *inputs = tuple_of(a), *params = inputs == NULL ? NULL : a->names == NULL && a->params == NULL ? nothing : params_of(a);
+        if (params == NULL || record(tapes, a->op, inputs, params, out) < 0) {
+            Py_CLEAR(out);
+        }
+    }
+    Py_DECREF(tapes);
+    return out;
+}
+
+enum raw { NOT_HERE, ARRAYS, SHAPES };
+
+/* What the kernel takes of an application, borrowed: operands, then keywords. */
+static enum raw raw_operands(const Application *a, PyObject **arrays)
+{
+    const Py_ssize_t number = a->names == NULL ? 0 : PyTuple_GET_SIZE(a->names);
+    enum raw found = ARRAYS;
+    if (a->count < 1 || a->count + number > MOST || slot(a->op, at_kernel) == NULL) {
+        return NOT_HERE;
+    }
+    for (Py_ssize_t i = 0; i < a->count; i++) {
+        PyObject *x = a->inputs[i];
+        if (is_eager(x)) {
+            arrays[i] = slot(x, at_array);
+        }
+        else if (PyArray_CheckExact(x)) {
+            arrays[i] = x;
+        }
+        else if (PyTuple_CheckExact(x)) {
+            arrays[i] = x;
+            found = SHAPES;
+        }
+        else {
+            return NOT_HERE;
+        }
+    }
+    for (Py_ssize_t i = 0; i < number; i++) {
+        arrays[a->count + i] = a->inputs[a->count + i];
+    }
+    return found;
+}
+
+/* What a kernel gives, with keywords behind the operands or in a dict. There is room for one object before the operands.
+ *
+ * NumPy says whose fault a warning is by the innermost function of Python, and ours are silent (engine/__init__.py). So what
+ * is no such function is called by one. */
+static PyObject *called(PyObject *kernel, PyObject **args, Py_ssize_t count, PyObject *names, PyObject *params)
+{
+    PyObject *function = kernel, *before = args[-1];
+    if (!PyFunction_Check(kernel)) {
+        function = caller;
+        args[-1] = kernel;
+        args--;
+        count++;
+    }
+    Py_INCREF(kernel);
+    PyObject *result;
+    if (params != NULL && PyDict_GET_SIZE(params)) {
+        result = PyObject_VectorcallDict(function, args, (size_t)count, params);
+    }
+    else if (function == caller && names == NULL && count <= 3) {
+        result = PyObject_Vectorcall(count == 2 ? caller_of_one : caller_of_two, args, (size_t)count, NULL);
+    }
+    else {
+        result = PyObject_Vectorcall(function, args, (size_t)count, names);
+    }
+    Py_DECREF(kernel);
+    if (function == caller) {
+        args[0] = before;
+    }
+    return result;
+}
+
+/* What the kernel gives; there is room for one more before the arrays. */
+static PyObject *raw_result(Application *a, PyObject **arrays, int have_dtypes)
+{
+    const int is_known = have_dtypes ? known(a->op, arrays, a->count) : 0;
+    if (is_known < 0) {
+        return NULL;
+    }
+    if (!is_known && a->only_known) {
+        return NULL;
+    }
+    if (!is_known) {
+        PyObject *list = list_of(arrays, a->count), *params = params_of(a), *done = NULL;
+        if (list != NULL && params != NULL) {
+            done = PyObject_CallFunctionObjArgs(accept, a->op, list, params, NULL);
+        }
+        Py_XDECREF(list);
+        if (done == NULL) {
+            return NULL;
+        }
+        Py_DECREF(done);
+    }
+    PyObject *result = called(slot(a->op, at_kernel), arrays, a->count, a->names, a->names == NULL ? a->params : NULL);
+    if (result == NULL) {
+        explain(a, arrays);
+    }
+    return result;
+}
+
+/* Apply an op to tensors and arrays. NULL without an error if something else is among the operands. */
+static PyObject *applied(Application *a)
+{
+    PyObject *given[MOST + 1], **arrays = given + 1;
+    given[0] = NULL;
+    const int raw = raw_operands(a, arrays);
+    if (raw == NOT_HERE) {
+        return NULL;
+    }
+    /* whatever a kernel does, its operands stay */
+    for (Py_ssize_t i = 0; i < a->count; i++) {
+        Py_INCREF(arrays[i]);
+    }
+    PyObject *result = raw_result(a, arrays, raw == ARRAYS);
+    for (Py_ssize_t i = 0; i < a->count; i++) {
+        Py_DECREF(arrays[i]);
+    }
+    PyObject *out = result == NULL ? NULL : finished(a, result);
+    Py_XDECREF(result);
+    return out;
+}
+/* The same by Python: `enter_slowly(first, op, inputs, params)`, where `first` decides unless another operand does. */
+static PyObject *elsewhere(Application *a, PyObject *first)
+{
+    PyObject *inputs = tuple_of(a), *params = inputs == NULL ? NULL : params_of(a);
+    if (params == NULL) {
+        return NULL;
+    }
+    if (Py_TYPE(first) == eager_type) {
+        return PyObject_CallFunctionObjArgs(enter_slowly, first, a->op, inputs, params, NULL);
+    }
+    return PyObject_CallMethodObjArgs(first, name_enter, a->op, inputs, params, NULL);
+}
+
+static PyObject *applied_or_elsewhere(Application *a, PyObject *first)
+{
+    PyObject *out = Py_TYPE(first) == eager_type ? applied(a) : NULL;
+    if (out == NULL && !PyErr_Occurred()) {
+        out = elsewhere(a, first);
+    }
+    done_with(a);
+    return out;
+}
+
+static PyObject *called_with_many(PyObject *kernel, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    const Py_ssize_t number = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    PyObject **given = PyMem_Malloc((size_t)(1 + count + number) * sizeof(PyObject *));
+    if (given == NULL) {
+        return PyErr_NoMemory();
+    }
+    given[0] = kernel;
+    memcpy(given + 1, args, (size_t)(count + number) * sizeof(PyObject *));
+    PyObject *result = PyObject_Vectorcall(caller, given, (size_t)count + 1, names);
+    PyMem_Free(given);
+    return result;
+}
+
+/* `Op.__call__`. */
+static PyObject *op_call(PyObject *op, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (PyObject_TypeCheck(args[i], value_type)) {
+            Application a = {op, args, count, names, NULL, NULL, 0};
+            return applied_or_elsewhere(&a, args[i]);
+        }
+    }
+    PyObject *kernel = slot(op, at_kernel);
+    const Py_ssize_t number = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    if (kernel == NULL) {
+        return PyErr_Format(PyExc_AttributeError, "the op has no kernel");
+    }
+    if (PyFunction_Check(kernel)) {
+        return PyObject_Vectorcall(kernel, args, (size_t)count, names);
+    }
+    if (count < 1 || count + number > MOST) {
+        return called_with_many(kernel, args, count, names);
+    }
+    PyObject *given[MOST + 1];
+    given[0] = NULL;
+    memcpy(given + 1, args, (size_t)(count + number) * sizeof(PyObject *));
+    return called(kernel, given + 1, count, names, NULL);
+}
+
+/* `EagerTensor._enter`. */
+static PyObject *enter(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 3 || Py_TYPE(args[0]) != op_type || !PyTuple_CheckExact(args[1]) || !PyDict_CheckExact(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "_enter: takes an op, a tuple and a dict");
+        return NULL;
+    }
+    Application a = {args[0], &PyTuple_GET_ITEM(args[1], 0), PyTuple_GET_SIZE(args[1]), NULL, Py_NewRef(args[1]), Py_NewRef(args[2]), 0};
+    return applied_or_elsewhere(&a, self);
+}
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+/* A method of tensors that applies an op: to tensors and numbers here, to anything else by `slow`. */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *op, *slow;
+    int reflected, index;
+} Operator;
+
+/* A Python number as a tensor of the dtype of the array beside it, if that is floating or complex. */
+static PyObject *number_beside(PyObject *array, PyObject *number)
+{
+    PyArray_Descr *dtype = (PyArray_Descr *)dtype_of(array);
+    if (dtype == NULL) {
+        return NULL;
+    }
+    if (dtype->kind != 'f' && dtype->kind != 'c') {
+        Py_DECREF(dtype);
+        return NULL;
+    }
+    const double value = PyFloat_CheckExact(number) ? PyFloat_AS_DOUBLE(number) : PyLong_AsDouble(number);
+    const int is_double = dtype->type_num == NPY_DOUBLE || dtype->type_num == NPY_CDOUBLE;
+    if (!is_double && !(value >= -SMALL && value <= SMALL)) {
+        /* NumPy may warn */
+        PyErr_Clear();
+        Py_DECREF(dtype);
+        return NULL;
+    }
+    if (value == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        Py_DECREF(dtype);
+        return NULL;
+    }
+    PyObject *found = PyArray_FromAny(number, dtype, 0, 0, 0, NULL);
+    PyObject *tensor = found == NULL ? NULL : wrapped(found);
+    Py_XDECREF(found);
+    return tensor;
+}
+
+/* An item of an index as `engine.ops.indexing` has it; NULL without an error if it is not a static one. */
+static PyObject *spec_item(PyObject *item)
+{
+    if (PyLong_CheckExact(item) || item == Py_None || item == Py_Ellipsis) {
+        return Py_NewRef(item);
+    }
+    if (PySlice_Check(item)) {
+        PySliceObject *s = (PySliceObject *)item;
+        PyObject *parts[3] = {s->start, s->stop, s->step};
+        for (int i = 0; i < 3; i++) {
+            if (parts[i] != Py_None && !PyLong_CheckExact(parts[i])) {
+                return NULL;
+            }
+        }
+        return PyTuple_Pack(3, s->start, s->stop, s->step);
+    }
+    return NULL;
+}
+
+static PyObject *spec_of(PyObject *key)
+{
+    if (!PyTuple_CheckExact(key)) {
+        PyObject *item = spec_item(key);
+        PyObject *spec = item == NULL ? NULL : PyTuple_Pack(1, item);
+        Py_XDECREF(item);
+        return spec;
+    }
+    PyObject *spec = PyTuple_New(PyTuple_GET_SIZE(key));
+    for (Py_ssize_t i = 0; spec != NULL && i < PyTuple_GET_SIZE(key); i++) {
+        PyObject *item = spec_item(PyTuple_GET_ITEM(key, i));
+        if (item == NULL) {
+            Py_CLEAR(spec);
+            break;
+        }
+        PyTuple_SET_ITEM(spec, i, item);
+    }
+    return spec;
+}
+
+/* What a static index selects: as the op's kernel does it, which hands NumPy the same index. NULL if that raises: `slow` does. */
+static PyObject *selected(Operator *self, PyObject *tensor, PyObject *key)
+{
+    PyObject *array = slot(tensor, at_array);
+    if (!PyArray_CheckExact(array)) {
+        return NULL;
+    }
+    const int is_known = known(self->op, &array, 1);
+    PyObject *spec = is_known > 0 ? spec_of(key) : NULL;
+    if (spec == NULL) {
+        return NULL;
+    }
+    PyObject *found = PyObject_GetItem(array, key), *out = NULL;
+    if (found == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_Exception)) {
+            PyErr_Clear();
+        }
+    }
+    else if (PyArray_CheckExact(found) || PyArray_IsScalar(found, Generic)) {
+        PyObject *inputs[2] = {tensor, spec};
+        Application a = {self->op, inputs, 1, name_spec, NULL, NULL, 1};
+        out = finished(&a, found);
+        done_with(&a);
+    }
+    Py_XDECREF(found);
+    Py_DECREF(spec);
+    return out;
+}
+
+static PyObject *operator_call(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    Operator *self = (Operator *)object;
+    const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+    if (names == NULL && count == 2 && is_eager(args[0])) {
+        PyObject *other = NULL, *out = NULL;
+        if (self->index) {
+            out = selected(self, args[0], args[1]);
+        }
+        else if (is_eager(args[1])) {
+            other = Py_NewRef(args[1]);
+        }
+        else if (PyFloat_CheckExact(args[1]) || PyLong_CheckExact(args[1])) {
+            other = number_beside(slot(args[0], at_array), args[1]);
+        }
+        if (other != NULL) {
+            PyObject *inputs[2] = {self->reflected ? other : args[0], self->reflected ? args[0] : other};
+            Application a = {self->op, inputs, 2, NULL, NULL, NULL, 1};
+            out = applied(&a);
+            done_with(&a);
+            Py_DECREF(other);
+        }
+        if (out != NULL || PyErr_Occurred()) {
+            return out;
+        }
+    }
+    else if (names == NULL && count == 1 && !self->index && is_eager(args[0])) {
+        Application a = {self->op, args, 1, NULL, NULL, NULL, 1};
+        PyObject *out = applied(&a);
+        done_with(&a);
+        if (out != NULL || PyErr_Occurred()) {
+            return out;
+        }
+    }
+    return PyObject_Vectorcall(self->slow, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+}
+
+static PyObject *operator_get(PyObject *self, PyObject *instance, PyObject *owner)
+{
+    (void)owner;
+    return instance == NULL || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
+}
+
+static void operator_free(PyObject *object)
+{
+    Operator *self = (Operator *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(self->op);
+    Py_XDECREF(self->slow);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMemberDef operator_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Operator, vectorcall), READONLY, NULL},
+    {"__wrapped__", T_OBJECT_EX, offsetof(Operator, slow), READONLY, "What is called in all but the common cases."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot operator_slots[] = {
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, operator_get},
+    {Py_tp_dealloc, operator_free},
+    {Py_tp_members, operator_members},
+    {0, NULL},
+};
+
+static PyType_Spec operator_type_spec = {
+    "engine.core._eager.Operator",
+    sizeof(Operator),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    operator_slots,
+};
+static PyTypeObject *operator_type;
+
+static PyObject *make_operator(PyObject *module, PyObject *args)
+{
+    PyObject *op, *slow;
+    int reflected = 0, index = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O|pp", op_type, &op, &slow, &reflected, &index)) {
+        return NULL;
+    }
+    Operator *self = (Operator *)operator_type->tp_alloc(operator_type, 0);
+    if (self != NULL) {
+        self->vectorcall = operator_call;
+        self->op = Py_NewRef(op);
+        self->slow = Py_NewRef(slow);
+        self->reflected = reflected;
+        self->index = index;
+    }
+    return (PyObject *)self;
+}
+
+/* ---- the key of a recording -------------------------------------------------------------------------------------- */
+
+/* Like `engine.core.op.distinct`. */
+static int is_itself(PyObject *x)
+{
+    return PyLong_CheckExact(x) || PyUnicode_CheckExact(x) || x == Py_None || x == Py_Ellipsis || Py_TYPE(x) == dtype_type;
+}
+
+static PyObject *distinct(PyObject *param)
+{
+    if (is_itself(param)) {
+        return Py_NewRef(param);
+    }
+    if (!PyTuple_CheckExact(param)) {
+        return PyObject_CallOneArg(distinct_of, param);
+    }
+    const Py_ssize_t count = PyTuple_GET_SIZE(param);
+    Py_ssize_t exact = 0;
+    while (exact < count && is_itself(PyTuple_GET_ITEM(param, exact))) {
+        exact++;
+    }
+    if (exact == count) {
+        return Py_NewRef(param);
+    }
+    PyObject *found = PyTuple_New(count + 1);
+    if (found == NULL || Py_EnterRecursiveCall(" in a parameter of an op")) {
+        Py_XDECREF(found);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(found, 0, Py_NewRef((PyObject *)&PyTuple_Type));
+    for (Py_ssize_t i = 0; found != NULL && i < count; i++) {
+        PyObject *part = distinct(PyTuple_GET_ITEM(param, i));
+        if (part == NULL) {
+            Py_CLEAR(found);
+            break;
+        }
+        PyTuple_SET_ITEM(found, i + 1, part);
+    }
+    Py_LeaveRecursiveCall();
+    return found;
+}
+
+static int push(PyObject *list, PyObject *item)
+{
+    const int bad = item == NULL ? -1 : PyList_Append(list, item);
+    Py_XDECREF(item);
+    return bad;
+}
+
+static PyObject *shape_of(PyObject *array)
+{
+    if (PyArray_CheckExact(array)) {
+        PyArrayObject *x = (PyArrayObject *)array;
+        return PyArray_NDIM(x) ? PyArray_IntTupleFromIntp(PyArray_NDIM(x), PyArray_DIMS(x)) : Py_NewRef(empty);
+    }
+    return PyArray_IsScalar(array, Generic) ? Py_NewRef(empty) : PyObject_GetAttrString(array, "shape");
+}
+
+/* What the key says of a value that the recording did not compute. */
+static int push_leaf(PyObject *parts, PyObject *x)
+{
+    PyObject *array = is_eager(x) ? slot(x, at_array) : x;
+    PyObject *dtype = dtype_of(array);
+    if (dtype != NULL) {
+        const int in_order = !PyArray_CheckExact(array) || PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array);
+        if (push(parts, shape_of(array)) < 0) {
+            Py_DECREF(dtype);
+            return -1;
+        }
+        return push(parts, dtype) < 0 || push(parts, PyBool_FromLong(in_order)) < 0 ? -1 : 0;
+    }
+    PyObject *leaf = PyErr_Occurred() ? NULL : PyObject_CallOneArg(leaf_of, x);
+    const int bad = leaf == NULL ? -1 : PyList_SetSlice(parts, PyList_GET_SIZE(parts), PyList_GET_SIZE(parts), leaf);
+    Py_XDECREF(leaf);
+    return bad;
+}
+
+/* Give a value the next number. */
+static int push_number(PyObject *slots, PyObject *values, PyObject *x)
+{
+    PyObject *key = address(x), *number = key == NULL ? NULL : PyLong_FromSsize_t(PyList_GET_SIZE(values));
+    const int bad = number == NULL || PyDict_SetItem(slots, key, number) < 0 || PyList_Append(values, x) < 0;
+    Py_XDECREF(key);
+    Py_XDECREF(number);
+    return bad ? -1 : 0;
+}
+
+static int push_operand(PyObject *slots, PyObject *values, PyObject *parts, PyObject *x)
+{
+    PyObject *key = address(x);
+    if (key == NULL) {
+        return -1;
+    }
+    PyObject *number = PyDict_GetItemWithError(slots, key);
+    if (number == NULL) {
+        if (PyErr_Occurred() || push_number(slots, values, x) < 0 || push_leaf(parts, x) < 0) {
+            Py_DECREF(key);
+            return -1;
+        }
+        number = PyDict_GetItemWithError(slots, key);
+    }
+    Py_DECREF(key);
+    return number == NULL ? -1 : PyList_Append(parts, number);
+}
+
+static int push_result(PyObject *slots, PyObject *values, PyObject *parts, PyObject *out)
+{
+    if (!is_eager(out)) {
+        PyErr_SetString(PyExc_TypeError, "what is no eager tensor has no structure to compare");
+        return -1;
+    }
+    return push_number(slots, values, out) < 0 || push(parts, shape_of(slot(out, at_array))) < 0 ? -1 : 0;
+}
+
+static int push_node(PyObject *slots, PyObject *values, PyObject *parts, PyObject *const *node)
+{
+    PyObject *op = node[0], *inputs = node[1], *params = node[2], *out = node[3];
+    if (PyList_Append(parts, op) < 0) {
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); i++) {
+        if (push_operand(slots, values, parts, PyTuple_GET_ITEM(inputs, i)) < 0) {
+            return -1;
+        }
+    }
+    PyObject *name, *param;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(params, &at, &name, &param)) {
+        if (PyList_Append(parts, name) < 0 || push(parts, distinct(param)) < 0) {
+            return -1;
+        }
+    }
+    if (slot(op, at_multi) != Py_True) {
+        return push_result(slots, values, parts, out);
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(out); i++) {
+        if (push_result(slots, values, parts, PyTuple_GET_ITEM(out, i)) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* structure(log) -> (slots, values, key), as `engine.replay.Structure` says. */
+static PyObject *structure(PyObject *module, PyObject *log)
+{
+    (void)module;
+    if (!PyList_CheckExact(log)) {
+        return PyErr_Format(PyExc_TypeError, "structure: takes a log");
+    }
+    /* a copy, which nobody else changes */
+    PyObject *nodes = PyList_AsTuple(log), *slots = PyDict_New(), *values = PyList_New(0), *parts = PyList_New(0);
+    PyObject *found = NULL;
+    int bad = nodes == NULL || slots == NULL || values == NULL || parts == NULL;
+    for (Py_ssize_t i = 0; !bad && i + 4 <= PyTuple_GET_SIZE(nodes); i += 4) {
+        PyObject *const *node = &PyTuple_GET_ITEM(nodes, i);
+        const int several = Py_TYPE(node[0]) == op_type && slot(node[0], at_multi) == Py_True;
+        if (Py_TYPE(node[0]) != op_type || !PyTuple_CheckExact(node[1]) || !PyDict_CheckExact(node[2]) || (several && !PyTuple_CheckExact(node[3]))) {
+            PyErr_SetString(PyExc_TypeError, "structure: this is no node");
+            bad = 1;
+            break;
+        }
+        bad = push_node(slots, values, parts, node) < 0;
+    }
+    PyObject *key = bad ? NULL : PyList_AsTuple(parts);
+    if (key != NULL) {
+        found = PyTuple_Pack(3, slots, values, key);
+    }
+    Py_XDECREF(key);
+    Py_XDECREF(nodes);
+    Py_XDECREF(slots);
+    Py_XDECREF(values);
+    Py_XDECREF(parts);
+    return found;
+}
+
+/* ---- the module -------------------------------------------------------------------------------------------------- */
+
+static PyObject *wrap(PyObject *module, PyObject *array)
+{
+    (void)module;
+    return wrapped(array);
+}
+
+/* Where a slot of a class lies. */
+static int offset_of(PyObject *type, const char *name, Py_ssize_t *found)
+{
+    PyObject *descriptor = PyObject_GetAttrString(type, name);
+    if (descriptor == NULL) {
+        return -1;
+    }
+    const int fits = Py_TYPE(descriptor) == &PyMemberDescr_Type;
+    if (fits) {
+        *found = ((PyMemberDescrObject *)descriptor)->d_member->offset;
+    }
+    else {
+        PyErr_Format(PyExc_TypeError, "the class has no slot `%s`", name);
+    }
+    Py_DECREF(descriptor);
+    return fits ? 0 : -1;
+}
+
+static PyMethodDef op_methods[] = {
+    {"__call__", (PyCFunction)(void (*)(void))op_call, METH_FASTCALL | METH_KEYWORDS,
+        "Apply the op. Raw operands give raw results; otherwise the most abstract operand decides."},
+};
+static PyMethodDef eager_methods[] = {
+    {"_enter", (PyCFunction)(void (*)(void))enter, METH_FASTCALL, "Apply an op to operands, the first value among which is this one."},
+};
+
+static int set_method(PyObject *type, PyMethodDef *method)
+{
+    PyObject *descriptor = PyDescr_NewMethod((PyTypeObject *)type, method);
+    const int bad = descriptor == NULL ? -1 : PyObject_SetAttrString(type, method->ml_name, descriptor);
+    Py_XDECREF(descriptor);
+    return bad;
+}
+
+/* setup(EagerTensor, Value, Op, Tape, Recording, active, accept, failed, beside, slowly, nothing,
+ * of_one, of_two, of_any) */
+static PyObject *setup(PyObject *module, PyObject *args)
+{
+    PyObject *eager, *value, *op, *tape, *recording, *given[9];
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOO", &eager, &value, &op, &tape, &recording, &given[0], &given[1], &given[2], &given[3],
+            &given[4], &given[5], &given[6], &given[7], &given[8])) {
+        return NULL;
+    }
+    if (offset_of(eager, "_array", &at_array) < 0 || offset_of(op, "kernel", &at_kernel) < 0 ||
+        offset_of(op, "accepted", &at_accepted) < 0 || offset_of(op, "multi", &at_multi) < 0 ||
+        offset_of(op, "vjp", &at_vjp) < 0 || offset_of(tape, "tracked", &at_tracked) < 0 ||
+        offset_of(tape, "nodes", &at_nodes) < 0 || offset_of(tape, "beside", &at_beside) < 0 ||
+        offset_of(recording, "log", &at_log) < 0) {
+        return NULL;
+    }
+    PyTypeObject **types[5] = {&eager_type, &value_type, &op_type, &tape_type, &recording_type};
+    PyObject *classes[5] = {eager, value, op, tape, recording};
+    for (int i = 0; i < 5; i++) {
+        *types[i] = (PyTypeObject *)Py_NewRef(classes[i]);
+    }
+    PyObject **into[9] = {
+        &active, &accept, &failed, &beside_of, &enter_slowly, &nothing, &caller_of_one, &caller_of_two, &caller};
+    for (int i = 0; i < 9; i++) {
+        *into[i] = Py_NewRef(given[i]);
+    }
+    if (set_method(op, op_methods) < 0 || set_method(eager, eager_methods) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* setup_structure(DType, distinct, leaf) */
+static PyObject *setup_structure(PyObject *module, PyObject *args)
+{
+    PyObject *dtype;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO", &dtype, &distinct_of, &leaf_of)) {
+        return NULL;
+    }
+    dtype_type = (PyTypeObject *)Py_NewRef(dtype);
+    Py_INCREF(distinct_of);
+    Py_INCREF(leaf_of);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"setup", setup, METH_VARARGS, "setup(...): the classes and functions of Python that this is about."},
+    {"setup_structure", setup_structure, METH_VARARGS, "setup_structure(DType, distinct, leaf): what keys are made with."},
+    {"operator", make_operator, METH_VARARGS, "operator(op, slow, reflected, index): a method of tensors that applies an op."},
+    {"structure", structure, METH_O, "structure(log): numbers of values, values, and key of a recording."},
+    {"wrap", wrap, METH_O, "wrap(array): the tensor of an array."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_eager", "Eager ops and their recording.", -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__eager(void)
+{
+    import_array();
+    PyObject *spec = PyUnicode_InternFromString("spec");
+    name_tapes = PyUnicode_InternFromString("tapes");
+    name_enter = PyUnicode_InternFromString("_enter");
+    name_spec = spec == NULL ? NULL : PyTuple_Pack(1, spec);
+    empty = PyTuple_New(0);
+    operator_type = (PyTypeObject *)PyType_FromSpec(&operator_type_spec);
+    Py_XDECREF(spec);
+    if (name_tapes == NULL || name_enter == NULL || name_spec == NULL || empty == NULL || operator_type == NULL) {
+        return NULL;
+    }
+    return PyModule_Create(&module);
+}
