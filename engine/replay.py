@@ -39,6 +39,9 @@ _CAPACITY = 256
 _FOLD_LIMIT = 1 << 12
 """Largest constant, in bytes, of a compiled walk. It is kept as long as the walk is, and large zeros are soon made."""
 
+_FEW = 8
+"""So many values are looked for one by one."""
+
 _walks: Cache[int, int] = Cache("counted walks", _CAPACITY)
 """Hash of a structure's key to how often it was walked; counting keeps nothing alive that way."""
 _compiled: Cache[Any, Replay] = Cache("compiled walks", _CAPACITY)
@@ -70,9 +73,7 @@ class Replay:
 
     def __call__(self, values: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
         """The cotangents for a recording of this structure."""
-        pool = [*values, *seeds]
-        given = [pool[i] for i in self.arguments]
-        out = self.program(*[x._array if type(x) is EagerTensor else array_of(x) for x in given])
+        out = self.program(*arrays_of([*values, *seeds], self.arguments))
         if self.program.products:
             out = with_late_arrays(out, self.program.products)
         found = [
@@ -101,6 +102,12 @@ def array_of(x: Any) -> Operand:
     return x.inner if type(x) is Batched else x
 
 
+def arrays_of(values: list[Any], places: list[int]) -> list[Any]:
+    """The arrays behind some of the values."""
+    given = [values[i] for i in places]
+    return [x._array if type(x) is EagerTensor else array_of(x) for x in given]
+
+
 class Structure:
     """A recording seen as a key, with its values numbered in the order in which they appear.
 
@@ -109,8 +116,6 @@ class Structure:
     key : tuple
     values : list of Value
         By number.
-    slots : dict
-        ``address(value) -> number``.
 
     Raises
     ------
@@ -119,11 +124,12 @@ class Structure:
         parameters (`custom_gradient`), which must be asked anew each time.
     """
 
-    __slots__ = ("key", "slots", "values")
+    __slots__ = ("_slots", "key", "values")
 
     def __init__(self, nodes: Sequence[Node]) -> None:
+        self._slots: dict[int, int] | None = None
         if in_c and type(nodes) is Recording:
-            self.slots, self.values, self.key = in_c.structure(nodes.log)
+            self.values, self.key = in_c.structure(nodes.log)
             return
         slots: dict[int, int] = {}
         values: list[Any] = []
@@ -152,17 +158,31 @@ class Structure:
                 slots[address(result)] = len(values)
                 values.append(result)
                 parts.append(result._array.shape)
-        self.slots, self.values = slots, values
+        self._slots, self.values = slots, values
         self.key = tuple(parts)
 
-    def beside(self, values: Sequence[Any]) -> Structure:
+    def numbers(self, values: list[Any]) -> list[Any]:
+        """The numbers of some values; None for one that is not there."""
+        if in_c and self._slots is None and len(values) <= _FEW:
+            return in_c.places(self.values, values)
+        return [self.slots.get(address(x)) for x in values]
+
+    @property
+    def slots(self) -> dict[int, int]:
+        """``address(value) -> number``."""
+        if self._slots is None:
+            self._slots = dict(zip(map(address, self.values), itertools.count(), strict=False))
+        return self._slots
+
+    def beside(self, values: list[Any]) -> Structure:
         """This structure, with further numbers for those of `values` that the recording does not hold."""
-        further = {address(x): x for x in values if address(x) not in self.slots}
-        if not further:
+        numbers = self.numbers(values)
+        if None not in numbers:
             return self
+        further = {address(x): x for x, number in zip(values, numbers, strict=True) if number is None}
         other = copy(self)
         other.values = [*self.values, *further.values()]
-        other.slots = {**self.slots, **dict(zip(further, itertools.count(len(self.values)), strict=False))}
+        other._slots = None
         other.key = (self.key, "beside", *[_leaf(x) for x in further.values()])
         return other
 
@@ -189,7 +209,8 @@ def _leaf(x: Any) -> tuple[Any, ...]:
 
 
 if in_c:
-    in_c.setup_structure(DType, distinct, _leaf)
+    in_c.setup_structure(DType, distinct, _leaf, array_of)
+    arrays_of = in_c.arrays_of
 
 
 def replayed(
@@ -208,9 +229,10 @@ def replayed(
     """
     try:
         structure = structure_of(nodes)
-        slots = structure.slots
-        targets = tuple([(slots[address(t)], *_leaf(s)) for t, s in seeds])
-        key = (structure.key, targets, tuple([slots.get(address(s)) for s in sources]), sparse, pairwise, late)
+        ends = structure.numbers([*[t for t, _ in seeds], *sources])
+        if None in ends[: len(seeds)]:
+            raise KeyError("a target was not recorded")
+        key = (structure.key, len(seeds), *ends, *[_leaf(s) for _, s in seeds], sparse, pairwise, late)
         replay = _compiled.get(key)
     except (AttributeError, TypeError, KeyError):
         replay = key = None

@@ -17,12 +17,14 @@ from engine import custom
 from engine.core import nest
 from engine.core.detach import detached
 from engine.core.dtypes import DType, as_dtype
+from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, InvalidArgumentError
 from engine.core.operands import Operand
 from engine.core.tape import active
 from engine.core.value import Value, as_declared, dtype_of, shape_of
 from tape_api.own_values import apart, marks
 from tape_api.tensor import TensorSpec, convert_to_tensor
+from tape_api.variable import Variable
 
 T = TypeVar("T")
 
@@ -110,8 +112,12 @@ def function(
     def run(*args: Any, **kwargs: Any) -> Any:
         if input_signature is not None:
             args, kwargs = _fitting(func, input_signature, args, kwargs)
-        given = nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, np.ndarray) else x, (args, kwargs))
-        result = func(*given[0], **given[1])
+        if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
+            given = (args, kwargs)
+            args, kwargs = nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, np.ndarray) else x, given)
+        result = func(*args, **kwargs)
+        if type(result) in _ARE_TENSORS or (type(result) is tuple and _ARE_TENSORS.issuperset(map(type, result))):
+            return result
         return nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, _DATA) else x, result)
 
     run.python_function = func  # type: ignore[attr-defined]
@@ -159,6 +165,8 @@ def _fitted(func: Callable[..., Any], name: str, x: Any, spec: Any) -> Any:
 
 
 _DATA = (np.ndarray, np.generic, int, float, complex)
+_ARE_TENSORS = frozenset({EagerTensor, Variable})
+"""Types of what `function` hands on as it is."""
 
 
 def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: str | None = None) -> T:

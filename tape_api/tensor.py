@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.aval import format_shape, normalize_shape
 from engine.core.dtypes import ANY, DType, as_dtype, float32
-from engine.core.eager import EagerTensor
+from engine.core.eager import EagerTensor, wrap
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value
@@ -46,7 +46,7 @@ _COPIED = frozenset(d.numpy for d in ANY)
 def _as_requested(value: Any, dtype: DType | None, what: str) -> EagerTensor:
     """A tensor of `value`; NumPy data are cast to a dtype that is asked for, Python data must fit it."""
     if dtype is None and type(value) is np.ndarray and value.dtype in _COPIED:
-        return EagerTensor(np.array(value, order="C"))
+        return wrap(np.array(value, order="C"))
     if (array := cast_data(value, dtype)) is not None:
         return EagerTensor(array)
     out = as_operand(value, dtype, what)
@@ -121,6 +121,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     >>> constant([1, 2, 3, 4], shape=(2, 2)).numpy()
     array([[1, 2], [3, 4]], dtype=int32)
     """
+    if dtype is None is shape and type(value) is np.ndarray and value.dtype in _COPIED:
+        return wrap(np.array(value, order="C"))
     tensor = _as_requested(value, None if dtype is None else as_dtype(dtype), "constant")
     if shape is None:
         return tensor

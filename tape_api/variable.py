@@ -17,6 +17,7 @@ from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, Reference, array_text
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.nest import LEAVES
 from engine.core.op import Op
 from engine.core.operands import Array, Operand, Results
 from engine.core.row_assignment import AssignsRows
@@ -435,6 +436,9 @@ def _is_only_holder(variable: Variable) -> bool:
     owned = is_whole(array) and array.flags.writeable
     del array
     return owned and _holders(variable) == _ALONE
+
+
+LEAVES.add(Variable)
 
 
 def _operand(x: Any) -> Operand:

@@ -222,11 +222,17 @@ def test_the_extension_refuses_what_it_cannot_take() -> None:
         lambda: in_c.structure([1, 2, 3, 4]),
         lambda: in_c.structure((1,)),
         lambda: in_c.structure([add, (x, x), {}, 1.0]),
+        lambda: in_c.places((x,), [x]),
+        lambda: in_c.arrays_of([x], (0,)),
         lambda: in_c.operator(1, len),
         lambda: Op.__call__(1, x),
     ):
         with pytest.raises(TypeError):
             call()
+    for bad in (1, -1, 2**70):
+        with pytest.raises((IndexError, OverflowError)):
+            in_c.arrays_of([x], [bad])
+    assert in_c.places([x, add, x], [x, 1, add]) == [2, None, 1]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert in_c.structure([]) == ({}, [], ())
+        assert in_c.structure([]) == ([], ())

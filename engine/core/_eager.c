@@ -20,7 +20,7 @@
 static PyTypeObject *eager_type, *value_type, *op_type, *tape_type, *recording_type, *dtype_type;
 static PyObject *active, *accept, *failed, *beside_of, *enter_slowly, *nothing;
 static PyObject *caller, *caller_of_one, *caller_of_two;
-static PyObject *distinct_of, *leaf_of;
+static PyObject *distinct_of, *leaf_of, *array_of;
 static PyObject *name_tapes, *name_enter, *name_spec, *empty;
 static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_beside, at_log;
 
@@ -784,73 +784,100 @@ static int push_leaf(PyObject *parts, PyObject *x)
     return bad;
 }
 
-/* Give a value the next number. */
-static int push_number(PyObject *slots, PyObject *values, PyObject *x)
+/* The values of a recording, with their numbers by identity: a table with open addressing. */
+typedef struct {
+    PyObject *values, *parts; /* lists */
+    struct numbered {
+        PyObject *value;
+        Py_ssize_t number;
+    } *table;
+    size_t mask;
+} Numbering;
+
+static struct numbered *place_of(const Numbering *all, const PyObject *x)
 {
-    PyObject *key = address(x), *number = key == NULL ? NULL : PyLong_FromSsize_t(PyList_GET_SIZE(values));
-    const int bad = number == NULL || PyDict_SetItem(slots, key, number) < 0 || PyList_Append(values, x) < 0;
-    Py_XDECREF(key);
-    Py_XDECREF(number);
-    return bad ? -1 : 0;
+    size_t at = (size_t)x >> 4;
+    at ^= at >> 15;
+    struct numbered *place = &all->table[at & all->mask];
+    while (place->value != NULL && place->value != x) {
+        at++;
+        place = &all->table[at & all->mask];
+    }
+    return place;
 }
 
-static int push_operand(PyObject *slots, PyObject *values, PyObject *parts, PyObject *x)
+static int push_value(const Numbering *all, struct numbered *place, PyObject *x)
 {
-    PyObject *key = address(x);
-    if (key == NULL) {
+    place->value = x;
+    place->number = PyList_GET_SIZE(all->values);
+    return PyList_Append(all->values, x);
+}
+
+static int push_operand(const Numbering *all, PyObject *x)
+{
+    struct numbered *place = place_of(all, x);
+    if (place->value == NULL && (push_value(all, place, x) < 0 || push_leaf(all->parts, x) < 0)) {
         return -1;
     }
-    PyObject *number = PyDict_GetItemWithError(slots, key);
-    if (number == NULL) {
-        if (PyErr_Occurred() || push_number(slots, values, x) < 0 || push_leaf(parts, x) < 0) {
-            Py_DECREF(key);
-            return -1;
-        }
-        number = PyDict_GetItemWithError(slots, key);
-    }
-    Py_DECREF(key);
-    return number == NULL ? -1 : PyList_Append(parts, number);
+    return push(all->parts, PyLong_FromSsize_t(place->number));
 }
 
-static int push_result(PyObject *slots, PyObject *values, PyObject *parts, PyObject *out)
+static int push_result(const Numbering *all, PyObject *out)
 {
     if (!is_eager(out)) {
         PyErr_SetString(PyExc_TypeError, "what is no eager tensor has no structure to compare");
         return -1;
     }
-    return push_number(slots, values, out) < 0 || push(parts, shape_of(slot(out, at_array))) < 0 ? -1 : 0;
+    return push_value(all, place_of(all, out), out) < 0 || push(all->parts, shape_of(slot(out, at_array))) < 0 ? -1 : 0;
 }
 
-static int push_node(PyObject *slots, PyObject *values, PyObject *parts, PyObject *const *node)
+/* The most values that a log of nodes can have; -1 if it is none. */
+static Py_ssize_t most_values(PyObject *nodes)
+{
+    Py_ssize_t found = 0;
+    for (Py_ssize_t i = 0; i + 4 <= PyTuple_GET_SIZE(nodes); i += 4) {
+        PyObject *const *node = &PyTuple_GET_ITEM(nodes, i);
+        const int several = Py_TYPE(node[0]) == op_type && slot(node[0], at_multi) == Py_True;
+        if (Py_TYPE(node[0]) != op_type || !PyTuple_CheckExact(node[1]) || !PyDict_CheckExact(node[2]) ||
+            (several && !PyTuple_CheckExact(node[3]))) {
+            PyErr_SetString(PyExc_TypeError, "structure: this is no node");
+            return -1;
+        }
+        found += PyTuple_GET_SIZE(node[1]) + (several ? PyTuple_GET_SIZE(node[3]) : 1);
+    }
+    return found;
+}
+
+static int push_node(const Numbering *all, PyObject *const *node)
 {
     PyObject *op = node[0], *inputs = node[1], *params = node[2], *out = node[3];
-    if (PyList_Append(parts, op) < 0) {
+    if (PyList_Append(all->parts, op) < 0) {
         return -1;
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); i++) {
-        if (push_operand(slots, values, parts, PyTuple_GET_ITEM(inputs, i)) < 0) {
+        if (push_operand(all, PyTuple_GET_ITEM(inputs, i)) < 0) {
             return -1;
         }
     }
     PyObject *name, *param;
     Py_ssize_t at = 0;
     while (PyDict_Next(params, &at, &name, &param)) {
-        if (PyList_Append(parts, name) < 0 || push(parts, distinct(param)) < 0) {
+        if (PyList_Append(all->parts, name) < 0 || push(all->parts, distinct(param)) < 0) {
             return -1;
         }
     }
     if (slot(op, at_multi) != Py_True) {
-        return push_result(slots, values, parts, out);
+        return push_result(all, out);
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(out); i++) {
-        if (push_result(slots, values, parts, PyTuple_GET_ITEM(out, i)) < 0) {
+        if (push_result(all, PyTuple_GET_ITEM(out, i)) < 0) {
             return -1;
         }
     }
     return 0;
 }
 
-/* structure(log) -> (slots, values, key), as `engine.replay.Structure` says. */
+/* structure(log) -> (values, key), as `engine.replay.Structure` says. */
 static PyObject *structure(PyObject *module, PyObject *log)
 {
     (void)module;
@@ -858,28 +885,91 @@ static PyObject *structure(PyObject *module, PyObject *log)
         return PyErr_Format(PyExc_TypeError, "structure: takes a log");
     }
     /* a copy, which nobody else changes */
-    PyObject *nodes = PyList_AsTuple(log), *slots = PyDict_New(), *values = PyList_New(0), *parts = PyList_New(0);
-    PyObject *found = NULL;
-    int bad = nodes == NULL || slots == NULL || values == NULL || parts == NULL;
+    PyObject *nodes = PyList_AsTuple(log), *found = NULL;
+    const Py_ssize_t most = nodes == NULL ? -1 : most_values(nodes);
+    if (most < 0) {
+        Py_XDECREF(nodes);
+        return NULL;
+    }
+    Numbering all = {PyList_New(0), PyList_New(0), NULL, 7};
+    while (all.mask < 2 * (size_t)most) {
+        all.mask = 2 * all.mask + 1;
+    }
+    all.table = PyMem_Calloc(all.mask + 1, sizeof(struct numbered));
+    int bad = all.values == NULL || all.parts == NULL;
+    if (all.table == NULL) {
+        PyErr_NoMemory();
+        bad = 1;
+    }
     for (Py_ssize_t i = 0; !bad && i + 4 <= PyTuple_GET_SIZE(nodes); i += 4) {
-        PyObject *const *node = &PyTuple_GET_ITEM(nodes, i);
-        const int several = Py_TYPE(node[0]) == op_type && slot(node[0], at_multi) == Py_True;
-        if (Py_TYPE(node[0]) != op_type || !PyTuple_CheckExact(node[1]) || !PyDict_CheckExact(node[2]) || (several && !PyTuple_CheckExact(node[3]))) {
-            PyErr_SetString(PyExc_TypeError, "structure: this is no node");
-            bad = 1;
-            break;
-        }
-        bad = push_node(slots, values, parts, node) < 0;
+        bad = push_node(&all, &PyTuple_GET_ITEM(nodes, i)) < 0;
     }
-    PyObject *key = bad ? NULL : PyList_AsTuple(parts);
+    PyObject *key = bad ? NULL : PyList_AsTuple(all.parts);
     if (key != NULL) {
-        found = PyTuple_Pack(3, slots, values, key);
+        found = PyTuple_Pack(2, all.values, key);
     }
+    PyMem_Free(all.table);
     Py_XDECREF(key);
     Py_XDECREF(nodes);
-    Py_XDECREF(slots);
+    Py_XDECREF(all.values);
+    Py_XDECREF(all.parts);
+    return found;
+}
+
+/* places(values, some): where each of some values stands in a list, counted from its end if it is there twice; None if nowhere. */
+static PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "places: takes two lists");
+        return NULL;
+    }
+    const Py_ssize_t number = PyList_GET_SIZE(args[1]);
+    PyObject *found = PyList_New(number);
+    for (Py_ssize_t i = 0; found != NULL && i < number; i++) {
+        Py_ssize_t at = PyList_GET_SIZE(args[0]) - 1;
+        while (at >= 0 && PyList_GET_ITEM(args[0], at) != PyList_GET_ITEM(args[1], i)) {
+            at--;
+        }
+        PyObject *place = at < 0 ? Py_NewRef(Py_None) : PyLong_FromSsize_t(at);
+        if (place == NULL) {
+            Py_CLEAR(found);
+            break;
+        }
+        PyList_SET_ITEM(found, i, place);
+    }
+    return found;
+}
+
+/* arrays_of(values, places): the arrays behind some of the values, as `engine.replay` says. */
+static PyObject *arrays_of(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2 || !PyList_CheckExact(args[0]) || !PyList_CheckExact(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "arrays_of: takes two lists");
+        return NULL;
+    }
+    PyObject *values = PyList_AsTuple(args[0]), *wanted = PyList_AsTuple(args[1]);
+    PyObject *found = values == NULL || wanted == NULL ? NULL : PyList_New(PyTuple_GET_SIZE(wanted));
+    for (Py_ssize_t i = 0; found != NULL && i < PyTuple_GET_SIZE(wanted); i++) {
+        const Py_ssize_t place = PyLong_AsSsize_t(PyTuple_GET_ITEM(wanted, i));
+        if (place < 0 || place >= PyTuple_GET_SIZE(values)) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_IndexError, "arrays_of: there is no such value");
+            }
+            Py_CLEAR(found);
+            break;
+        }
+        PyObject *x = PyTuple_GET_ITEM(values, place);
+        PyObject *array = is_eager(x) ? Py_NewRef(slot(x, at_array)) : PyObject_CallOneArg(array_of, x);
+        if (array == NULL) {
+            Py_CLEAR(found);
+            break;
+        }
+        PyList_SET_ITEM(found, i, array);
+    }
     Py_XDECREF(values);
-    Py_XDECREF(parts);
+    Py_XDECREF(wanted);
     return found;
 }
 
@@ -958,25 +1048,28 @@ static PyObject *setup(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* setup_structure(DType, distinct, leaf) */
+/* setup_structure(DType, distinct, leaf, array) */
 static PyObject *setup_structure(PyObject *module, PyObject *args)
 {
     PyObject *dtype;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOO", &dtype, &distinct_of, &leaf_of)) {
+    if (!PyArg_ParseTuple(args, "OOOO", &dtype, &distinct_of, &leaf_of, &array_of)) {
         return NULL;
     }
     dtype_type = (PyTypeObject *)Py_NewRef(dtype);
     Py_INCREF(distinct_of);
     Py_INCREF(leaf_of);
+    Py_INCREF(array_of);
     Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
     {"setup", setup, METH_VARARGS, "setup(...): the classes and functions of Python that this is about."},
-    {"setup_structure", setup_structure, METH_VARARGS, "setup_structure(DType, distinct, leaf): what keys are made with."},
+    {"setup_structure", setup_structure, METH_VARARGS, "setup_structure(DType, distinct, leaf, array): what keys are made with."},
     {"operator", make_operator, METH_VARARGS, "operator(op, slow, reflected, index): a method of tensors that applies an op."},
-    {"structure", structure, METH_O, "structure(log): numbers of values, values, and key of a recording."},
+    {"structure", structure, METH_O, "structure(log): values and key of a recording."},
+    {"arrays_of", (PyCFunction)(void (*)(void))arrays_of, METH_FASTCALL, "arrays_of(values, places): the arrays behind some values."},
+    {"places", (PyCFunction)(void (*)(void))places, METH_FASTCALL, "places(values, some): where some values stand among others."},
     {"wrap", wrap, METH_O, "wrap(array): the tensor of an array."},
     {NULL, NULL, 0, NULL},
 };

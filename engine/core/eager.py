@@ -20,6 +20,7 @@ from engine.core.aval import Aval, aval_of_array
 from engine.core.detach import detached
 from engine.core.dtypes import BY_NUMPY, DType
 from engine.core.errors import InvalidArgumentError, OpError
+from engine.core.nest import LEAVES
 from engine.core.op import Op, distinct
 from engine.core.operands import Array, Operand, Results
 from engine.core.tape import NOTHING, Recording, Tape, active, record, record_beside
@@ -198,6 +199,7 @@ class EagerTensor(Value):
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array)}>"
 
 
+LEAVES.add(EagerTensor)
 _WITH_DTYPE = frozenset({EagerTensor, np.ndarray})
 _EAGER_OR_PLAIN = _WITH_DTYPE | {tuple}
 """Types of operands that are what kernels take, or hold it."""
@@ -346,3 +348,5 @@ if in_c:
     helpers = accept, _raise_explained, record_beside, EagerTensor._enter, NOTHING
     callers = _called_with_one, _called_with_two, _called
     in_c.setup(EagerTensor, Value, Op, Tape, Recording, active, *helpers, *callers)
+wrap: Callable[[Any], EagerTensor] = in_c.wrap if in_c else EagerTensor
+"""The tensor of an array."""

@@ -218,9 +218,14 @@ def lift(
     by_name = {t.lstrip("*") for t in tensors}
     least = len(parameters) if isinstance(function, Op) else 0
     most = len(parameters) if signature.variadic is None else -1
+    # most functions take one tensor, and Python data
+    one = finished is not None and positions == [(0, False)]
     takes_sparse = public.rpartition(".")[2] in _OF_SPARSE
 
     def lifted(*args: Any, **kwargs: Any) -> Any:
+        if one and not kwargs and args and type(args[0]) is finished and least <= len(args) <= most:
+            out = function(*args)
+            return out if type(out) is finished else finish(_given, None, out)
         label = kwargs.pop("name", None) if kwargs else None
         count = len(args)
         if least <= count <= most and not (kwargs and not by_name.isdisjoint(kwargs)):

@@ -23,7 +23,7 @@ from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import spread_blocks, spread_over
 from engine.jacobian.planning.plan import Options, Plan, fingerprint, plan_for, plans_kept
 from engine.jacobian.structure.path import Path
-from engine.replay import Structure, array_of, structure_of
+from engine.replay import Structure, array_of, arrays_of, structure_of
 from engine.runtime.cache import Cache
 
 _VARIANTS = 4
@@ -73,8 +73,8 @@ def compiled_for(
     """
     try:
         structure = structure_of(nodes).beside([*targets, *sources])
-        ends = [tuple([structure.slots[address(x)] for x in side]) for side in (targets, sources)]
-        key = structure.key, *ends, options, make, None if sparsity is None else fingerprint(sparsity)
+        ends = len(targets), *structure.numbers([*targets, *sources])
+        key = structure.key, ends, options, make, None if sparsity is None else fingerprint(sparsity)
     except (AttributeError, TypeError):
         # something in it must be asked anew each time
         key = None
@@ -82,8 +82,7 @@ def compiled_for(
     for kept in known:
         if kept.fits(structure.values):
             counters["reused"] += 1
-            taken = [structure.values[slot] for slot in kept.arguments]
-            return kept.what, [x._array if type(x) is EagerTensor else array_of(x) for x in taken]
+            return kept.what, arrays_of(structure.values, kept.arguments)
     changing = key is not None and len(known) >= _VARIANTS
     # indices that change again and again follow from the data: the plan must not depend on them
     path = Path(nodes, sources, targets, known=_nothing if changing else None)
