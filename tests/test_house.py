@@ -116,6 +116,7 @@ ORDER = (
     "engine.jacobian.planning",
     "engine.jacobian.planning.cost",
     "engine.jacobian.structure.peeling",
+    "engine.jacobian.structure.sums",
     "engine.jacobian.planning.elimination",
     "engine.jacobian.planning.direction",
     "engine.jacobian.execution",

@@ -25,10 +25,11 @@ from engine.jacobian.structure.peeling import IndexMap
 
 @dataclass(frozen=True)
 class Result:
-    """What a sweep gives for one of the values it reads."""
+    """What a sweep gives for one of the values it reads, or that times -1."""
 
     number: int
     read: int
+    negated: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ class Scattered:
     def nnz(self) -> int:
         """Number of entries."""
         return len(self.indices)
+
+    @property
+    def further(self) -> int:
+        """Number of those that are added to entries."""
+        return 0 if self.more is None else len(self.more[0])
 
     @property
     def nbytes(self) -> int:
@@ -243,15 +249,19 @@ class Decompression:
                     continue
                 number, one = self._sweep_of(t, s)
                 read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
-                result = Result(number, one.reads.index(read))
-                if result not in results:
-                    results.append(result)
-                    starts.append(end)
-                    end += one.count * self.path.size(read)
-                row, col, position = self._entries(t, s, part, column, one)
-                start = starts[results.index(result)]
-                if start:
-                    position += start
+                row, col, position, negated = self._entries(t, s, part, column, one)
+                signs = (False,) if negated is None or not negated.any() else (False, True)
+                found = [Result(number, one.reads.index(read), sign) for sign in signs]
+                for result in found:
+                    if result not in results:
+                        results.append(result)
+                        starts.append(end)
+                        end += one.count * self.path.size(read)
+                first, last = starts[results.index(found[0])], starts[results.index(found[-1])]
+                if first:
+                    position += first
+                if last != first:
+                    position[negated] += last - first
                 # one array at a time: there may be many entries
                 place = np.multiply(row, shape[1], dtype=np.int64)
                 place += col
@@ -269,11 +279,14 @@ class Decompression:
 
     def _entries(
         self, t: int, s: int, part: IndexMap, column: IndexMap, one: PlannedSweep
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row, column and position in the pass's result of every entry of two groups within two parts."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+        """Row, column and position in the pass's result of every entry of two groups within two parts.
+
+        And which of them are to be subtracted; None for none.
+        """
         target, source = self.targets[t], self.sources[s]
         sizes = self.path.size(target.slot), self.path.size(source.slot)
-        rows, outer = _rows_within(target, part, sizes[0])
+        rows, outer, sign = _rows_within(target, part, sizes[0])
         chosen, in_source = _entries_of(self.patterns[t][s], rows)
         in_target = chosen if rows is None else rows[chosen]
         outer_row = chosen if outer is None else outer[chosen]
@@ -287,26 +300,44 @@ class Decompression:
         else:
             position = number.astype(np.intp)
         if column.inner is None:
-            return outer_row, col if column.outer is None else column.outer[col], position
+            assert sign is None
+            return outer_row, col if column.outer is None else column.outer[col], position, None
+        if sign is not None and column.sign is not None:
+            each, which = members(column.inner, sizes[1], col)
+            _, place_of = column.indices(sizes[1])
+            negated = sign[chosen[each]] != column.sign[which]
+            return outer_row[each], place_of[which], position[each], negated
         place = np.full(sizes[1], -1)
         inner, place_of = column.indices(sizes[1])
         place[inner] = place_of
         outer_col = place[col]
         kept = outer_col >= 0
-        return outer_row[kept], outer_col[kept], position[kept]
+        return outer_row[kept], outer_col[kept], position[kept], None
 
 
-def _rows_within(group: Group, part: IndexMap, size: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Which rows of the group's pattern are in the part, and of what target they are; None for all, in order."""
+def _rows_within(
+    group: Group, part: IndexMap, size: int
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    """Which rows of the group's pattern are in the part, and of what target they are; None for all, in order.
+
+    And the signs of the part, for these rows.
+    """
     if group.index is part.inner:
-        return None, part.outer
+        return None, part.outer, part.sign
     inner, outer = part.indices(size)
     if group.index is None:
-        return inner, outer
+        return inner, outer, part.sign
     place = np.full(size, -1)
     place[group.index] = np.arange(len(group.index))
     rows = place[inner]
-    return rows[rows >= 0], outer[rows >= 0]
+    return rows[rows >= 0], outer[rows >= 0], None if part.sign is None else part.sign[rows >= 0]
+
+
+def members(index: np.ndarray, size: int, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each of the numbers `wanted`, below `size`, where it stands in `index`: which of them, and the position."""
+    order, counts = np.argsort(index, kind="stable"), np.bincount(index, minlength=size)
+    starts = np.cumsum(counts) - counts
+    return np.repeat(np.arange(len(wanted)), counts[wanted]), order[_ranges(starts[wanted], counts[wanted])]
 
 
 def _entries_of(pattern: Pattern, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

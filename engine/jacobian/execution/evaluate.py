@@ -279,7 +279,8 @@ def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
 
 def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     """All numbers that a scattered block is picked from."""
-    flat = [reshape(results[r.number][r.read], (-1,)) for r in block.results]
+    found = [(reshape(results[r.number][r.read], (-1,)), r.negated) for r in block.results]
+    flat = [-x if negated else x for x, negated in found]
     return flat[0] if len(flat) == 1 else concat(flat, 0)
 
 

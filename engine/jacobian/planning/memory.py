@@ -60,7 +60,7 @@ def chunks_for(
         for row, of in zip(blocks, shapes, strict=True)
         for block, shape, source in zip(row, of, path.sources, strict=True)
     )
-    entries = sum(block.nnz for block in scattered)
+    entries = sum(block.nnz + block.further for block in scattered)
     chunks, most = [], max(held + placing, _PLANNING * entries if entries > SMALL else 0)
     for one in sweeps:
         per_seed = max(1, seed_bytes(path, nodes, one))
@@ -225,7 +225,7 @@ def _placing(path: Path, block: Any, shape: tuple[int, int], source: int, values
     if isinstance(block, Scattered):
         # entries, and their places: in a matrix of the caller's, or in an array of the program's
         places = block.indices.nbytes + block.indptr.nbytes if values_only else 8 * block.nnz
-        return item * (block.nnz + (0 if values_only else shape[0] * shape[1])) + places
+        return item * (block.nnz + block.further + (0 if values_only else shape[0] * shape[1])) + places
     if isinstance(block, (Stacked, Beside)):
         return shape[0] * shape[1] * item
     if isinstance(block, Mirrored):

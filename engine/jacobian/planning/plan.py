@@ -9,6 +9,7 @@ structure of the path.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import math
@@ -32,7 +33,8 @@ from engine.jacobian.planning.memory import check_room, chunks_for, held_bytes
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
-from engine.jacobian.structure.propagation import patterns
+from engine.jacobian.structure.propagation import TooFullError, patterns
+from engine.jacobian.structure.sums import peel_sums
 from engine.runtime.cache import Cache
 
 MODES = ("auto", "forward", "reverse")
@@ -189,13 +191,30 @@ class _Candidate:
     def __post_init__(self) -> None:
         # to pick single numbers out of results takes time as well
         whole = all(p.inner is None and p.outer is None for p in self.columns)
-        self.picking = PICK * sum(p.nnz for row in self.patterns for p in row if not (whole and p.is_dense))
+        self.picking = PICK * sum(
+            self._picked(target, source, p)
+            for target, row in zip(self.targets, self.patterns, strict=True)
+            for source, p in zip(self.sources, row, strict=True)
+            if not (whole and p.is_dense)
+        )
         self.least = self.assignment.least + self.picking
 
     def decide(self) -> None:
         """Choose the sweeps; what that gives is the predicted `time`, in seconds."""
         self.sweeps = self.assignment.sweeps()
         self.time = sum(p.time for p in self.sweeps) + self.picking
+
+    def _picked(self, target: Group, source: Group, pattern: Pattern) -> int:
+        """How often a number of a block is picked: each is, or is added to one entry after the other."""
+        if all(column.sign is None for column in self.columns):
+            return pattern.nnz
+        times = []
+        for parts, group, size in zip((self.rows, self.columns), (target, source), pattern.shape, strict=True):
+            inner = np.concatenate([part.indices(size)[0] for part in parts if part.slot == group.slot])
+            found = np.bincount(inner, minlength=size)
+            times.append(found if group.index is None else found[group.index])
+        rows, columns = times
+        return int(rows @ (pattern.to_csr() @ columns))
 
     def entries(self, path: Path) -> list[list[int]]:
         """``[target][source]``: how many entries can be different from zero, at the most."""
@@ -333,11 +352,26 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
         found.append(_candidate(path, sites, once[1], rows, once[0], ways, "sources peeled once"))
     if len(all_the_way[1]) < len(path.nodes):
         found.append(_candidate(path, sites, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
+    summed = _summed(path, sites, found[0], ways)
+    if summed is not None:
+        found.append(summed)
     if ways.mode == "auto":
         partial = _partial(path, _cheapest(found), ways)
         if partial is not None:
             found.append(partial)
     return found
+
+
+def _summed(path: Path, sites: Sites, whole: _Candidate, ways: Ways) -> _Candidate | None:
+    """The same behind sums at both ends, where a block is full as it is and what lies between is not."""
+    full = [min(p.shape) for row in whole.patterns for p in row if p.is_dense]
+    peeled = peel_sums(path, sites) if max(full, default=0) > _THIN else None
+    if peeled is None:
+        return None
+    most = max(full) * max(path.size(part.slot) for part in peeled.columns) / 4
+    with contextlib.suppress(TooFullError):
+        return _candidate(path, sites, peeled.nodes, peeled.rows, peeled.columns, ways, "sums peeled", most=most)
+    return None
 
 
 def _cheapest(candidates: Sequence[_Candidate]) -> _Candidate:
@@ -363,12 +397,13 @@ def _candidate(
     ways: Ways,
     why: str,
     sparsity: Any = None,
+    most: float = math.inf,
 ) -> _Candidate:
     targets = _wanted(path, rows)
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
     if sparsity is None:
         ends = [[path.values[g.slot] for g in side] for side in (targets, sources)]
-        found = patterns(nodes, ends[1], ends[0], sites)
+        found = patterns(nodes, ends[1], ends[0], sites, most)
         found = [
             row if group.index is None else [p.rows(group.index) for p in row]
             for row, group in zip(found, targets, strict=True)

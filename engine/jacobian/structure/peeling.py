@@ -20,7 +20,7 @@ from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import move_map
 from engine.ops.arithmetic import add
 
-_MOST = 64
+MOST = 64
 """Index maps that a target or source may fall into; more are left together."""
 
 
@@ -37,12 +37,16 @@ class IndexMap:
     inner, outer : array of int, or None
         Element ``inner[k]`` of the value is element ``outer[k]`` of the target or source. `inner` None: all elements of
         the value, in order. `outer` None: 0, 1, 2...
+    sign : array of int, or None
+        1 where that element is added to the other, -1 where it is subtracted (`sums`): any number of elements of the
+        value may then be in one of a target, and be made of several of a source. None: it is the element.
     """
 
     slot: int
     of: int
     inner: np.ndarray | None = None
     outer: np.ndarray | None = None
+    sign: np.ndarray | None = None
 
     def indices(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """`inner` and `outer` as arrays, for a value of `size` elements."""
@@ -72,7 +76,7 @@ def peel_targets(path: Path, sites: Sites) -> list[IndexMap]:
         while pending:
             index_map = pending.pop()
             moved = makers.moved(index_map.slot) or makers.added(index_map.slot)
-            if moved is None or len(pending) + len(done) + len(moved) > _MOST:
+            if moved is None or len(pending) + len(done) + len(moved) > MOST:
                 done.append(index_map)
                 continue
             inner, outer = index_map.indices(path.size(index_map.slot))
@@ -144,7 +148,7 @@ def peel_sources(
                 columns[slot] = _behind(path, columns, slot, maps)
         used = {path.slots[id(x)] for node in nodes for x in node.inputs} | wanted
         columns = {slot: maps for slot, maps in columns.items() if slot in used}
-        if len(columns) > _MOST:
+        if len(columns) > MOST:
             return unpeeled(path)[1], path.nodes
     return [_simplified(path, index_map, False) for maps in columns.values() for index_map in maps], nodes
 

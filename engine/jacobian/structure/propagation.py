@@ -20,8 +20,12 @@ from engine.jacobian.structure.pattern import Pattern, stacked
 from engine.reverse import live_path
 
 
+class TooFullError(Exception):
+    """A pattern on the way has more entries than the caller has use for."""
+
+
 def patterns(
-    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], sites: Sites
+    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], sites: Sites, most: float = math.inf
 ) -> list[list[Pattern]]:
     """Where the Jacobian of each target with respect to each source can be different from zero.
 
@@ -32,6 +36,8 @@ def patterns(
     sources, targets : sequence of Value
     sites : Sites
         Of the nodes. The patterns hold for the contents of index operands that it was given.
+    most : float, optional
+        How many entries any pattern on the way may have.
 
     Returns
     -------

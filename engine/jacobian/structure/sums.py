@@ -1,0 +1,218 @@
+"""Looking through sums: what is a function of differences of the sources is swept from these.
+
+In an energy of pairs ``x[i] - x[j]`` each element of x meets all others, and no two can share a seed. But each
+difference meets few others. So sums, differences and moves are taken off both ends of a path, as moves alone are by
+`peeling`. Their Jacobians have entries 1 and -1, so each number in between is added to, or subtracted from, a few
+entries of the result (partial separability: A. Griewank and Ph. L. Toint, "On the unconstrained optimization of
+partially separable functions", 1982).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from engine.core.expand_axes import sum_axis
+from engine.core.op import Node
+from engine.core.sparsity import Link, Sites, UnknownContentsError
+from engine.core.structural import sum_to_like_op
+from engine.jacobian.structure.path import Path, between
+from engine.jacobian.structure.peeling import MOST, IndexMap
+from engine.ops.arithmetic import add, negative, subtract
+from engine.ops.reduce import reduce_sum_op
+
+_COEFFICIENTS = {
+    add: (1, 1),
+    subtract: (1, -1),
+    negative: (-1,),
+    reduce_sum_op: (1,),
+    sum_to_like_op: (1,),
+    sum_axis: (1,),
+}
+"""What the elements of each operand are multiplied by where ops add them up; moves have 1."""
+_ENTRIES = 1 << 22
+"""Entries of a matrix of coefficients up to which it is looked through a sum."""
+
+
+class Summed(NamedTuple):
+    """Index maps with signs for targets and sources, and the nodes between."""
+
+    rows: list[IndexMap]
+    columns: list[IndexMap]
+    nodes: list[Node]
+
+
+def peel_sums(path: Path, sites: Sites) -> Summed | None:
+    """The path without sums at its ends; None if its sources are not added to one another.
+
+    Sources must be different from one another, and all ends real, of one dtype.
+    """
+    dtypes = {path.values[slot].dtype for slot in (*path.sources, *path.targets)}
+    if len(set(path.sources)) < len(path.sources) or len(dtypes) > 1 or next(iter(dtypes)).is_complex:
+        return None
+    if not _has_sums(path):
+        return None
+    peel = _Peel(path, sites)
+    made, taken = peel.from_sources()
+    if all(matrix.nnz <= matrix.shape[0] for matrix in made.values()):
+        return None
+    given = peel.from_targets(made)
+    rest = [node for node in path.nodes if id(node) not in taken]
+    nodes = between(rest, [path.values[slot] for slot in made], [path.values[slot] for slot in given])
+    used = {path.slots[id(x)] for node in nodes for x in node.inputs} | set(given)
+    rows = [x for slot, matrix in given.items() for x in _maps(path, path.targets, slot, matrix.T)]
+    columns = [x for slot, matrix in made.items() if slot in used for x in _maps(path, path.sources, slot, matrix)]
+    return Summed(rows, columns, nodes) if len(rows) + len(columns) <= MOST else None
+
+
+def _has_sums(path: Path) -> bool:
+    """Whether anything on a path may be a sum of elements of the sources; no matrix is made to find out."""
+    moved = set(path.sources)
+    for node in path.nodes:
+        operands = {path.slots[id(x)] for x in node.inputs} & path.live
+        if operands <= moved and (node.op.moves or node.op in _COEFFICIENTS):
+            if not node.op.moves and (len(operands) > 1 or node.op.kind == "linear"):
+                return True
+            moved.update([path.slots[id(out)] for out in node.outputs])
+    return False
+
+
+class _Peel:
+    """Matrices of coefficients, by number of the value."""
+
+    def __init__(self, path: Path, sites: Sites) -> None:
+        self.path, self.sites = path, sites
+        self.dtype = path.values[path.sources[0]].dtype
+
+    def from_sources(self) -> tuple[dict[int, sparse.csr_array], set[int]]:
+        """Which sums of elements of the sources, one source after the other, values are; and the nodes that add them.
+
+        What is no such sum is left out.
+        """
+        path = self.path
+        sizes = [path.size(slot) for slot in path.sources]
+        everything = sparse.eye_array(sum(sizes), dtype=np.int32, format="csr")
+        starts = list(itertools.accumulate(sizes, initial=0))
+        found = {slot: everything[a:b] for slot, (a, b) in zip(path.sources, itertools.pairwise(starts), strict=True)}
+        taken = set()
+        for node in path.nodes:
+            operands = self._operands(node)
+            if operands is None or any(slot not in found for _, slot, _ in operands):
+                continue
+            for k, out in enumerate(node.outputs):
+                found[path.slots[id(out)]] = _total([c * (_matrix(links[k]) @ found[s]) for c, s, links in operands])
+            if any(found[path.slots[id(out)]].nnz > _ENTRIES for out in node.outputs):
+                for out in node.outputs:
+                    del found[path.slots[id(out)]]
+                continue
+            taken.add(id(node))
+        return found, taken
+
+    def from_targets(self, made: dict[int, sparse.csr_array]) -> dict[int, sparse.csr_array]:
+        """Of which values the targets, one after the other, are sums, up to those that are `made` of the sources."""
+        path = self.path
+        sizes = [path.size(slot) for slot in path.targets]
+        everything = sparse.eye_array(sum(sizes), dtype=np.int32, format="csr")
+        found: dict[int, sparse.csr_array] = {}
+        for slot, (a, b) in zip(path.targets, itertools.pairwise(itertools.accumulate(sizes, initial=0)), strict=True):
+            if slot in path.live:
+                part = everything[:, a:b]
+                found[slot] = found[slot] + part if slot in found else part
+        behind = self._behind(set(made))
+        for node in reversed(path.nodes):
+            outs = [path.slots[id(out)] for out in node.outputs]
+            operands = self._operands(node) if id(node) in behind and any(slot in found for slot in outs) else None
+            if operands is None:
+                continue
+            parts = [
+                (slot, c * (found[out] @ _matrix(links[k])))
+                for c, slot, links in operands
+                for k, out in enumerate(outs)
+                if out in found
+            ]
+            if any(part.nnz > _ENTRIES for _, part in parts):
+                continue
+            for out in outs:
+                found.pop(out, None)
+            for slot, part in parts:
+                found[slot] = _total([found[slot], part] if slot in found else [part])
+        return found
+
+    def _behind(self, made: set[int]) -> set[int]:
+        """The nodes, by identity, behind which it is worth to look from the targets.
+
+        The parts of a sum that are no sums themselves are better swept together.
+        """
+        worth: set[int] = set()
+        slots: set[int] = set()
+        for node in self.path.nodes:
+            outs = [self.path.slots[id(out)] for out in node.outputs]
+            operands = None if made.intersection(outs) else self._operands(node)
+            if operands is None:
+                continue
+            if len(operands) == 1 or any(slot in slots for _, slot, _ in operands):
+                worth.add(id(node))
+                slots.update(outs)
+        return worth
+
+    def _operands(self, node: Node) -> list[tuple[int, int, list[Link]]] | None:
+        """Per operand on the path its coefficient, its number, and its link to each output; None if it is no sum."""
+        if node.op.moves:
+            coefficients: Sequence[int] = (1,) * len(node.inputs)
+        elif node.op in _COEFFICIENTS:
+            coefficients = _COEFFICIENTS[node.op]
+        else:
+            return None
+        if any(out.dtype is not self.dtype for out in node.outputs):
+            return None
+        site, found = self.sites(node), []
+        for i, x in enumerate(node.inputs):
+            slot = self.path.slots[id(x)]
+            if slot in self.path.live and site.carries(i):
+                try:
+                    links = site.links(i)
+                except UnknownContentsError:
+                    return None
+                if any(len(of) != 1 or (of[0].out is not None and of[0].operand is not None) for of in links):
+                    return None
+                found.append((coefficients[i], slot, [of[0] for of in links]))
+        # twice the same is a multiple, not a sum
+        return found if 0 < len(found) == len({slot for _, slot, _ in found}) else None
+
+
+def _matrix(link: Link) -> sparse.csr_array:
+    """Ones where an element of the result is, or has in it, one of the operand."""
+    labels = link.operand if link.out is None else link.out
+    if labels is None:
+        return sparse.eye_array(link.labels, dtype=np.int32, format="csr")
+    there = np.flatnonzero(labels >= 0)
+    ends = labels[there], there
+    shape = (link.labels, len(labels))
+    if link.out is not None:
+        ends, shape = ends[::-1], shape[::-1]
+    return sparse.csr_array((np.ones(len(there), np.int32), ends), shape=shape)
+
+
+def _total(parts: Sequence[sparse.csr_array]) -> sparse.csr_array:
+    """The sum of matrices, without the entries that cancel."""
+    found = sparse.csr_array(sum(parts[1:], parts[0]))
+    found.eliminate_zeros()
+    return found
+
+
+def _maps(path: Path, ends: Sequence[int], slot: int, matrix: sparse.csr_array) -> list[IndexMap]:
+    """A matrix of coefficients, of a value's elements by those of all `ends`, as an index map for each end."""
+    entries = sparse.csr_array(matrix).tocoo()
+    inner, places = (np.repeat(x.astype(np.intp), abs(entries.data)) for x in entries.coords)
+    sign = np.sign(np.repeat(entries.data, abs(entries.data)))
+    maps, start = [], 0
+    for of, end in enumerate(ends):
+        here = np.flatnonzero((places >= start) & (places < start + path.size(end)))
+        if len(here):
+            maps.append(IndexMap(slot, of, inner[here], places[here] - start, sign[here]))
+        start += path.size(end)
+    return maps
