@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from engine.core.structural import scale
-from engine.ops import explog
+from engine.ops import explog, linalg
 from engine.program import native
 from engine.program import program as program_module
 from engine.program.layout import Order
-from engine.program.native import loops, reductions, staged
+from engine.program.native import loops, reductions, staged, vocabulary
 from engine.program.native.hidden import Opaque
 from engine.program.native.memory import Ref
 from engine.runtime.cache import clear_caches
@@ -109,3 +109,25 @@ def test_products_that_keep_zeros_go_through_many_short_lines(left: Any, right: 
         _, recording = staged.observed(program, given, program_module.located)
         assert [step.loop for step in recording.steps] == [(name,)]
         assert_same_bits(natively(program, given)(*given), [scale.kernel(*given, either=either)])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(5, 7), (64, 64), (2, 9), (9, 2), (300, 3)])
+def test_products_of_columns_and_rows_are_those_of_elements(shape: Any, dtype: str) -> None:
+    """With the bits of BLAS's, which adds them to 0; where these differ, they are left to it."""
+    special = np.array([-0.0, 1.5, np.inf, 1e-310, 0.0, np.nan, -2.5, -0.3], dtype)
+    column, row = np.resize(special, (shape[0], 1)), np.resize(special[::-1], (1, shape[1]))
+    for given in ([column, row], [column.reshape(1, -1), row], [column, row.reshape(-1, 1)]):
+        flags = {"transpose_a": given[0] is not column, "transpose_b": given[1] is not row}
+        program = lowered(functools.partial(linalg.matmul, **flags), given)
+        _, recording = staged.observed(program, given, program_module.located)
+        assert [step.loop[0].split("_")[0] for step in recording.steps] in (["outer"], ["outers"])
+        assert_same_bits(natively(program, given)(*given), [np.matmul(column, row)])
+
+
+def test_products_of_columns_and_rows_that_blas_rounds_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [np.ones((3, 1)), np.ones((1, 4))]
+    monkeypatch.setattr(vocabulary, "_is_outer", lambda *_: False)
+    _, recording = staged.observed(lowered(linalg.matmul, given), given, program_module.located)
+    assert [step.loop[0] for step in recording.steps] == [np.matmul]

@@ -21,7 +21,7 @@ _LONG = TUNING.repeat_elements
 """Elements that an inner loop is given in place of few."""
 _LEAST = TUNING.repeat_times
 """Repetitions from which on it pays to make them."""
-_MANY = {"copy": "copies", "scale": "scales", "either": "eithers"}
+_MANY = {"copy": "copies", "scale": "scales", "either": "eithers", "outer": "outers"}
 """Loops of our own for vectors, and those that do the same in many places."""
 
 

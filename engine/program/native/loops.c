@@ -90,44 +90,46 @@ COPIES(16)
 #define WIDE
 #endif
 
-/* scales_TYPE, eithers_TYPE: (count), (count) -> (count), in many places: a call for each few elements takes longer.
+/* outer_TYPE: the product to which BLAS adds 0, as where the length of rows and columns that it multiplies is one.
+
+scales_TYPE, eithers_TYPE, outers_TYPE: (count), (count) -> (count), in many places: a call for each few elements takes longer.
 
 One of the operands may stay in place along a line; what else lies with gaps goes element by element. Lines of three, as
 places have, are worth a loop of their own. */
-#define LINES(TYPE, ZERO, COUNT, SX, SY) \
+#define LINES(TYPE, RESULT, COUNT, SX, SY) \
     for (npy_intp i = 0; i < lines; i++) { \
         const TYPE *restrict p = (const TYPE *)(x + i * fx), *restrict q = (const TYPE *)(y + i * fy); \
         TYPE *restrict to = (TYPE *)(out + i * fo); \
         for (npy_intp j = 0; j < (COUNT); j++) { \
             const TYPE a = p[j * (SX)], b = q[j * (SY)], product = a * b; \
-            to[j] = (product != product) & (ZERO) ? 0 : product; \
+            to[j] = RESULT; \
         } \
     }
-#define ZERO_RULE(NAME, TYPE, ZERO) \
+#define PRODUCT(NAME, TYPE, RESULT) \
     WIDE static void NAME##_in_lines( \
         npy_intp lines, npy_intp n, const char *x, npy_intp fx, npy_intp sx, const char *y, npy_intp fy, npy_intp sy, char *out, npy_intp fo) \
     { \
         if (sx && sy) { \
             if (n == 3) { \
-                LINES(TYPE, ZERO, 3, 1, 1) \
+                LINES(TYPE, RESULT, 3, 1, 1) \
             } \
             else { \
-                LINES(TYPE, ZERO, n, 1, 1) \
+                LINES(TYPE, RESULT, n, 1, 1) \
             } \
         } \
         else if (sx) { \
             if (n == 3) { \
-                LINES(TYPE, ZERO, 3, 1, 0) \
+                LINES(TYPE, RESULT, 3, 1, 0) \
             } \
             else { \
-                LINES(TYPE, ZERO, n, 1, 0) \
+                LINES(TYPE, RESULT, n, 1, 0) \
             } \
         } \
         else if (n == 3) { \
-            LINES(TYPE, ZERO, 3, 0, 1) \
+            LINES(TYPE, RESULT, 3, 0, 1) \
         } \
         else { \
-            LINES(TYPE, ZERO, n, 0, 1) \
+            LINES(TYPE, RESULT, n, 0, 1) \
         } \
     } \
     static void NAME##_all(npy_intp lines, npy_intp n, char **args, npy_intp const *far, npy_intp const *steps) \
@@ -142,7 +144,7 @@ places have, are worth a loop of their own. */
         for (npy_intp i = 0; i < lines; i++) { \
             for (npy_intp j = 0; j < n; j++) { \
                 const TYPE a = *(const TYPE *)(x + i * far[0] + j * sx), b = *(const TYPE *)(y + i * far[1] + j * sy), product = a * b; \
-                *(TYPE *)(out + i * far[2] + j * so) = (product != product) & (ZERO) ? 0 : product; \
+                *(TYPE *)(out + i * far[2] + j * so) = RESULT; \
             } \
         } \
     } \
@@ -155,10 +157,14 @@ places have, are worth a loop of their own. */
     { \
         NAME##_all(dimensions[0], dimensions[1], args, steps, steps + 3); \
     }
-ZERO_RULE(scale_f, npy_float, a == 0)
-ZERO_RULE(scale_d, npy_double, a == 0)
-ZERO_RULE(either_f, npy_float, (a == 0) | (b == 0))
-ZERO_RULE(either_d, npy_double, (a == 0) | (b == 0))
+#define SCALED ((product != product) & (a == 0) ? 0 : product)
+#define EITHER ((product != product) & ((a == 0) | (b == 0)) ? 0 : product)
+PRODUCT(scale_f, npy_float, SCALED)
+PRODUCT(scale_d, npy_double, SCALED)
+PRODUCT(either_f, npy_float, EITHER)
+PRODUCT(either_d, npy_double, EITHER)
+PRODUCT(outer_f, npy_float, product + 0)
+PRODUCT(outer_d, npy_double, product + 0)
 
 /* ---- larger_TYPE(x, y), smaller_TYPE(x, y): NumPy's maximum and minimum, quick where one operand is a number ------------ */
 
@@ -449,7 +455,7 @@ typedef struct {
         {"add_some_rows_" #I "_" #T, {add_rows_##I##_##T, "", STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}
 #define TRTRS_ROW(T, S, HOW) \
     {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
-#define ZERO_RULE_ROWS(NAME, T, S) \
+#define PRODUCT_ROWS(NAME, T, S) \
     {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, \
         {#NAME "s_" #T, {NAME##_##T##_2, NULL, STRIDED, 0, 2, 3, {S, S, S}, 1, {1, 1, 1}, {0, 0, 0}}}
 #define MOVE_ROWS(S) \
@@ -461,10 +467,12 @@ static const Named table[] = {
     MOVE_ROWS(1), MOVE_ROWS(2), MOVE_ROWS(4), MOVE_ROWS(8), MOVE_ROWS(16),
     {"sum_rows_f", {sum_rows_f, NULL, STRIDED, 0, 1, 2, {4, 4}, 2, {2, 1}, {0, 1, 1}}},
     {"sum_rows_d", {sum_rows_d, NULL, STRIDED, 0, 1, 2, {8, 8}, 2, {2, 1}, {0, 1, 1}}},
-    ZERO_RULE_ROWS(scale, f, 4),
-    ZERO_RULE_ROWS(scale, d, 8),
-    ZERO_RULE_ROWS(either, f, 4),
-    ZERO_RULE_ROWS(either, d, 8),
+    PRODUCT_ROWS(scale, f, 4),
+    PRODUCT_ROWS(scale, d, 8),
+    PRODUCT_ROWS(either, f, 4),
+    PRODUCT_ROWS(either, d, 8),
+    PRODUCT_ROWS(outer, f, 4),
+    PRODUCT_ROWS(outer, d, 8),
     ROW(larger_f, STRIDED, 2, 3, 4, 4, 4),
     ROW(larger_d, STRIDED, 2, 3, 8, 8, 8),
     ROW(smaller_f, STRIDED, 2, 3, 4, 4, 4),

@@ -91,6 +91,13 @@ def numbers_like(x: np.ndarray) -> np.ndarray:
     return np.ndarray(x.shape, x.dtype, held, -low, x.strides)
 
 
+def special_like(dtype: np.dtype, shape: tuple[int, ...], strides: tuple[int, ...], shift: int) -> np.ndarray:
+    """Ordinary and special numbers that lie in memory in such a way."""
+    low, high = Root("constant", dtype, shape, strides).extent
+    held = np.resize(samples(dtype, shift), -(-(high - low) // dtype.itemsize))
+    return np.ndarray(shape, dtype, held, -low, strides)
+
+
 def same_bits(a: Any, b: Any) -> bool:
     """Whether arrays agree in all bits, but for those inside of a NaN."""
     a, b = np.atleast_1d(np.asarray(a)), np.atleast_1d(np.asarray(b))

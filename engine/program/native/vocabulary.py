@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
-from engine.program.native.loops import loop_of
+from engine.program.native.loops import loop_of, same_bits, special_like
 from engine.program.native.memory import Ref, Row, broadcast_strides, elementwise
 from engine.program.native.reductions import accumulate, reduce
 
@@ -56,8 +57,26 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     elif np.ndim(b) == 1:
         out = _with_axis(out, len(out.shape))
     dims = left.shape[-2], left.shape[-1], right.shape[-1]
+    if dims[1] == 1 and result.size <= _OUTER and _is_outer(a.dtype, *[(x.shape, x.strides) for x in (left, right)]):
+        whole = recorder.value(real.reshape(out.shape), out)
+        recorder.elementwise((f"outer_{a.dtype.char}",), [left, right], None, whole)
+        return result
     recorder.add(core_row(found[0], [left, right, out], (2, 2, 2), dims))
     return result
+
+
+_OUTER = 1 << 18
+"""Elements up to which a product of columns and rows is one of elements: for few, BLAS takes ten times as long."""
+
+
+@lru_cache(maxsize=1 << 8)
+def _is_outer(dtype: np.dtype, left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
+    """Whether NumPy's product of columns and rows, of such shapes and strides, is that of their elements plus 0."""
+    if dtype.char not in "fd":
+        return False
+    columns, rows = special_like(dtype, *left, 0), special_like(dtype, *right, 1)
+    with np.errstate(all="ignore"):
+        return same_bits(np.matmul(columns, rows), columns * rows + dtype.type(0))
 
 
 def _with_axis(x: Ref, axis: int) -> Ref:
