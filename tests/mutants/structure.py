@@ -21,7 +21,7 @@ MUTANTS = (
     Mutant(
         "a target falls into any number of parts",
         "engine/jacobian/structure/peeling.py",
-        "if moved is None or len(pending) + len(done) + len(moved) > _MOST:",
+        "if moved is None or len(pending) + len(done) + len(moved) > MOST:",
         "if moved is None:",
         (PLANS + "test_a_target_with_many_parts_stays_as_it_is",),
     ),
@@ -45,6 +45,20 @@ MUTANTS = (
         "in_order = bool((outer == np.arange(len(outer))).all())",
         "in_order = True",
         (PLANS + "test_targets_fall_into_parts", PLANS + "test_columns_of_zeros_beside_others"),
+    ),
+    Mutant(
+        "what is subtracted is added",
+        "engine/jacobian/execution/evaluate.py",
+        "flat = [-x if negated else x for x, negated in found]",
+        "flat = [x for x, negated in found]",
+        ("tests/jacobian/test_sums.py",),
+    ),
+    Mutant(
+        "a multiple is a sum",
+        "engine/jacobian/structure/sums.py",
+        "return found if 0 < len(found) == len({slot for _, slot, _ in found}) else None",
+        "return found or None",
+        ("tests/jacobian/test_sums.py",),
     ),
     # colouring
     Mutant(
