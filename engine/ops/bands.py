@@ -22,8 +22,8 @@ from engine.core.sparsity import MOVES
 ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
-def longest(sides: Sequence[int | None], low: int, high: int) -> int | None:
-    """How many entries the longest of some diagonals of a matrix of the given size has.
+def longest(sides: Sequence[int | None], low: int, high: int, empty: bool = False) -> int | None:
+    """How many entries the longest of some diagonals of a matrix of the given size has; one just outside, if `empty`, 0.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def longest(sides: Sequence[int | None], low: int, high: int) -> int | None:
     if rows is None or columns is None:
         return None
     for offset in (low, high):
-        if not -rows < offset < columns and (rows or columns or offset):
+        if not -rows - empty < offset < columns + empty and (rows or columns or offset):
             raise InvalidArgumentError(f"diagonal: argument `k` must be in ({-rows}, {columns}), got {offset}")
     return min(rows + min(high, 0), columns - max(low, 0))
 

@@ -51,22 +51,22 @@ def _write(matrix: Any, d: Any, offset: int) -> None:
 # ---- diagonal --------------------------------------------------------------------------------------------------------
 
 
-def _diagonal_kernel(x: Any, *, offset: int = 0) -> np.ndarray:
-    longest(x.shape[-2:], offset, offset)  # raises if there is no such diagonal
+def _diagonal_kernel(x: Any, *, offset: int = 0, empty: bool = False) -> np.ndarray:
+    longest(x.shape[-2:], offset, offset, empty)  # raises if there is no such diagonal
     return np.diagonal(x, offset, -2, -1)
 
 
-def _diagonal_abstract(x: Aval, *, offset: int = 0) -> Aval:
+def _diagonal_abstract(x: Aval, *, offset: int = 0, empty: bool = False) -> Aval:
     _check_matrix("diag_part", x)
     if x.shape is None:
         return Aval(None, x.dtype)
-    return Aval((*x.shape[:-2], longest(x.shape[-2:], offset, offset)), x.dtype)
+    return Aval((*x.shape[:-2], longest(x.shape[-2:], offset, offset, empty)), x.dtype)
 
 
 diagonal = linear(
     "diagonal",
     _diagonal_kernel,
-    lambda ct, x, *, offset=0: embed_diagonal(ct, x, offset=offset),
+    lambda ct, x, *, offset=0, **_: embed_diagonal(ct, x, offset=offset),
     _diagonal_abstract,
     leading(2),
     type="MatrixDiagPart",
@@ -87,7 +87,7 @@ def _embed_batch(
 embed_diagonal = linear(
     "embed_diagonal",
     lambda x, ref, *, offset=0: _embedded(x, ref.shape[-2:], offset),
-    lambda ct, x, ref, *, offset=0: diagonal(ct, offset=offset),
+    lambda ct, x, ref, *, offset=0: diagonal(ct, offset=offset, empty=True),
     lambda x, ref, *, offset=0: Aval(
         None if x.shape is None or ref.shape is None else x.shape[:-1] + ref.shape[-2:], x.dtype
     ),
@@ -129,7 +129,8 @@ def _matrix_diag_abstract(d: Aval, *, offset: int, rows: int | None, columns: in
 matrix_diag_op = linear(
     "matrix_diag_op",
     _matrix_diag_kernel,
-    lambda ct, d, *, offset, rows, columns: diagonal(ct, offset=offset),
+    # the smallest matrix for no entries has no such diagonal
+    lambda ct, d, *, offset, rows, columns: diagonal(ct, offset=offset, empty=True),
     _matrix_diag_abstract,
     elementwise_rule,
     type="MatrixDiagV3",

@@ -393,7 +393,7 @@ ROWS = re.compile("gather|repeat|mask|embedding")
 """What takes rows of a source: on a tape their cotangents stay rows, and are added up at the end."""
 OTHER_RULES = re.compile(r"qr|lstsq|einsum|matmul|matvec|@|tensordot|weighted_mean|losses|-loss")
 """Ops whose gradients go by another rule where shapes are not known."""
-SIGNED = re.compile("qr|lstsq|einsum.*,.*,")
+SIGNED = re.compile("qr|lstsq|einsum.*,.*,|matmul|@")
 """Those of them whose rules add something to zeros, or make products in another order."""
 
 

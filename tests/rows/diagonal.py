@@ -71,6 +71,13 @@ ROWS = (
         label="padding",
     ),
     Row(
+        d.matrix_diag_op,
+        (real(2, 0),),
+        call=lambda x: d.matrix_diag(x, k=-1),
+        oracle=lambda x: np.zeros((2, 1, 1)),
+        label="no entries",
+    ),
+    Row(
         shape.reshape_op,
         (real(2, 3),),
         call=d.tensor_diag,
