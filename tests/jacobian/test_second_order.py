@@ -388,7 +388,7 @@ def test_entries_above_the_diagonal_are_those_below() -> None:
     assert isinstance(full, Scattered) and full.more is not None
     assert full.positions.tolist() == [0, 2, 2, 3]
     # both are the sum of what the one below is the sum of
-    assert full.more[0].tolist() == [8, 9, 8, 9] and full.more[1].tolist() == [1, 1, 2, 2]
+    assert full.more[0].tolist() == [8, 8, 9, 9] and full.more[1].tolist() == [1, 2, 1, 2]
 
 
 def test_an_entry_without_another_below_the_diagonal_is_kept() -> None:

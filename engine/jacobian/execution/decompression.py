@@ -68,7 +68,8 @@ class Scattered:
     shape : tuple of int
         Of the block.
     more : (array of int, array of int), or None
-        Where further numbers stand that are to be added, and to which entry each.
+        Where further numbers stand that are to be added, in ascending order, and to which entry each: numbers which
+        lie together are added together.
     """
 
     results: tuple[Result, ...]
@@ -113,7 +114,8 @@ class Scattered:
             numbers, entries = more
             counts = np.bincount(entries, minlength=self.nnz)
             within = _ranges((np.cumsum(counts) - counts)[order], counts[order])
-            more = numbers[within], np.repeat(np.arange(len(order)), counts[order])
+            of_entry = np.argsort(entries, kind="stable")
+            more = _ascending(numbers[of_entry[within]], np.repeat(np.arange(len(order)), counts[order]))
         return replace(self, positions=self.positions[order], more=more)
 
 
@@ -363,6 +365,11 @@ def _joined(arrays: list[np.ndarray], dtype: type) -> np.ndarray:
     return found
 
 
+def _ascending(numbers: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(numbers, kind="stable")
+    return numbers[order], entries[order]
+
+
 def _in_csr_order(
     results: Sequence[Result], flat: np.ndarray, position: np.ndarray, shape: tuple[int, int]
 ) -> Scattered:
@@ -376,7 +383,7 @@ def _in_csr_order(
         new = flat[1:] != flat[:-1]
         if not new.all():
             new = np.concatenate([[True], new])
-            more = position[~new], (np.cumsum(new) - 1)[~new]
+            more = _ascending(position[~new], (np.cumsum(new) - 1)[~new])
             position, flat = position[new], flat[new]
     # what has no columns has no entries
     ends = np.searchsorted(flat, np.arange(shape[0] + 1, dtype=np.int64) * shape[1])

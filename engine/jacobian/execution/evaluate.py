@@ -291,9 +291,6 @@ def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     if block.more is None:
         return values
     numbers, entries = block.more
-    # in the order in which they stand, so that numbers which lie together are added together
-    order = np.argsort(numbers, kind="stable")
-    numbers, entries = numbers[order], entries[order]
     distinct = _distinct(entries, block.nnz)
     return add_at_op(values, _picked(joined, numbers), entries, size=block.nnz, distinct=distinct)
 
