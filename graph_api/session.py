@@ -31,6 +31,7 @@ from engine.core.op import Node
 from engine.core.trace import needed_nodes, placeholder
 from engine.core.value import NotCopied, Value, as_array, scalar
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.frontend.absent import Absent
 from engine.program import lower
 from engine.program.examine import examine
 from engine.program.passes.pipeline import DEFAULT_PASSES
@@ -354,6 +355,8 @@ class Session(NotCopied):
         """A function that runs `fetches` with values for `feed_list` as positional arguments."""
         keys = list(feed_list or [])
         return lambda *values: self.run(fetches, dict(zip(keys, values, strict=True)))
+
+    partial_run, partial_run_setup = Absent(), Absent()
 
     # ---- context -----------------------------------------------------------------------------------------------------
 

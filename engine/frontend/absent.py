@@ -5,12 +5,19 @@ A key is a name below ``tf.``, or the beginning of names (``"tpu"`` stands for `
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 _ESTIMATOR = "estimators are out of scope: build the graph and call session.run in a loop of your own, or use keras"
 _DEVICES = "there is one device, the CPU of this machine: leave out what places work on others"
 _CLUSTER = "training on several machines is out of scope: run the program as one process"
 _SEQ2SEQ = "sequence-to-sequence decoders are out of scope: write the loop with nn.raw_rnn, while_loop or scan"
 _KERNELS = "kernels compiled for TensorFlow do not run here: `primitive` makes an op of a NumPy function"
 _SERVING = "exporting for TensorFlow Serving is out of scope: keep variables with train.Saver or train.Checkpoint"
+
+_PARTIAL = (
+    "a run has one set of feeds: fetch what the first part computes with session.run, and feed those tensors, with "
+    "what else there is, to a second session.run (any tensor can be fed)"
+)
 
 ABSENT: dict[str, str] = {
     "estimator": _ESTIMATOR,
@@ -63,6 +70,8 @@ ABSENT: dict[str, str] = {
     "summary.trace_on": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
     "summary.trace_export": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
     "data.experimental.make_csv_dataset": "read the file with NumPy or pandas, and use data.Dataset.from_tensor_slices",
+    "Session.partial_run": _PARTIAL,
+    "Session.partial_run_setup": _PARTIAL,
     "ragged": "ragged tensors are out of scope: pad, and mask with sequence_mask",
     "RaggedTensor": "ragged tensors are out of scope: pad, and mask with sequence_mask",
 }
@@ -86,3 +95,27 @@ def reason(path: str) -> str | None:
     parts = path.removeprefix("compat.v1.").split(".")
     beginnings = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
     return next((ABSENT[b] for b in beginnings if b in ABSENT), None)
+
+
+class Absent:
+    """In place of a method that TensorFlow's class has: who reads it is told what to do instead, in an AttributeError.
+
+    Examples
+    --------
+    >>> class Session:
+    ...     partial_run = Absent()
+    >>> hasattr(Session(), "partial_run")
+    False
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        said = f"'{owner.__name__}' object has no attribute '{self.name}': {method_reason(owner, self.name)}"
+        raise AttributeError(said, name=self.name, obj=instance)
+
+
+def method_reason(kind: type, name: str) -> str | None:
+    """The same for a method of a class, or of one that it inherits from."""
+    return next((why for c in kind.__mro__ if (why := reason(f"{c.__name__}.{name}"))), None)

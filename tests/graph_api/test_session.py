@@ -321,3 +321,17 @@ def test_a_fetched_variable_is_as_the_run_leaves_it() -> None:
         rows = tf.scatter_add(v, [1], [1.0]).op
         assert session.run([v, rows])[0].tolist() == [0.125, 1.25]
         assert session.run([v, rows], {v: [9.0, 9.0]})[0].tolist() == [9.0, 9.0]
+
+
+@pytest.mark.parametrize("name", ["partial_run", "partial_run_setup"])
+def test_partial_runs_are_refused_with_a_way_out(name: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert not hasattr(session, name)
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': .*feed those tensors"):
+            getattr(session, name)
+        # what it says: the second part of a run goes on from what the first one computed
+        x, y = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        drawn = tf.random_uniform([]) + x
+        both = drawn * y
+        first = session.run(drawn, {x: 1.0})
+        assert session.run(both, {drawn: first, y: 2.0}) == 2 * first

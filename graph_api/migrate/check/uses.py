@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path as File
 from typing import Any
 
+from engine.frontend.absent import method_reason
 from engine.frontend.arguments import Arguments, arguments_of
 from engine.frontend.differences import difference
 from graph_api.migrate.check.inference import Inference
@@ -270,7 +271,7 @@ class Checker:
         if has is None:
             return None  # a namespace that the program fills: FLAGS
         if not has:
-            return label, MISSES, f"objects of class {kind.__name__} have no {name} here"
+            return label, MISSES, method_reason(kind, name) or f"objects of class {kind.__name__} have no {name} here"
         said = difference(label)
         return (label, DIFFERS, said) if said else (label, SAME, "")
 
