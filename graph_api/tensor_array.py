@@ -6,7 +6,6 @@ known from the first one written, if not from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from engine.core.aval import normalize_shape
@@ -14,6 +13,7 @@ from engine.core.dtypes import as_dtype, int32
 from engine.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from engine.core.operands import Operand
 from engine.core.trace import constant_value
+from engine.frontend.tensor_arrays import require_size
 from engine.ops import arithmetic, compare, filling, gather, joining, scatter, shape
 from graph_api.convert import convert_to_tensor
 from graph_api.tensor import Tensor
@@ -172,11 +172,24 @@ class TensorArray:
         where = shape.expand_dims(convert_to_tensor(indices), -1)
         return self.holding(scatter.tensor_scatter_nd_update(buffer, where, rows))
 
-    def split(self, value: Any, lengths: Sequence[int], name: str | None = None) -> TensorArray:
-        """Not supported unless all lengths are equal: elements are of one shape."""
-        if len(set(lengths)) > 1:
-            raise UnimplementedError("TensorArray.split: elements of different lengths are not supported; pad them")
-        return self.unstack(joining.stack(joining.split(convert_to_tensor(value), list(lengths), 0)))
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array whose elements are parts of `value`, of the given length, which must be one for all.
+
+        Raises
+        ------
+        UnimplementedError
+            If the lengths differ, or are not known: elements are of one shape.
+        InvalidArgumentError
+            If their number is not that of the elements, and the array does not grow.
+        """
+        known = constant_value(convert_to_tensor(lengths, int32))
+        if known is None or known.ndim != 1 or (known[1:] != known[:-1]).any():
+            raise UnimplementedError(
+                f"TensorArray.split: argument `lengths` must be a list of equal numbers in a graph, where all elements "
+                f"have one shape, got {lengths!r}; pad `value`, or use tf.split, which gives a list of tensors"
+            )
+        require_size(len(known), constant_value(convert_to_tensor(self._size, int32)), self.dynamic_size)
+        return self.unstack(joining.stack(joining.split(convert_to_tensor(value, self.dtype), known.tolist(), 0)))
 
     def size(self, name: str | None = None) -> Tensor:
         """Number of elements."""

@@ -11,6 +11,7 @@ from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from engine.core.tensor_shape import TensorShape
+from engine.frontend.tensor_arrays import require_size
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 
@@ -130,7 +131,14 @@ class TensorArray:
         return self._filled_with(tf.unstack(convert_to_tensor(value, self.dtype)))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Fill the array with parts of a tensor, of the given lengths along its first dimension."""
+        """Fill the array with parts of a tensor, of the given lengths along its first dimension.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If their number is not that of the places, and the array does not grow.
+        """
+        require_size(np.size(lengths), len(self._items), self.dynamic_size)
         return self._filled_with(tf.split(convert_to_tensor(value, self.dtype), lengths))
 
     def _filled_with(self, items: Sequence[EagerTensor]) -> TensorArray:

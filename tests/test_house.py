@@ -82,6 +82,7 @@ ORDER = (
     "engine.frontend.numpy_protocol",
     "engine.frontend.operators",
     "engine.frontend.saver",
+    "engine.frontend.tensor_arrays",
     "engine.frontend.data",
     "engine.core.indexed_slices",
     "engine.core.row_assignment",

@@ -23,7 +23,9 @@ ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
 def longest(sides: Sequence[int | None], low: int, high: int, empty: bool = False) -> int | None:
-    """How many entries the longest of some diagonals of a matrix of the given size has; one just outside, if `empty`, 0.
+    """How many entries the longest of some diagonals of a matrix of the given size has.
+
+    Where they may be `empty`, those next to the matrix have none.
 
     Raises
     ------

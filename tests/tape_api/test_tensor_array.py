@@ -50,3 +50,25 @@ def test_split_fills_it_with_parts_that_have_gradients() -> None:
         array = tf.TensorArray(tf.float32, 2).split(x, [1, 2])
         y = array.read(1) * array.read(0)
     assert tape.gradient(y, x).numpy().tolist() == [5, 1, 1]
+
+
+@pytest.mark.parametrize("tf", [graph_api, tape_api])
+def test_split_into_equal_parts_by_lengths_of_any_kind(tf: ModuleType) -> None:
+    with graph_api.Graph().as_default():
+        x = tf.constant([1.0, 2.0, 3.0, 4.0])
+        for lengths in ([2, 2], np.array([2, 2]), tf.constant([2, 2])):
+            array = tf.TensorArray(tf.float32, 2).split(x, lengths)
+            assert _value(tf, array.stack()).tolist() == [[1, 2], [3, 4]]
+        assert _value(tf, tf.TensorArray(tf.float32, 0, dynamic_size=True).split(x, [1] * 4).size()) == 4
+        with pytest.raises(tf.errors.InvalidArgumentError, match="`lengths` has 2 numbers, but the array has size 5"):
+            tf.TensorArray(tf.float32, 5).split(x, [2, 2])
+
+
+def test_elements_of_a_graph_have_one_shape() -> None:
+    tf = graph_api
+    with tf.Graph().as_default():
+        for lengths in ([1, 2], tf.placeholder(tf.int32, [2])):
+            with pytest.raises(
+                tf.errors.UnimplementedError, match=r"`lengths` must be a list of equal .* or use tf.split"
+            ):
+                tf.TensorArray(tf.float32, 2).split(tf.constant([1.0, 2.0, 3.0]), lengths)
