@@ -8,19 +8,31 @@
 
 /* ---- copies: copy_SIZE(x), take_SIZE(offsets, x), put_SIZE(offsets, x) and select_SIZE(condition, x, y) ---------- */
 
+static int is_one_byte(const char *x, npy_intp item)
+{
+    return item == 1 || memcmp(x, x + 1, (size_t)(item - 1)) == 0;
+}
+
+static inline void move(char *out, npy_intp so, const char *x, npy_intp sx, npy_intp count, npy_intp item)
+{
+    if (so == item && sx == item) {
+        memcpy(out, x, (size_t)(count * item));
+    }
+    else if (so == item && sx == 0 && count > 1 && is_one_byte(x, item)) {
+        /* zeros, of which dense Jacobians and what slices are added up in are full */
+        memset(out, *x, (size_t)(count * item));
+    }
+    else {
+        for (npy_intp i = 0; i < count; i++, x += sx, out += so) {
+            memcpy(out, x, (size_t)item);
+        }
+    }
+}
+
 #define MOVES(SIZE) \
     static void copy_##SIZE(ARGS) \
     { \
-        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
-        const char *x = args[0]; \
-        char *out = args[1]; \
-        if (sx == SIZE && so == SIZE) { \
-            memcpy(out, x, (size_t)n * SIZE); \
-            return; \
-        } \
-        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
-            memcpy(out, x, SIZE); \
-        } \
+        move(args[1], steps[1], args[0], steps[0], dimensions[0], SIZE); \
     } \
     static void take_##SIZE(ARGS) \
     { \
@@ -56,16 +68,6 @@ MOVES(8)
 MOVES(16)
 
 /* copies_SIZE(x): (count) -> (count), in many places */
-static void move(char *out, npy_intp so, const char *x, npy_intp sx, npy_intp count, npy_intp item)
-{
-    if (sx == item && so == item) {
-        memcpy(out, x, (size_t)(count * item));
-        return;
-    }
-    for (npy_intp j = 0; j < count; j++) {
-        memcpy(out + j * so, x + j * sx, (size_t)item);
-    }
-}
 #define COPIES(SIZE) \
     static void copies_##SIZE(ARGS) \
     { \
