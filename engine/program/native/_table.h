@@ -257,7 +257,7 @@ static int read_step(Table *self, const Extent *extents, Step *step, PyObject *s
             for (Py_ssize_t i = step->first; read && i < step->end; i++) {
                 const Row *row = &self->rows[i];
                 read = row_check(row, extents, self->nbases, step->tiles, step->rest) == 0 &&
-                       (step->kind != TILES || (row->nouter == 0 && row->loop->ndims == 0)) &&
+                       (step->kind != TILES || row->loop->ndims == 0) &&
                        (checked || !row->loop->refuses);
             }
         }

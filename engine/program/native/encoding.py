@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.program.instruction import Instruction
 from engine.program.native.extension import executor
+from engine.program.native.grouping import Group, grouped
 from engine.program.native.loops import encoded
 from engine.program.native.memory import Call, Recording, Ref, Root, Row
 from engine.program.passes.buffer_assignment import MOST
@@ -60,6 +61,7 @@ def table_of(
 class _Encoding:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self.steps = grouped(recording.steps)
         self.bases: list[tuple[Any, ...]] = []
         self.last: dict[Root, int] = {}
         self.size = 0
@@ -70,11 +72,13 @@ class _Encoding:
 
     def place(self) -> None:
         """Give each root a base, and those in the block an offset."""
-        steps = self.recording.steps
+        steps = self.steps
         roots = [_roots(step) for step in steps]
+        first: dict[Root, int] = {}
         for i, found in enumerate(roots):
             for root in found:
                 self.last[root] = i
+                first.setdefault(root, i)
         leaving = {_root(x) for x in self.recording.results if not (type(x) is Fixed or (type(x) is Ref and x.scalar))}
         for x in self.recording.results:
             if isinstance(x, (Ref, Root)):
@@ -84,14 +88,18 @@ class _Encoding:
             self.external(root, leaving)
         free: dict[int, list[int]] = {}
         dying: dict[int, list[tuple[int, int]]] = {}
-        for i, found in enumerate(roots):
+        for i, (step, found) in enumerate(zip(steps, roots, strict=True)):
             for root in found:
-                if root.base < 0:
+                if isinstance(step, Group) and step.holds(root):
+                    root.tiled = not root.escapes and root not in leaving and first[root] == i == self.last[root]
+                if root.base < 0 and not root.tiled:
                     if root.kind != "computed" or root.escapes or root in leaving:
                         self.external(root, leaving)
                     else:
-                        need = self.in_block(root, free)
+                        need = self.in_block(root, free, _aligned(root.extent[1]))
                         dying.setdefault(self.last[root], []).append((need, root.offset))
+            if isinstance(step, Group):
+                self.tiles(step, free)
             for need, offset in dying.pop(i, ()):
                 free.setdefault(need, []).append(offset)
         for x in self.recording.results:
@@ -99,9 +107,26 @@ class _Encoding:
                 self.external(_root(x), leaving)
         self.bases[0] = ("block", self.size)
 
-    def in_block(self, root: Root, free: dict[int, list[int]]) -> int:
+    def tiles(self, group: Group, free: dict[int, list[int]]) -> None:
+        """Give what only a group needs memory of one tile, which is free again behind it."""
+        last = {root: row for row in group.rows for root, _ in row.operands if root.tiled}
+        own: dict[int, list[int]] = {}
+        for row in group.rows:
+            held = dict.fromkeys([root for root, _ in row.operands if root.tiled])
+            for root in held:
+                if root.base < 0:
+                    need = _aligned(group.tile * group.length * root.item)
+                    if not own.get(need) and free.get(need):
+                        own.setdefault(need, []).append(free[need].pop())
+                    self.in_block(root, own, need)
+            for root in held:
+                if last[root] is row:
+                    own.setdefault(_aligned(group.tile * group.length * root.item), []).append(root.offset)
+        for need, offsets in own.items():
+            free.setdefault(need, []).extend(offsets)
+
+    def in_block(self, root: Root, free: dict[int, list[int]], need: int) -> int:
         """Give a root an offset in the block: memory of the same size that is free, or at the end. Returns the size."""
-        need = _need(root)
         root.base = 0
         if free.get(need):
             root.offset = free[need].pop()
@@ -141,7 +166,7 @@ class _Encoding:
             if root.kind == "slot":
                 ends.setdefault(last, []).append(root)
         dead: list[Root] = []
-        for i, step in enumerate(self.recording.steps):
+        for i, step in enumerate(self.steps):
             dead += ends.get(i, ())
             if isinstance(step, Row) and step.position == checked:
                 numbers += self.row(step)
@@ -150,6 +175,17 @@ class _Encoding:
             if count > first:
                 steps.append(_stretch(first, count, work, checked))
             first, work, checked = count, 0, -1
+            if isinstance(step, Group):
+                each, (tiles, rest) = step.tile, divmod(step.count, step.tile)
+                for row in step.rows:
+                    numbers += self.part(step, row, 0, each)
+                count += len(step.rows)
+                steps.append(("rows", first, count, True, tiles, 0))
+                first = count
+                for row in step.rows if rest else ():
+                    numbers += self.part(step, row, tiles * each, rest)
+                    count, work = count + 1, work + row.work // step.count * rest
+                continue
             if isinstance(step, Row):
                 numbers += self.row(step)
                 count, work, checked = count + 1, step.work, step.position
@@ -179,6 +215,16 @@ class _Encoding:
             self.bases[held.base] = ("constant", held.array.tobytes())
         places = [(root.base, root.offset + offset) for root, offset in row.operands]
         return encoded(row, loop, places)
+
+    def part(self, group: Group, row: Row, start: int, count: int) -> list[int]:
+        """A row for some rows of elements of a group."""
+        loop = self.loops.setdefault(row.loop, len(self.loops))
+        part, by = group.part(row, count)
+        places, advance = [], []
+        for (root, offset), step in zip(row.operands, by, strict=True):
+            places.append((root.base, root.offset + offset + (0 if root.tiled else start * step)))
+            advance.append(0 if root.tiled else group.tile * step)
+        return encoded(part, loop, places, tuple(advance))
 
     def call(
         self, call: Call, instruction: Instruction, kernel: Callable[..., Any], dead: Sequence[Root]
@@ -216,15 +262,18 @@ def _root(x: Any) -> Root:
     return x.root if isinstance(x, Ref) else x
 
 
-def _roots(step: Row | Call) -> list[Root]:
+def _roots(step: Row | Call | Group) -> list[Root]:
+    if isinstance(step, Group):
+        return list(step.forms)
     if isinstance(step, Row):
         return [*[root for root, _ in step.operands], *step.keeps]
     operands = [_root(x) for x in step.operands if not isinstance(x, Fixed)]
     return [*operands, *step.results]
 
 
-def _need(root: Root) -> int:
-    return -(-(root.extent[1] + 1) // _ALIGN) * _ALIGN + _ALIGN
+def _aligned(size: int) -> int:
+    """What memory of a size takes in the block, with a gap."""
+    return -(-(size + 1) // _ALIGN) * _ALIGN + _ALIGN
 
 
 def _is_c_order(root: Root) -> bool:

@@ -30,6 +30,8 @@ class Root:
         Whether it is that of a NumPy scalar.
     escapes : bool
         Whether somebody may keep it beyond the run.
+    tiled : bool
+        Whether there is a tile of it at a time only.
     base, offset : int
         Where it is in the memory of a table.
     """
@@ -42,13 +44,19 @@ class Root:
     array: Any = None
     scalar: bool = False
     escapes: bool = False
+    tiled: bool = False
     base: int = -1
     offset: int = 0
 
     @property
+    def item(self) -> int:
+        """Bytes of an element, none of an object."""
+        return 0 if self.dtype is None else self.dtype.itemsize
+
+    @property
     def extent(self) -> tuple[int, int]:
         """The bytes that it reaches, from its address."""
-        return _extent(self.shape, self.strides, 0 if self.dtype is None else self.dtype.itemsize)
+        return _extent(self.shape, self.strides, self.item)
 
 
 @cached(1 << 12)

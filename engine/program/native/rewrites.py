@@ -6,7 +6,7 @@ the kernel's operands, and raises `Opaque` for a case that has no rows; the kern
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,9 @@ from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, ref_
 from engine.program.native.matrices import MATRICES
 from engine.program.native.picks import PICKS
 from engine.program.native.vocabulary import expanded, joined, write
+from engine.program.passes.buffer_assignment import MOST
 from engine.program.passes.inplace_concat import alloc, write_rows
+from engine.program.passes.loop_fusion import FusedLoop, fused_loop
 from engine.program.passes.slice_concat import slice_concat
 
 
@@ -126,6 +128,23 @@ def _roll(recorder: Writer, x: Any, shift: Any, *, axis: tuple[int, ...]) -> Hid
     return x
 
 
+def _fused_loop(recorder: Writer, *arrays: Any, loop: FusedLoop, out: Any = None) -> tuple[Any, ...]:
+    """One member after the other: rows run tile by tile of their own (`grouping`)."""
+    if out is not None or loop.bytes > _LARGEST_LOOP:
+        raise Opaque
+
+    def call(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        if not any(isinstance(x, Hidden) for x in operands):
+            return op.kernel(*operands, **params)
+        kernel = REWRITES.get(op)
+        return op.kernel(*operands, **params) if kernel is None else kernel(recorder, *operands, **params)
+
+    return loop.unfused(arrays, call)
+
+
+_LARGEST_LOOP = MOST // 4
+"""Bytes of an array from which on a loop over it is left to Python: its calls do not count beside the tiles."""
+
 REWRITES: dict[Op, Callable[..., Any]] = {
     scale: _scale,
     pow: _power,
@@ -139,6 +158,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     slice_concat: _slice_concat,
     getitem_back_op: _getitem_back,
     roll_op: _roll,
+    fused_loop: _fused_loop,
     **CONVOLUTIONS,
     **PICKS,
     **MATRICES,

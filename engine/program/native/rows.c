@@ -129,7 +129,7 @@ int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp t
             return -1;
         }
     }
-    if (row->dims[0] <= 0 || tiles <= 0 || rest <= 0 || rest > row->dims[0]) {
+    if (row->dims[0] <= 0 || tiles <= 0 || rest < 0 || rest > row->dims[0] || (rest && tiles > 1 && row->nouter)) {
         PyErr_SetString(PyExc_ValueError, "native executor: a row is empty");
         return -1;
     }
@@ -145,7 +145,7 @@ int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp t
     if (tiles > 1 && check_tile(row, extents, tiles - 2, row->dims[0]) < 0) {
         return -1;
     }
-    return check_tile(row, extents, tiles - 1, tiles == 1 ? row->dims[0] : rest);
+    return check_tile(row, extents, tiles - 1, tiles == 1 || !rest ? row->dims[0] : rest);
 }
 
 /* Go through the dimensions around an inner loop, the last one fastest; whether the loop refused. */
@@ -232,10 +232,14 @@ void rows_run_tiles(const Row *first, const Row *end, char *const *bases, npy_in
     for (npy_intp tile = 0; tile < tiles; tile++) {
         for (const Row *row = first; row < end; row++) {
             const Loop *loop = row->loop;
-            const npy_intp count = tile + 1 < tiles ? row->dims[0] : rest;
+            const npy_intp count = tile + 1 < tiles || !rest ? row->dims[0] : rest;
             char *start[MAX_OPERANDS];
             for (int j = 0; j < loop->nargs; j++) {
                 start[j] = bases[row->base[j]] + row->offset[j] + tile * row->advance[j];
+            }
+            if (row->nouter) {
+                run_outer(row, start);
+                continue;
             }
             loop->function(start, &count, row->steps, loop->data);
         }

@@ -57,7 +57,7 @@ typedef struct {
 /* Read a row from numbers; returns how many were read, or -1 with an exception if they describe none. */
 npy_intp row_read(Row *row, const npy_intp *numbers, npy_intp count, const Loop *loops, npy_intp nloops);
 
-/* Whether all that a row touches, in `tiles` tiles, the last of `rest` elements, lies inside; else -1 and an exception. */
+/* Whether all that a row touches, in `tiles` tiles, the last of `rest` elements (0: as many), lies inside; else -1 and an exception. */
 int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp tiles, npy_intp rest);
 
 /* Run rows, up to one that refuses what it is given; whether there was one. The GIL need not be held. */
@@ -66,7 +66,7 @@ int rows_run(const Row *row, const Row *end, char *const *bases);
 /* The same for rows that may refuse; a loop of NumPy's does by an invalid operation. */
 int rows_run_checked(const Row *row, const Row *end, char *const *bases);
 
-/* Run rows tile by tile. */
+/* Run rows tile by tile; the last tile has `rest` elements, as many as the others where that is 0. */
 void rows_run_tiles(const Row *row, const Row *end, char *const *bases, npy_intp tiles, npy_intp rest);
 
 #endif

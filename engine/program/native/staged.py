@@ -164,8 +164,8 @@ def _found(x: Any, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers:
         block = buffers[0]
         inside = isinstance(held, np.ndarray) and block is not None and np.may_share_memory(held, block)
         return same_layout(held) if inside else held
-    if root.base < 0 or not x.size:
-        # no step reads it
+    if root.base < 0 or root.tiled or not x.size:
+        # no step reads it any more
         return np.zeros(x.shape, x.dtype)
     if buffers[root.base] is None:
         return np.full(x.shape, owners[root.base], x.dtype)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
+from engine.core.op import Op
 from engine.core.structural import reshape_to
 from engine.program.instruction import Instruction
 from engine.program.kernels import instruction_op
@@ -70,7 +71,7 @@ class FusedLoop:
         tiled = [self.avals[s].size == self.size for s in self.inputs]
         rows = _as_rows([a for a, full in zip(arrays, tiled, strict=True) if full])
         if rows is None:
-            return self._unfused(arrays)
+            return self.unfused(arrays, lambda op, operands, params: op.kernel(*operands, **params))
         left = iter(rows)
         operands = [next(left) if full else a.reshape(()) for a, full in zip(arrays, tiled, strict=True)]
         results = {s: empty(shape, self.avals[s].dtype.numpy) if out is None else out for s, shape in self.outputs}
@@ -92,14 +93,19 @@ class FusedLoop:
             except SpeculationFailed:
                 checked(shape[-1], tile, *of_row)
 
-    def _unfused(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """The results by one instruction after the other, as they would be without tiles."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of an array that it goes through."""
+        return self.size * max(a.dtype.size for a in self.avals.values())
+
+    def unfused(self, arrays: Sequence[Any], call: Callable[[Op, list[Any], dict[str, Any]], Any]) -> tuple[Any, ...]:
+        """The results by one instruction after the other, as they would be without tiles; `call` calls a kernel."""
         known = dict(zip(self.inputs, arrays, strict=True))
         last = {s: i for i, member in enumerate(self.members) for s in member.inputs}
         last.update({s: len(self.members) for s in self.results})
         for i, member in enumerate(self.members):
             operands = [known[s] for s in member.inputs]
-            known[member.outputs[0]] = member.op.kernel(*operands, **member.params)
+            known[member.outputs[0]] = call(member.op, operands, member.params)
             del operands
             for s in {s for s in member.inputs if last[s] == i}:
                 del known[s]

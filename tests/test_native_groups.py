@@ -1,0 +1,109 @@
+"""Rows that run tile by tile in groups: the same bits as one after the other, whatever they read and write."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.ops import arithmetic, explog, reduce, shape, trig
+from engine.ops.compare import where
+from engine.program import native
+from engine.program.native import encoding, grouping
+from engine.program.native.grouping import Group
+from tests.support import assert_same_bits
+from tests.test_native import derived, natively, other
+from tests.test_program import lowered
+from tests.test_same_numbers import assert_same
+from tests.test_same_numbers import program as random_program
+
+pytestmark = [
+    pytest.mark.skipif(not native.status().active, reason=str(native.status())),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+
+@pytest.fixture(params=[64, 1000])
+def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[Group]:
+    """The groups that tables are made of, of small arrays too."""
+    found: list[Group] = []
+
+    def noted(steps: Any) -> Any:
+        made = grouping.grouped(steps)
+        found.extend([s for s in made if isinstance(s, Group)])
+        return made
+
+    monkeypatch.setattr(grouping, "_LEAST", 16)
+    monkeypatch.setattr(grouping, "_TILE", request.param)
+    monkeypatch.setattr(encoding, "grouped", noted)
+    return found
+
+
+def chain(x: Any, y: Any) -> Any:
+    """Elementwise ops of two dtypes, with results that others use."""
+    a = trig.sin(x) * x + 2.0
+    b = explog.exp(-a * y)
+    c = where(x > y, b, arithmetic.maximum(x, y))
+    return c * c, reduce.reduce_sum(a, 0)
+
+
+def stencil(x: Any, y: Any) -> Any:
+    """Slices along both axes, of arguments and of what is computed just before."""
+    z = x * y
+    across, down = z[:, 1:] - z[:, :-1], z[1:, :] - z[:-1, :]
+    return explog.sqrt(1.0 + across[1:] * across[1:] + down[:, 1:] * down[:, 1:])
+
+
+def shifted(x: Any, y: Any) -> Any:
+    """What is written in one place and read in others."""
+    z = arithmetic.square(shape.reshape(x, (-1,)))
+    return (z[1:] - z[:-1]) * z[:-1] + z[1:]
+
+
+def spread(x: Any, y: Any) -> Any:
+    """Rows and columns that are used for all of a matrix."""
+    return explog.exp(x[:1] - y[:, :1]) * x + y[0] / (1.0 + y[:, 1:2] * x)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("f", [chain, stencil, shifted, spread], ids=lambda f: f.__name__)
+def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
+    rng = np.random.default_rng(0)
+    for size in ((41, 37), (40, 32), (3, 300)):
+        inputs = [rng.standard_normal(size).astype(dtype) for _ in range(2)]
+        program = lowered(lambda *xs: derived(functools.partial(_sum_of, f), xs), inputs)
+        table = natively(program, inputs)
+        for given in (inputs, [other(x) for x in inputs]):
+            assert_same(table(*given), program.run_generated(*given), f.__name__)
+    assert any(group.count > group.tile for group in groups)
+    assert any(root.tiled for group in groups for root in group.forms)
+
+
+def _sum_of(f: Callable[..., Any], x: Any, y: Any) -> Any:
+    found = f(x, y)
+    return reduce.reduce_sum(found[0] if isinstance(found, tuple) else found)
+
+
+def test_what_is_read_elsewhere_is_written_before(groups: list[Group]) -> None:
+    x = np.arange(400.0).reshape(20, 20) % 7
+    program = lowered(lambda x: shifted(x, x), [x])
+    assert_same_bits(natively(program, [x])(x), program.run_generated(x))
+    for group in groups:
+        for root in group.writes:
+            assert len(group.forms[root]) == 1
+
+
+@pytest.mark.parametrize("first", [1000, 1020])
+def test_random_programs_tile_by_tile(first: int, groups: list[Group]) -> None:
+    for seed in range(first, first + 20):
+        f, inputs = random_program(seed)
+        program = lowered(lambda *xs, f=f: derived(f, xs), inputs)
+        if not program.instructions:
+            continue
+        table = natively(program, inputs)
+        for given in (inputs, [other(x) for x in inputs]):
+            assert_same(table(*given), program.run_generated(*given), f"program {seed}")
+    assert groups
