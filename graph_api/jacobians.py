@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from engine.jacobian.late_specialisation import batch_jacobian as batch_jacobian
 from engine.jacobian.late_specialisation import deferred_blocks, deferred_diagonal, deferred_rows, is_known
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.structure.path import Path, is_connected
-from engine.jacobian.views.operator import SymbolicOperator, symbolic_operator
 from engine.jacobian.views.results import (
     SparseJacobian,
     options_for,
@@ -40,6 +39,10 @@ from engine.symbolic import ancestors, as_list
 from engine.symbolic import gradients as symbolic_gradients
 from graph_api.gradients import check_one_graph, gradients, graph_of
 from graph_api.variable import Variable
+
+if TYPE_CHECKING:
+    # operators alone need SciPy's linear algebra, which takes long to load: imported where they are made
+    from engine.jacobian.views.operator import SymbolicOperator
 
 
 def jacobian(
@@ -208,6 +211,8 @@ def hessian(
         if format == "operator":
             if len(sources) != 1:
                 raise InvalidArgumentError(f"hessian: the format 'operator' needs one x; got {len(sources)}")
+            from engine.jacobian.views.operator import symbolic_operator
+
             found: Any = [[symbolic_operator(path, symmetric=True)]]
         else:
             found = _finished(path, options, None, sources, sources, format, UnconnectedGradients.ZERO)
@@ -404,6 +409,8 @@ def _numbered(side: Sequence[Any]) -> list[int | None]:
 
 def _operator(path: Path, y: Any, x: Any, policy: UnconnectedGradients) -> SymbolicOperator | None:
     """The operator of one y and one x; None, or zeros, if y does not depend on x."""
+    from engine.jacobian.views.operator import symbolic_operator
+
     if path.sources and path.targets and (path.nodes or y is x):
         return symbolic_operator(path)
     return None if policy is UnconnectedGradients.NONE else symbolic_operator(Path([], [x], [y]))

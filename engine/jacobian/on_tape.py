@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import sparray
-from scipy.sparse.linalg import LinearOperator
 
 from engine.core import nest
 from engine.core.aval import format_shape
@@ -43,7 +42,6 @@ from engine.jacobian.second import (
 )
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.taking import Taking
-from engine.jacobian.views.operator import JacobianOperator, SymbolicOperator, end_of, symbolic_operator, zero_operator
 from engine.jacobian.views.results import (
     SparseJacobian,
     options_for,
@@ -441,9 +439,13 @@ class TapeDerivatives:
                 )
         return wanted
 
-    def _operator(
-        self, target: Any, source: Any, policy: UnconnectedGradients
-    ) -> JacobianOperator | SymbolicOperator | LinearOperator | None:
+    def _operator(self, target: Any, source: Any, policy: UnconnectedGradients) -> Any:
+        """A `LinearOperator`, a `SymbolicOperator` in a graph, or None.
+
+        Operators alone need SciPy's linear algebra, which takes long to load: they are imported here.
+        """
+        from engine.jacobian.views.operator import JacobianOperator, end_of, symbolic_operator, zero_operator
+
         if not (self._usable(source) and self._usable(target)):
             return None if policy is UnconnectedGradients.NONE else zero_operator(target, source)
         if isinstance(target, Symbol):
@@ -453,7 +455,9 @@ class TapeDerivatives:
             return None if policy is UnconnectedGradients.NONE else zero_operator(target, source)
         return JacobianOperator(push, pull, end_of(target), end_of(source))
 
-    def _hessian_operator(self, targets: Sequence[Any], flat: Sequence[Any]) -> JacobianOperator | SymbolicOperator:
+    def _hessian_operator(self, targets: Sequence[Any], flat: Sequence[Any]) -> Any:
+        from engine.jacobian.views.operator import JacobianOperator, end_of, symbolic_operator
+
         if len(flat) != 1:
             raise InvalidArgumentError(f"hessian: the format 'operator' needs one source; got {len(flat)}")
         (source,) = self._watched(flat)
