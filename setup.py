@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from setuptools import Extension, setup
 
-HOME = "engine/program/native"
+HOME, WIDE = "engine/program/native", "engine/runtime/wide.h"
 # products and sums must stay apart: fused, they are rounded once only
 FLAGS = ["-O3", "-ffp-contract=off"] if sys.platform != "win32" else ["/fp:strict"]
 
@@ -17,7 +17,7 @@ setup(
         Extension(
             "engine.program.native._executor",
             [f"{HOME}/{name}.c" for name in ("_executor", "rows", "loops")],
-            depends=[f"{HOME}/{name}" for name in ("_table.h", "rows.h", "loops.h")],
+            depends=[f"{HOME}/{name}" for name in ("_table.h", "rows.h", "loops.h")] + [WIDE],
             include_dirs=[np.get_include()],
             extra_compile_args=FLAGS,
             optional=True,
@@ -32,7 +32,7 @@ setup(
         Extension(
             "engine.ops._windows",
             ["engine/ops/_windows.c"],
-            depends=["engine/ops/_windows_typed.h"],
+            depends=["engine/ops/_windows_typed.h", WIDE],
             include_dirs=[np.get_include()],
             extra_compile_args=FLAGS,
             optional=True,

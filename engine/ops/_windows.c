@@ -12,6 +12,8 @@
 #include <numpy/arrayobject.h>
 #include <string.h>
 
+#include "../runtime/wide.h"
+
 #ifdef _MSC_VER
 #define RESTRICT __restrict
 #else
@@ -21,7 +23,7 @@
 #define RANK 3
 #define LINE 64                       /* bytes that are copied at once */
 #define MOST_TAPS 255                 /* of a window whose largest entry is looked for */
-#define CHANNELS 16                   /* that are compared at once */
+#define CHANNELS 32                   /* that are compared at once */
 #define LARGE ((npy_intp)1 << 40)     /* no dimension is larger */
 #define RELEASE ((npy_intp)1 << 13)   /* numbers from which on other threads may run meanwhile */
 
@@ -125,19 +127,45 @@ static void inside(const Dim *d, npy_intp start, npy_intp *first, npy_intp *end)
     }
 }
 
-/* Where the taps of a window lie in an image; -1 for those in the padding. */
-static void places_of(const Geometry *g, const npy_intp *window, npy_intp *places)
+/* Where the taps of a window lie from its first one on. */
+static void offsets_of(const Geometry *g, npy_intp *offsets)
 {
     const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
-    const npy_intp start = window[2] * d2->stride - d2->before;
     for (npy_intp i = 0; i < d0->taps; i++) {
-        const npy_intp at0 = window[0] * d0->stride - d0->before + i * d0->dilation;
         for (npy_intp j = 0; j < d1->taps; j++) {
-            const npy_intp at1 = window[1] * d1->stride - d1->before + j * d1->dilation;
-            const int padding = at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim;
             for (npy_intp k = 0; k < d2->taps; k++) {
-                const npy_intp at2 = start + k * d2->dilation;
-                *places++ = padding || at2 < 0 || at2 >= d2->dim ? -1 : ((at0 * d1->dim + at1) * d2->dim + at2) * g->channels;
+                *offsets++ = ((i * d0->dilation * d1->dim + j * d1->dilation) * d2->dim + k * d2->dilation) * g->channels;
+            }
+        }
+    }
+}
+
+/* Where the taps of a window lie in an image; -1 for those in the padding. */
+static void places_of(const Geometry *g, const npy_intp *window, const npy_intp *offsets, npy_intp *places)
+{
+    npy_intp start[RANK];
+    int within = 1;
+    for (int d = 0; d < RANK; d++) {
+        const Dim *dim = &g->dims[d];
+        start[d] = window[d] * dim->stride - dim->before;
+        within &= start[d] >= 0 && start[d] + (dim->taps - 1) * dim->dilation < dim->dim;
+    }
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp first = ((start[0] * d1->dim + start[1]) * d2->dim + start[2]) * g->channels;
+    const npy_intp taps = d0->taps * d1->taps * d2->taps;
+    for (npy_intp tap = 0; tap < taps; tap++) {
+        places[tap] = first + offsets[tap];
+    }
+    for (npy_intp i = 0; !within && i < d0->taps; i++) {
+        const npy_intp at0 = start[0] + i * d0->dilation;
+        for (npy_intp j = 0; j < d1->taps; j++) {
+            const npy_intp at1 = start[1] + j * d1->dilation;
+            const int padding = at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim;
+            for (npy_intp k = 0; k < d2->taps; k++, places++) {
+                const npy_intp at2 = start[2] + k * d2->dilation;
+                if (padding || at2 < 0 || at2 >= d2->dim) {
+                    *places = -1;
+                }
             }
         }
     }

@@ -42,7 +42,7 @@ static void NAMED(lay_out_taps)(const Geometry *g, const TYPE *RESTRICT x, TYPE 
     }
 }
 
-static void NAMED(overlay)(const Geometry *g, const TYPE *RESTRICT x, TYPE *RESTRICT out)
+WIDE static void NAMED(overlay)(const Geometry *g, const TYPE *RESTRICT x, TYPE *RESTRICT out)
 {
     const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
     const npy_intp pixel = g->channels, row = d2->dim * pixel, plane = d1->dim * row, image = d0->dim * plane;
@@ -88,7 +88,7 @@ static void NAMED(overlay)(const Geometry *g, const TYPE *RESTRICT x, TYPE *REST
     }
 }
 
-static void NAMED(overlay_windows)(const Geometry *g, const TYPE *RESTRICT x, TYPE *RESTRICT out)
+WIDE static void NAMED(overlay_windows)(const Geometry *g, const TYPE *RESTRICT x, TYPE *RESTRICT out)
 {
     const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
     const npy_intp pixel = g->channels, row = d2->dim * pixel, plane = d1->dim * row, image = d0->dim * plane;
@@ -136,26 +136,22 @@ static void NAMED(overlay_windows)(const Geometry *g, const TYPE *RESTRICT x, TY
 /* ---- the largest entries ------------------------------------------------------------------------------------------- */
 
 /* Which tap is the first that is not less than the largest entry, for `count` channels. */
-static inline void NAMED(count_less)(
+static inline void NAMED(first_not_less)(
     const TYPE *x, const npy_intp *places, npy_intp last, const TYPE *RESTRICT maximum, npy_uint8 *RESTRICT out, npy_intp count)
 {
-    MASK less[CHANNELS], number[CHANNELS];
+    MASK number[CHANNELS];
     for (npy_intp k = 0; k < count; k++) {
-        less[k] = -1;
-        number[k] = 0;
+        number[k] = (MASK)last;
     }
-    /* if all the others are less, it is the last one */
-    for (npy_intp tap = 0; tap < last; tap++) {
+    /* from the last one back, which it is if all the others are less */
+    for (npy_intp tap = last; tap-- > 0;) {
         if (places[tap] < 0) {
-            for (npy_intp k = 0; k < count; k++) {
-                number[k] -= less[k];
-            }
             continue;
         }
         const TYPE *RESTRICT entry = x + places[tap];
         for (npy_intp k = 0; k < count; k++) {
-            less[k] &= -(MASK)(entry[k] < maximum[k]);
-            number[k] -= less[k];
+            const MASK less = -(MASK)(entry[k] < maximum[k]);
+            number[k] = (number[k] & less) | ((MASK)tap & ~less);
         }
     }
     for (npy_intp k = 0; k < count; k++) {
@@ -163,24 +159,25 @@ static inline void NAMED(count_less)(
     }
 }
 
-static void NAMED(largest_tap)(const Geometry *g, const TYPE *x, const TYPE *maximum, npy_uint8 *out)
+WIDE static void NAMED(largest_tap)(const Geometry *g, const TYPE *x, const TYPE *maximum, npy_uint8 *out)
 {
     const npy_intp image = g->dims[0].dim * g->dims[1].dim * g->dims[2].dim * g->channels;
     const npy_intp last = g->dims[0].taps * g->dims[1].taps * g->dims[2].taps - 1;
-    npy_intp at[RANK], places[MOST_TAPS];
+    npy_intp at[RANK], offsets[MOST_TAPS], places[MOST_TAPS];
+    offsets_of(g, offsets);
     for (npy_intp n = 0; n < g->images; n++, x += image) {
         for (at[0] = 0; at[0] < g->dims[0].number; at[0]++) {
             for (at[1] = 0; at[1] < g->dims[1].number; at[1]++) {
                 for (at[2] = 0; at[2] < g->dims[2].number; at[2]++) {
-                    places_of(g, at, places);
+                    places_of(g, at, offsets, places);
                     for (npy_intp from = 0; from < g->channels; from += CHANNELS) {
                         const npy_intp count = g->channels - from < CHANNELS ? g->channels - from : CHANNELS;
                         if (count == CHANNELS) {
                             /* a number that the compiler knows */
-                            NAMED(count_less)(x + from, places, last, maximum, out, CHANNELS);
+                            NAMED(first_not_less)(x + from, places, last, maximum, out, CHANNELS);
                         }
                         else {
-                            NAMED(count_less)(x + from, places, last, maximum, out, count);
+                            NAMED(first_not_less)(x + from, places, last, maximum, out, count);
                         }
                         maximum += count;
                         out += count;
@@ -191,21 +188,19 @@ static void NAMED(largest_tap)(const Geometry *g, const TYPE *x, const TYPE *max
     }
 }
 
-/* Put, or add, the shares of those whose number is `tap`: by their bits, as it is hard to guess which these are. */
+/* Put the shares of those whose number is `tap`, and 0: by their bits, as it is hard to guess which these are. */
 static inline void NAMED(put)(
-    TYPE *RESTRICT out, const TYPE *RESTRICT share, const MASK *RESTRICT number, MASK tap, npy_intp count, int add)
+    TYPE *RESTRICT out, const TYPE *RESTRICT share, const MASK *RESTRICT number, MASK tap, npy_intp count)
 {
     for (npy_intp k = 0; k < count; k++) {
         MASK bits;
-        TYPE wanted;
         memcpy(&bits, &share[k], sizeof(TYPE));
         bits &= -(MASK)(number[k] == tap);
-        memcpy(&wanted, &bits, sizeof(TYPE));
-        out[k] = add ? out[k] + wanted : wanted;
+        memcpy(&out[k], &bits, sizeof(TYPE));
     }
 }
 
-static void NAMED(place)(const Geometry *g, const TYPE *ct, const npy_uint8 *which, TYPE *out)
+WIDE static void NAMED(place)(const Geometry *g, const TYPE *ct, const npy_uint8 *which, TYPE *out)
 {
     const npy_intp taps = g->dims[0].taps * g->dims[1].taps * g->dims[2].taps;
     const npy_intp image = g->dims[0].dim * g->dims[1].dim * g->dims[2].dim * g->channels;
@@ -222,7 +217,8 @@ static void NAMED(place)(const Geometry *g, const TYPE *ct, const npy_uint8 *whi
     ct += points;
     which += points;
     out += g->images * image;
-    npy_intp at[RANK], places[MOST_TAPS];
+    npy_intp at[RANK], offsets[MOST_TAPS], places[MOST_TAPS];
+    offsets_of(g, offsets);
     for (npy_intp n = g->images; n-- > 0;) {
         out -= image;
         for (at[0] = g->dims[0].number; at[0]-- > 0;) {
@@ -230,16 +226,29 @@ static void NAMED(place)(const Geometry *g, const TYPE *ct, const npy_uint8 *whi
                 for (at[2] = g->dims[2].number; at[2]-- > 0;) {
                     ct -= g->channels;
                     which -= g->channels;
-                    places_of(g, at, places);
-                    for (npy_intp from = 0; from < g->channels; from += CHANNELS) {
+                    places_of(g, at, offsets, places);
+                    /* adding zeros to sums that begin with 0 would change nothing */
+                    for (npy_intp k = 0; overlap && k < g->channels; k++) {
+                        if (which[k] < taps && places[which[k]] >= 0) {
+                            out[places[which[k]] + k] += ct[k];
+                        }
+                    }
+                    for (npy_intp from = 0; !overlap && from < g->channels; from += CHANNELS) {
                         const npy_intp count = g->channels - from < CHANNELS ? g->channels - from : CHANNELS;
                         MASK number[CHANNELS];
                         for (npy_intp k = 0; k < count; k++) {
                             number[k] = which[from + k];
                         }
                         for (npy_intp tap = 0; tap < taps; tap++) {
-                            if (places[tap] >= 0) {
-                                NAMED(put)(out + places[tap] + from, ct + from, number, (MASK)tap, count, overlap);
+                            if (places[tap] < 0) {
+                                continue;
+                            }
+                            TYPE *to = out + places[tap] + from;
+                            if (count == CHANNELS) {
+                                NAMED(put)(to, ct + from, number, (MASK)tap, CHANNELS);
+                            }
+                            else {
+                                NAMED(put)(to, ct + from, number, (MASK)tap, count);
                             }
                         }
                     }
@@ -257,7 +266,7 @@ static inline TYPE NAMED(larger)(TYPE a, TYPE b)
     return (b > a) | (b != b) ? b : a;
 }
 
-static void NAMED(combine)(
+WIDE static void NAMED(combine)(
     const TYPE *RESTRICT x, TYPE *RESTRICT out, npy_intp inner, const npy_intp *entries, npy_intp count, int extremum, TYPE fill)
 {
     if (count == 0) {

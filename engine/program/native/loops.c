@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "loops.h"
+#include "../../runtime/wide.h"
 
 #define ARGS char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)
 
@@ -84,13 +85,6 @@ COPIES(8)
 COPIES(16)
 
 /* ---- scale_TYPE(cotangent, partial): their product, but zero where the cotangent is zero; either_TYPE: where one is - */
-
-/* Where the compiler can, such loops are compiled for wider registers too, and the machine chooses: the bits are the same. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define WIDE
-#endif
 
 /* outer_TYPE: the product to which BLAS adds 0, as where the length of rows and columns that it multiplies is one.
 
