@@ -71,6 +71,26 @@ def test_convolutions(
 @pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_depthwise_convolutions(
+    space: Any, size: Any, strides: Any, padding: Any, dilations: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    moves = {"windows": Windows(strides, padding, dilations), "stack": 0}
+    for channels, multiplier, special in itertools.product((1, 5, 33), (1, 2, 9), (False, True)):
+        x = numbers(rng, (5, *space, channels), dtype, special)
+        w = numbers(rng, (*size, channels, multiplier), dtype, special)
+        ct = both(monkeypatch, conv_kernels.depthwise_kernel, x, w, **moves)
+        both(monkeypatch, conv_kernels.depthwise_data_kernel, np.array(x.shape), w, ct, **moves)
+        both(monkeypatch, conv_kernels.depthwise_filters_kernel, x, np.array(w.shape), ct, **moves)
+        with monkeypatch.context() as patch:
+            # two images at a time, and one that is left
+            patch.setattr(windows, "_CACHE", 2 * windows.PASSES * ct[0].size)
+            both(monkeypatch, conv_kernels.depthwise_filters_kernel, x, np.array(w.shape), ct, **moves)
+
+
+@pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_pools(
     space: Any, size: Any, strides: Any, padding: Any, dilations: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +143,12 @@ def test_what_does_not_fit_is_refused() -> None:
     in_c.place(points, which, x, lies)
     frozen = rows.copy()
     frozen.flags.writeable = False
+    weights = np.zeros((4, 4, 3), np.float32)
+    in_c.depthwise(x, points, weights, lies, 0, 1)
+    in_c.depthwise(x, points, weights[:, 0].copy(), lies, 2, 1)
+    for what, step in ((2, 1), (3, 1), (-1, 1), (0, 0)):
+        with pytest.raises(ValueError, match="windows:"):
+            in_c.depthwise(x, points, weights, lies, what, step)
     for wrong in (rows[1:], rows[:, ::2], rows.astype(np.float64), rows.astype(">f4"), frozen):
         with pytest.raises(ValueError, match="windows: an array"):
             in_c.lay_out(x, wrong, lies, False)
@@ -132,6 +158,7 @@ def test_what_does_not_fit_is_refused() -> None:
             lambda changed=changed: in_c.lay_out(x, rows, changed, False),
             lambda changed=changed: in_c.overlay(rows, x, changed, False),
             lambda changed=changed: in_c.place(points, which, x, changed),
+            lambda changed=changed: in_c.depthwise(x, points, weights, changed, 0, 1),
         ):
             # the padding alone may be anything: what is read there is zero
             if at % 6 == 5 and 0 <= value <= 1 << 40:

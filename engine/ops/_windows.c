@@ -232,6 +232,9 @@ typedef struct {
     const npy_intp *starts, *entries;
 } Reads;
 
+/* What a depthwise convolution adds products up to. */
+enum depthwise { FORWARD, TO_DATA, TO_FILTERS };
+
 #define TYPE npy_float
 #define MASK npy_int32
 #define NAMED(name) name##_float
@@ -357,6 +360,45 @@ static PyObject *place(PyObject *NPY_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *depthwise(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyArrayObject *x, *y, *w;
+    PyObject *given;
+    Geometry g;
+    int what;
+    npy_intp step;
+    if (!PyArg_ParseTuple(args, "O!O!O!Oin", &PyArray_Type, &x, &PyArray_Type, &y, &PyArray_Type, &w, &given, &what, &step) ||
+        !is_float(x) || read_geometry(given, &g) < 0) {
+        return NULL;
+    }
+    if (what < FORWARD || what > TO_FILTERS || step < 1 || step > LARGE) {
+        return PyErr_Format(PyExc_ValueError, "windows: a depthwise convolution is one of three, of one image or more at a time");
+    }
+    const npy_intp numbers[5] = {g.dims[0].taps, g.dims[1].taps, g.dims[2].taps, g.channels, g.dims[2].number};
+    const npy_intp line = product(numbers, 5), each = product(numbers, 4);
+    PyArrayObject *written = what == FORWARD ? y : what == TO_DATA ? x : w;
+    if (check(x, size_of(&g, DATA), PyArray_TYPE(x), x == written) < 0 || check(y, size_of(&g, POINTS), PyArray_TYPE(x), y == written) < 0 ||
+        check(w, what == TO_FILTERS ? each : line, PyArray_TYPE(x), w == written) < 0) {
+        return NULL;
+    }
+    if (line < 0) {
+        return PyErr_Format(PyExc_ValueError, "windows: a dimension is too large");
+    }
+    void *scratch = what == TO_FILTERS ? PyMem_Malloc((size_t)(line + 1) * (size_t)PyArray_ITEMSIZE(x)) : NULL;
+    if (what == TO_FILTERS && scratch == NULL) {
+        return PyErr_NoMemory();
+    }
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x) / RELEASE * 500);
+    memset(PyArray_BYTES(written), 0, (size_t)PyArray_NBYTES(written));
+#define CALL(type) depthwise_##type(&g, what, PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(w), step, scratch)
+    FOR_TYPE(x, CALL)
+#undef CALL
+    NPY_END_THREADS;
+    PyMem_Free(scratch);
+    Py_RETURN_NONE;
+}
+
 /* Read what results are made of along one dimension: a tuple of the data's dimension, and two vectors of numbers. */
 static int read_reads(PyObject *spec, Reads *found)
 {
@@ -448,6 +490,7 @@ static PyObject *reduce(PyObject *NPY_UNUSED(module), PyObject *args)
 static PyMethodDef methods[] = {
     {"lay_out", lay_out, METH_VARARGS, "lay_out(x, out, windows, by_tap): lay windows side by side, or one tap of them after the other."},
     {"overlay", overlay, METH_VARARGS, "overlay(x, out, windows, by_window): add up numbers, per tap or per window, where windows lie in the data."},
+    {"depthwise", depthwise, METH_VARARGS, "depthwise(x, y, w, windows, what, step): add up products of two of the arrays in the third one."},
     {"largest_tap", largest_tap, METH_VARARGS, "largest_tap(x, maximum, out, windows): which tap is the largest."},
     {"place", place, METH_VARARGS, "place(ct, which, out, windows): add up numbers at one tap of each window."},
     {"reduce", reduce, METH_VARARGS, "reduce(x, out, images, channels, reads, extremum, fill): sums or the largest entries."},

@@ -133,6 +133,109 @@ WIDE static void NAMED(overlay_windows)(const Geometry *g, const TYPE *RESTRICT 
     }
 }
 
+/* ---- each channel on its own ---------------------------------------------------------------------------------------- */
+
+/* Add products of pixels that lie so many numbers apart. */
+WIDE static void NAMED(add_products)(
+    TYPE *RESTRICT out, npy_intp so, const TYPE *RESTRICT a, npy_intp sa, const TYPE *RESTRICT b, npy_intp sb, npy_intp pixels,
+    npy_intp pixel)
+{
+    for (npy_intp c = 0; c < pixels; c++, out += so, a += sa, b += sb) {
+        for (npy_intp k = 0; k < pixel; k++) {
+            out[k] += a[k] * b[k];
+        }
+    }
+}
+
+/* Add what the zeros of the padding are multiplied by: there may be infinities. */
+WIDE static void NAMED(add_zeros)(TYPE *RESTRICT out, const TYPE *RESTRICT b, npy_intp count)
+{
+    for (npy_intp k = 0; k < count; k++) {
+        out[k] += (TYPE)0 * b[k];
+    }
+}
+
+/* Go through a line of windows, one tap after the other; the numbers of each tap lie `tap` apart. */
+static void NAMED(depthwise_line)(
+    const Geometry *g, npy_intp n, npy_intp a, npy_intp b, enum depthwise what, TYPE *x, TYPE *y, TYPE *w, npy_intp tap)
+{
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp pixel = g->channels, stride = d2->stride;
+    for (npy_intp i = 0; i < d0->taps; i++) {
+        const npy_intp at0 = a * d0->stride - d0->before + i * d0->dilation;
+        for (npy_intp j = 0; j < d1->taps; j++) {
+            const npy_intp at1 = b * d1->stride - d1->before + j * d1->dilation;
+            const int outside = at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim;
+            const npy_intp row = ((n * d0->dim + at0) * d1->dim + at1) * d2->dim;
+            for (npy_intp k = 0; k < d2->taps; k++, w += tap) {
+                const npy_intp shift = k * d2->dilation - d2->before;
+                /* windows whose tap lies inside */
+                npy_intp first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+                npy_intp end = outside || shift >= d2->dim ? 0 : (d2->dim - 1 - shift) / stride + 1;
+                end = end < d2->number ? end : d2->number;
+                first = first < end ? first : end;
+                if (first < end) {
+                    TYPE *from = x + (row + first * stride + shift) * pixel, *at = y + first * pixel, *weight = w + first * pixel;
+                    const npy_intp pixels = stride == 1 ? 1 : end - first, size = stride == 1 ? (end - first) * pixel : pixel;
+                    const npy_intp step = stride * pixel;
+                    if (what == FORWARD) {
+                        NAMED(add_products)(at, pixel, from, step, weight, pixel, pixels, size);
+                    }
+                    else if (what == TO_DATA) {
+                        NAMED(add_products)(from, step, at, pixel, weight, pixel, pixels, size);
+                    }
+                    else {
+                        NAMED(add_products)(weight, pixel, from, step, at, pixel, pixels, size);
+                    }
+                }
+                if (what != TO_DATA) {
+                    TYPE *sum = what == FORWARD ? y : w, *factor = what == FORWARD ? w : y;
+                    NAMED(add_zeros)(sum, factor, first * pixel);
+                    NAMED(add_zeros)(sum + end * pixel, factor + end * pixel, (d2->number - end) * pixel);
+                }
+            }
+        }
+    }
+}
+
+/* What is written begins with zeros. Sums for filters are made of `step` images at a time, in `scratch`: per tap and place in a
+ * line, over all lines; then over the line. */
+static void NAMED(depthwise)(const Geometry *g, enum depthwise what, TYPE *x, TYPE *y, TYPE *w, npy_intp step, TYPE *scratch)
+{
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp line = d2->number * g->channels, lines = d0->number * d1->number, taps = d0->taps * d1->taps * d2->taps;
+    if (what != TO_FILTERS) {
+        for (npy_intp at = 0; at < g->images * lines; at++) {
+            /* the last window first for data, so that each entry gets its taps in order */
+            const npy_intp l = what == TO_DATA ? g->images * lines - 1 - at : at, within = l % lines;
+            NAMED(depthwise_line)(g, l / lines, within / d1->number, within % d1->number, what, x, y + l * line, w, line);
+        }
+        return;
+    }
+    for (npy_intp begin = 0; begin < g->images; begin += step) {
+        const npy_intp end = g->images - begin < step ? g->images : begin + step;
+        for (npy_intp k = 0; k < taps * line; k++) {
+            /* to which any number may be added without changing it */
+            scratch[k] = -(TYPE)0;
+        }
+        for (npy_intp l = begin * lines; l < end * lines; l++) {
+            const npy_intp within = l % lines;
+            NAMED(depthwise_line)(g, l / lines, within / d1->number, within % d1->number, what, x, y + l * line, scratch, line);
+        }
+        for (npy_intp tap = 0; tap < taps; tap++) {
+            TYPE *RESTRICT sums = scratch + tap * line, *RESTRICT out = w + tap * g->channels;
+            for (npy_intp c = 1; c < d2->number; c++) {
+                for (npy_intp k = 0; k < g->channels; k++) {
+                    sums[k] += sums[c * g->channels + k];
+                }
+            }
+            for (npy_intp k = 0; line && k < g->channels; k++) {
+                out[k] += sums[k];
+            }
+        }
+    }
+}
+
 /* ---- the largest entries ------------------------------------------------------------------------------------------- */
 
 /* Which tap is the first that is not less than the largest entry, for `count` channels. */

@@ -25,6 +25,7 @@ from engine.ops.windows import (
     blocks,
     core,
     geometry,
+    images_at_once,
     in_c,
     in_lines,
     padded,
@@ -303,22 +304,42 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
 # ---- kernels: each channel on its own --------------------------------------------------------------------------------
 
 
-def _tap_weights(w: Any, stack: int, width: int) -> list[Any]:
+_FORWARD, _TO_DATA, _TO_FILTERS = range(3)
+"""What `in_c.depthwise` adds products up to."""
+
+
+def _tap_weights(w: Any, stack: int, width: int) -> np.ndarray:
     """For each tap, its weights for a line of `width` pixels, to go with data of one batch dimension.
 
     Returns
     -------
-    list of array, shape (*stack, 1, ..., 1, width, channels * multiplier)
+    array, shape (taps, *stack, 1, ..., 1, width, channels * multiplier)
     """
     rank = w.ndim - stack - 2
     count = math.prod(w.shape[stack:-2])
     flat = w.reshape(*w.shape[:stack], count, *(1,) * (rank + 1), w.shape[-2] * w.shape[-1])
     lines = np.broadcast_to(flat, (*flat.shape[:-2], width, flat.shape[-1]))
-    return [np.ascontiguousarray(line) for line in np.moveaxis(lines, stack, 0)]
+    return np.ascontiguousarray(np.moveaxis(lines, stack, 0))
 
 
 def _repeated(x: Any, times: int) -> np.ndarray:
     return x if times == 1 else np.repeat(x, times, axis=-1)
+
+
+def _added_in_order(x: Any, axis: int) -> np.ndarray:
+    """Sums along an axis, of one entry after the other: of single numbers NumPy would add up pairs."""
+    if x.shape[axis] and math.prod(x.shape[axis + 1 :]) == 1:
+        return np.take(np.add.accumulate(x, axis), -1, axis)
+    return np.add.reduce(x, axis)
+
+
+def _add_shares(x: Any, out: Any) -> None:
+    """Add up what each channel gets from its filters."""
+    if x is not out:
+        first, *others = np.moveaxis(x.reshape(*out.shape, x.shape[-1] // max(1, out.shape[-1])), -1, 0)
+        out[...] = first
+        for share in others:
+            out += share
 
 
 @_in_single
@@ -332,6 +353,11 @@ def depthwise_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndar
     images, weights = _images(x, stack, rank), _tap_weights(w, stack, inner[-1])
     lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
     out = np.zeros((*lead, images.shape[stack], *inner, channels * multiplier), x.dtype)
+    if not stack and takes_c(images, rank) and w.dtype == x.dtype:
+        lies = geometry(len(images), images.shape[1:-1], channels * multiplier, size, windows, along)
+        data = np.ascontiguousarray(_repeated(images, multiplier))
+        in_c.depthwise(data, out, weights, lies, _FORWARD, 1)
+        return out.reshape(*x.shape[: -rank - 1], *inner, channels * multiplier)
     every = (slice(None),) * stack
     for part in parts(images.shape[stack], math.prod(lead + inner) * channels * multiplier * PASSES):
         some = padded(_repeated(images[(*every, part)], multiplier), along)
@@ -355,6 +381,12 @@ def depthwise_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stac
     images, weights = _images(ct, stack, rank), _tap_weights(w, stack, along[-1].number)
     lead = np.broadcast_shapes(ct.shape[:stack], w.shape[:stack])
     out = np.empty((*lead, images.shape[stack], *space, channels), ct.dtype)
+    if not stack and takes_c(images, rank) and w.dtype == ct.dtype:
+        sums = out if multiplier == 1 else np.empty((*out.shape[:-1], channels * multiplier), ct.dtype)
+        lies = geometry(len(images), space, channels * multiplier, size, windows, along)
+        in_c.depthwise(sums, np.ascontiguousarray(images), weights, lies, _TO_DATA, 1)
+        _add_shares(sums, out)
+        return out.reshape(*batch, *space, channels)
     every = (slice(None),) * stack
     short = windows.strides[-1] > 1 and channels * multiplier < LINE
     for part in parts(images.shape[stack], math.prod(lead + space) * channels * multiplier * PASSES):
@@ -363,8 +395,7 @@ def depthwise_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stac
         with contextlib.nullcontext() if short else without_buffers():
             for weight, key in zip(weights, taps(size, windows, along), strict=True):
                 sums[key] += some * weight
-        found = core(sums, space, along)
-        target[...] = found if multiplier == 1 else np.add.reduce(found.reshape(*target.shape, multiplier), axis=-1)
+        _add_shares(core(sums, space, along), target)
     return out.reshape(*lead, *batch, *space, channels)
 
 
@@ -382,12 +413,17 @@ def depthwise_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, s
         raise ValueError("data and result differ in their batch dimensions")
     lead = np.broadcast_shapes(x.shape[:stack], ct.shape[:stack])
     out = np.zeros((math.prod(size), *lead, channels * multiplier), x.dtype)
-    every = (slice(None),) * stack
-    for part in parts(images.shape[stack], math.prod((*lead, *ct.shape[-rank - 1 :])) * PASSES):
+    every, each = (slice(None),) * stack, math.prod((*lead, *ct.shape[-rank - 1 :])) * PASSES
+    if not stack and takes_c(images, rank) and ct.dtype == x.dtype:
+        lies = geometry(len(images), images.shape[1:-1], channels * multiplier, size, windows, along)
+        data = np.ascontiguousarray(_repeated(images, multiplier))
+        in_c.depthwise(data, np.ascontiguousarray(results), out, lies, _TO_FILTERS, images_at_once(each))
+        return out.reshape(wanted)
+    for part in parts(images.shape[stack], each):
         some, points = padded(_repeated(images[(*every, part)], multiplier), along), results[(*every, part)]
         with without_buffers():
             for i, key in enumerate(taps(size, windows, along)):
                 products = in_lines(some[key], windows.strides[-1]) * points
                 lines = products.reshape(*lead, math.prod(products.shape[stack:-2]), *products.shape[-2:])
-                out[i] += np.add.reduce(np.add.reduce(lines, axis=stack), axis=stack)
+                out[i] += _added_in_order(_added_in_order(lines, stack), stack)
     return np.moveaxis(out, 0, stack).reshape(*lead, *wanted)

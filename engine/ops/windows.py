@@ -178,9 +178,14 @@ def patches(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]
     return as_strided(x, dims, (x.strides[0], *moves, *steps, x.strides[-1]), writeable=False)
 
 
+def images_at_once(each: int) -> int:
+    """How many images to deal with at a time, if each needs so many numbers."""
+    return max(1, _CACHE // max(1, each))
+
+
 def parts(images: int, each: int) -> Iterator[slice]:
     """Images to deal with at a time, if each needs so many numbers."""
-    step = max(1, _CACHE // max(1, each))
+    step = images_at_once(each)
     return (slice(begin, min(begin + step, images)) for begin in range(0, images, step))
 
 
