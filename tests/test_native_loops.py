@@ -97,6 +97,8 @@ def test_vectors_of_one_element_are_computed_as_numpy_does() -> None:
         ((7, 5, 4, 1), (5, 4, 3)),
         ((50, 3), (3,)),
         ((2, 3, 1, 2), (3, 5, 1)),
+        ((4, 9, 1, 2), (9, 16, 2)),
+        ((4, 9, 1), (9, 2)),
     ],
 )
 def test_products_that_keep_zeros_go_through_many_short_lines(left: Any, right: Any, either: bool, dtype: str) -> None:

@@ -21,6 +21,8 @@ _LONG = TUNING.repeat_elements
 """Elements that an inner loop is given in place of few."""
 _LEAST = TUNING.repeat_times
 """Repetitions from which on it pays to make them."""
+_NEAR = 1 << 3
+"""Places that lie next to one another from which on a call goes through these, not through more that lie apart."""
 _MANY = {"copy": "copies", "scale": "scales", "either": "eithers", "outer": "outers"}
 """Loops of our own for vectors, and those that do the same in many places."""
 
@@ -83,8 +85,9 @@ def _plan(
 
 
 def _in_many_places(axes: Sequence[tuple[int, tuple[int, ...]]]) -> Row:
-    """The form of what is done to few elements in many places, in one call along the longest of the other axes."""
+    """The form of what is done to few elements in many places, in one call along the next axis or a longer one."""
     *outer, (count, inner) = axes
-    times, last = outer.pop(max(range(len(outer)), key=lambda k: outer[k][0]))
+    longest = max(range(len(outer)), key=lambda k: outer[k][0])
+    times, last = outer.pop(longest if outer[-1][0] < _NEAR else -1)
     strides = tuple(itertools.chain(*[s for _, s in outer]))
     return Row((), (), (times, count), (*last, *inner), tuple([d for d, _ in outer]), strides)

@@ -90,42 +90,47 @@ COPIES(16)
 
 scales_TYPE, eithers_TYPE, outers_TYPE: (count), (count) -> (count), in many places: a call for each few elements takes longer.
 
-One of the operands may stay in place along a line; what else lies with gaps goes element by element. Lines of three, as
-places have, are worth a loop of their own. */
-#define LINES(TYPE, RESULT, COUNT, SX, SY) \
-    for (npy_intp i = 0; i < lines; i++) { \
-        const TYPE *restrict p = (const TYPE *)(x + i * fx), *restrict q = (const TYPE *)(y + i * fy); \
-        TYPE *restrict to = (TYPE *)(out + i * fo); \
-        for (npy_intp j = 0; j < (COUNT); j++) { \
-            const TYPE a = p[j * (SX)], b = q[j * (SY)], product = a * b; \
-            to[j] = RESULT; \
-        } \
+One of the operands may stay in place along a line; what else lies with gaps goes element by element. Lines of two and
+three, as places have, are worth loops of their own. */
+#if defined(__GNUC__)
+#define INLINED static inline __attribute__((always_inline))
+#else
+#define INLINED static inline
+#endif
+#define LINES(NAME, TYPE, COUNT, SX, SY) \
+    for (npy_intp i = 0; i < lines; i++, x += fx, y += fy, out += fo) { \
+        NAME##_line(COUNT, (const TYPE *)x, SX, (const TYPE *)y, SY, (TYPE *)out); \
+    }
+#define SHORT_LINES(NAME, TYPE, SX, SY) \
+    if (n == 2) { \
+        LINES(NAME, TYPE, 2, SX, SY) \
+    } \
+    else if (n == 3) { \
+        LINES(NAME, TYPE, 3, SX, SY) \
+    } \
+    else { \
+        LINES(NAME, TYPE, n, SX, SY) \
     }
 #define PRODUCT(NAME, TYPE, RESULT) \
+    INLINED void NAME##_line( \
+        npy_intp n, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, TYPE *restrict out) \
+    { \
+        for (npy_intp j = 0; j < n; j++) { \
+            const TYPE a = x[j * sx], b = y[j * sy], product = a * b; \
+            out[j] = RESULT; \
+        } \
+    } \
     WIDE static void NAME##_in_lines( \
         npy_intp lines, npy_intp n, const char *x, npy_intp fx, npy_intp sx, const char *y, npy_intp fy, npy_intp sy, char *out, npy_intp fo) \
     { \
         if (sx && sy) { \
-            if (n == 3) { \
-                LINES(TYPE, RESULT, 3, 1, 1) \
-            } \
-            else { \
-                LINES(TYPE, RESULT, n, 1, 1) \
-            } \
+            SHORT_LINES(NAME, TYPE, 1, 1) \
         } \
         else if (sx) { \
-            if (n == 3) { \
-                LINES(TYPE, RESULT, 3, 1, 0) \
-            } \
-            else { \
-                LINES(TYPE, RESULT, n, 1, 0) \
-            } \
-        } \
-        else if (n == 3) { \
-            LINES(TYPE, RESULT, 3, 0, 1) \
+            SHORT_LINES(NAME, TYPE, 1, 0) \
         } \
         else { \
-            LINES(TYPE, RESULT, n, 0, 1) \
+            SHORT_LINES(NAME, TYPE, 0, 1) \
         } \
     } \
     static void NAME##_all(npy_intp lines, npy_intp n, char **args, npy_intp const *far, npy_intp const *steps) \
@@ -153,8 +158,8 @@ places have, are worth a loop of their own. */
     { \
         NAME##_all(dimensions[0], dimensions[1], args, steps, steps + 3); \
     }
-#define SCALED ((product != product) & (a == 0) ? 0 : product)
-#define EITHER ((product != product) & ((a == 0) | (b == 0)) ? 0 : product)
+#define SCALED (product == product ? product : a == 0 ? 0 : product)
+#define EITHER (product == product ? product : (a == 0) | (b == 0) ? 0 : product)
 PRODUCT(scale_f, npy_float, SCALED)
 PRODUCT(scale_d, npy_double, SCALED)
 PRODUCT(either_f, npy_float, EITHER)
@@ -200,9 +205,26 @@ EXTREMUM(smaller_d, npy_double, <)
 
 /* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
 
+#define SUM_FEW(TYPE, COUNT) \
+    TYPE total[COUNT]; \
+    memcpy(total, out, sizeof(total)); \
+    for (npy_intp i = 0; i < rows; i++, x += step) { \
+        for (npy_intp j = 0; j < (COUNT); j++) { \
+            total[j] += ((const TYPE *)x)[j]; \
+        } \
+    } \
+    memcpy(out, total, sizeof(total));
 #define SUM_ROWS(NAME, TYPE) \
     WIDE static void NAME##_in_line(npy_intp rows, npy_intp columns, const char *x, npy_intp step, TYPE *restrict out) \
     { \
+        if (columns == 2) { \
+            SUM_FEW(TYPE, 2) \
+            return; \
+        } \
+        if (columns == 3) { \
+            SUM_FEW(TYPE, 3) \
+            return; \
+        } \
         for (npy_intp i = 0; i < rows; i++, x += step) { \
             const TYPE *restrict row = (const TYPE *)x; \
             for (npy_intp j = 0; j < columns; j++) { \
