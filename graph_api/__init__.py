@@ -104,6 +104,7 @@ from graph_api.variable import (
     local_variables,
     local_variables_initializer,
     model_variables,
+    tables_initializer,
     trainable_variables,
 )  # fmt: skip
 

@@ -266,6 +266,9 @@ from graph_api.input_producers import WholeFileReader as WholeFileReader
 from graph_api.input_producers import batch as _graph_api_input_producers_batch
 from graph_api.input_producers import input_producer as _graph_api_input_producers_input_producer
 from graph_api.input_producers import limit_epochs as _graph_api_input_producers_limit_epochs
+from graph_api.input_producers import match_filenames_once as _graph_api_input_producers_match_filenames_once
+from graph_api.input_producers import matching_files as _graph_api_input_producers_matching_files
+from graph_api.input_producers import matching_files as matching_files
 from graph_api.input_producers import range_input_producer as _graph_api_input_producers_range_input_producer
 from graph_api.input_producers import shuffle_batch as _graph_api_input_producers_shuffle_batch
 from graph_api.input_producers import slice_input_producer as _graph_api_input_producers_slice_input_producer
@@ -419,6 +422,7 @@ from graph_api.variable import local_variables as local_variables
 from graph_api.variable import local_variables_initializer as local_variables_initializer
 from graph_api.variable import model_variables as model_variables
 from graph_api.variable import report_uninitialized_variables as report_uninitialized_variables
+from graph_api.variable import tables_initializer as tables_initializer
 from graph_api.variable import trainable_variables as trainable_variables
 from graph_api.variable import variables_initializer as _graph_api_variable_variables_initializer
 from graph_api.variable import variables_initializer as variables_initializer
@@ -621,6 +625,7 @@ class debugging:
     @staticmethod
     def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
     is_numeric_tensor = staticmethod(_graph_api_assertions_is_numeric_tensor)
+def decode_csv(records: Any, record_defaults: Any, field_delim: Any = ..., use_quote_delim: Any = ..., name: str | None = ..., na_value: Any = ..., select_cols: Any = ...) -> builtins.list[Tensor]: ...
 def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
 def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
 def diag(diagonal: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -828,6 +833,8 @@ class io:
     TFRecordWriter = _engine_io_records_RecordWriter
     VarLenFeature = _engine_frontend_data_parsing_VarLenFeature
     @staticmethod
+    def decode_csv(records: Any, record_defaults: Any, field_delim: Any = ..., use_quote_delim: Any = ..., name: str | None = ..., na_value: Any = ..., select_cols: Any = ...) -> builtins.list[Tensor]: ...
+    @staticmethod
     def decode_image(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def decode_jpeg(*args: Any, **kwargs: Any) -> Any: ...
@@ -850,6 +857,7 @@ class io:
         rmtree = staticmethod(_engine_frontend_platform_gfile_rmtree)
         stat = staticmethod(_engine_frontend_platform_gfile_stat)
         walk = staticmethod(_engine_frontend_platform_gfile_walk)
+    matching_files = staticmethod(_graph_api_input_producers_matching_files)
     @staticmethod
     def parse_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
     @staticmethod
@@ -1810,6 +1818,7 @@ class train:
     list_variables = staticmethod(_engine_io_checkpoints_list_variables)
     load_checkpoint = staticmethod(_engine_io_checkpoints_load_checkpoint)
     load_variable = staticmethod(_engine_io_checkpoints_load_variable)
+    match_filenames_once = staticmethod(_graph_api_input_producers_match_filenames_once)
     @staticmethod
     def natural_exp_decay(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod

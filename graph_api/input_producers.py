@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from glob import glob
 from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval
+from engine.core.aval import Aval, normalize_shape
 from engine.core.dtypes import string
 from engine.core.errors import InvalidArgumentError, OutOfRangeError
 from engine.core.kinds import nondifferentiable
@@ -19,7 +21,7 @@ from engine.ops.filling import range as range_of
 from graph_api import sampling
 from graph_api.convert import convert_to_tensor
 from graph_api.coordination import QueueRunner, add_queue_runner
-from graph_api.flow import one_by_one
+from graph_api.flow import one_by_one, py_func
 from graph_api.graph import get_default_graph
 from graph_api.graph_keys import GraphKeys
 from graph_api.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
@@ -44,6 +46,55 @@ below_limit = nondifferentiable(
     stateful=True,
     doc="The value, while it is below a limit; then OutOfRangeError.",
 )
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The files that a pattern matches, or one of several patterns, in order, when it runs.
+
+    Parameters
+    ----------
+    pattern : string tensor
+        With ``*``, ``?`` and ``[...]``, as `glob` has them.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.io.matching_files("/no/such/*.csv")))
+    []
+    """
+
+    def found(patterns: np.ndarray) -> np.ndarray:
+        names = {file for one in np.ravel(patterns) for file in glob(one)}
+        return np.array(sorted(os.fsencode(file) for file in names), object)
+
+    files = py_func(found, [convert_to_tensor(pattern, string)], string, name=name or "MatchingFiles")
+    files.set_shape([None])
+    return files
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+    """A local variable of the files that a pattern matches when it is initialized.
+
+    Parameters
+    ----------
+    pattern : string tensor
+        See `matching_files`.
+    name : str, optional
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     files = tf.train.match_filenames_once("/no/such/*.csv")
+    ...     sess.run(tf.local_variables_initializer())
+    ...     print(sess.run(files))
+    []
+    """
+    with get_default_graph().name_scope(name or "matching_filenames"):
+        files, local = matching_files(pattern), [GraphKeys.LOCAL_VARIABLES]
+        return Variable(files, name="files", trainable=False, validate_shape=False, collections=local)
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
@@ -81,14 +132,16 @@ def input_producer(
     Parameters
     ----------
     input_tensor : tensor
-        Of known rank, at least 1.
+        Of known rank, at least 1, unless `element_shape` tells it.
     num_epochs : int, optional
         How often; by default for ever.
     shuffle : bool
         Whether each epoch is in another random order.
     seed : int, optional
     capacity : int
-    element_shape, shared_name, summary_name, name, cancel_op
+    element_shape : shape, optional
+        Of a row, where the tensor's is unknown.
+    shared_name, summary_name, name, cancel_op
         `summary_name` must be left out.
 
     Raises
@@ -99,16 +152,18 @@ def input_producer(
     if summary_name is not None:
         raise ValueError("input_producer: argument `summary_name` is not supported; leave it out")
     graph = get_default_graph()
-    with graph.name_scope(name or "input_producer"):
+    with graph.name_scope(name or "input_producer") as scope:
         rows = convert_to_tensor(input_tensor)
         dims = rows._aval.shape
-        if dims is None or not dims:
+        if dims is None and element_shape is not None:
+            dims = (None, *(normalize_shape(element_shape) or ()))
+        if not dims:
             raise ValueError("input_producer: a tensor with rows, of known rank, is needed")
         if shuffle:
             order = range_of(shape.shape(rows)[0])
             rows = gather.gather(rows, sampling.shuffle(order, seed=seed))
         rows = limit_epochs(rows, num_epochs)
-        queue = FIFOQueue(capacity, [rows.dtype], [dims[1:]], shared_name=shared_name)
+        queue = FIFOQueue(capacity, [rows.dtype], [dims[1:]], shared_name=shared_name, name=scope)
         add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
     return queue
 
@@ -124,10 +179,10 @@ def string_input_producer(
     cancel_op: Any = None,
 ) -> FIFOQueue:
     """A queue of strings (names of files); see `input_producer`."""
-    if not isinstance(string_tensor, Tensor) and not len(string_tensor):
+    if not isinstance(string_tensor, (Tensor, Variable)) and not len(string_tensor):
         raise ValueError("string_input_producer requires a non-null input tensor")
     return input_producer(
-        convert_to_tensor(string_tensor, string), None, num_epochs, shuffle, seed, capacity, shared_name, None,
+        convert_to_tensor(string_tensor, string), [], num_epochs, shuffle, seed, capacity, shared_name, None,
         name or "input_producer", cancel_op,
     )  # fmt: skip
 
@@ -350,6 +405,10 @@ class TextLineReader(ReaderBase):
             next(lines, None)
         return lines
 
+    def key(self, name: str, number: int) -> str:
+        """The file and the number of the line in it."""
+        return super().key(name, number + self._skip)
+
 
 class TFRecordReader(ReaderBase):
     """Reads TFRecords."""
@@ -399,6 +458,6 @@ class WholeFileReader(ReaderBase):
 
 __all__ = [
     "FixedLengthRecordReader", "ReaderBase", "TFRecordReader", "TextLineReader", "WholeFileReader", "batch",
-    "input_producer", "limit_epochs", "range_input_producer", "shuffle_batch", "slice_input_producer",
-    "string_input_producer",
+    "input_producer", "limit_epochs", "match_filenames_once", "matching_files", "range_input_producer", "shuffle_batch",
+    "slice_input_producer", "string_input_producer",
 ]  # fmt: skip

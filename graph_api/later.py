@@ -61,6 +61,7 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- data, queues, coordinators, sessions with hooks
     ("graph_api.data", "data"),
     ("engine.frontend.data.parsing:", "parse_single_example parse_example decode_raw"),
+    ("engine.frontend.data.csv:", "decode_csv"),
     ("engine.frontend.data.parsing:", "FixedLenFeature FixedLenSequenceFeature VarLenFeature"),
     ("graph_api.coordination:", "train.Coordinator train.LooperThread train.QueueRunner train.add_queue_runner"),
     ("graph_api.coordination:", "train.start_queue_runners"),
@@ -70,6 +71,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.input_producers:", "train.string_input_producer train.range_input_producer"),
     ("graph_api.input_producers:", "train.slice_input_producer TextLineReader TFRecordReader WholeFileReader"),
     ("graph_api.input_producers:", "FixedLengthRecordReader ReaderBase"),
+    ("graph_api.input_producers:", "train.match_filenames_once matching_files io.matching_files"),
     ("graph_api.data:", "TensorSpec"),
     # ---- sparse tensors
     ("graph_api.sparse", "sparse"),

@@ -233,8 +233,8 @@ class QueueBase:
 
     @property
     def name(self) -> str:
-        """Of the operation that stands for the queue."""
-        return self._resource.op.name
+        """Of the operation that stands for the queue, without its scopes."""
+        return str(self._resource.op.name.rpartition("/")[2])
 
     @property
     def queue_ref(self) -> Tensor:

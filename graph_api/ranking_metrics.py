@@ -66,9 +66,10 @@ def precision_at_top_k(
     best = tf.cast(tf.convert_to_tensor(predictions_idx), tf.int64)
     labels = _labels("precision_at_top_k", labels, best)
     right = _hits(labels, best)[0]
+    at = "" if k is None else f"_at_{k}"  # as TensorFlow names the variables
     sums = [
-        ("true_positive", _summed(_of(class_id, best, right), weights)),
-        ("false_positive", _summed(_of(class_id, best, tf.logical_not(right)), weights)),
+        (f"true_positive{at}", _summed(_of(class_id, best, right), weights)),
+        (f"false_positive{at}", _summed(_of(class_id, best, tf.logical_not(right)), weights)),
     ]
     label = name or "precision_at_top_k"
     return measured(None, label, sums, lambda tp, fp: tp / (tp + fp), metrics_collections, updates_collections)
@@ -120,9 +121,10 @@ def recall_at_top_k(
     best = tf.cast(tf.convert_to_tensor(predictions_idx), tf.int64)
     labels = _labels("recall_at_top_k", labels, best)
     found, counted = _hits(labels, best)[1], _of(class_id, labels, _first_of_each(labels))
+    at = "" if k is None else f"_at_{k}"
     sums = [
-        ("true_positive", _summed(tf.logical_and(counted, found), weights)),
-        ("false_negative", _summed(tf.logical_and(counted, tf.logical_not(found)), weights)),
+        (f"true_positive{at}", _summed(tf.logical_and(counted, found), weights)),
+        (f"false_negative{at}", _summed(tf.logical_and(counted, tf.logical_not(found)), weights)),
     ]
     label = name or "recall_at_top_k"
     return measured(None, label, sums, lambda tp, fn: tp / (tp + fn), metrics_collections, updates_collections)

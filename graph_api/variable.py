@@ -408,6 +408,11 @@ def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 
 
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """An operation that initializes all hash tables: there are none here, so it does nothing."""
+    return get_default_graph().group([], name)
+
+
 def is_variable_initialized(variable: Variable) -> Tensor:
     """Whether a variable has a value when a run begins, as a boolean tensor."""
     return variable.graph.apply(variable_is_initialized, (variable.handle,), {}, name="IsVariableInitialized")

@@ -36,6 +36,7 @@ _OF_STRINGS = (
 WITHOUT_ROW = {
     **dict.fromkeys([f"{name}_op" for name in _OF_STRINGS], "takes or gives strings; tests/test_strings.py"),
     "parse_examples": "takes strings; tests/data/test_examples.py",
+    "decode_csv_op": "takes strings; tests/data/test_csv.py",
     "decode_raw_op": "takes strings; tests/data/test_examples.py",
     "read_file_op": "reads a file; tests/test_pictures.py",
     "decode_image_op": "takes strings; tests/test_pictures.py",

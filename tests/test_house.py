@@ -66,6 +66,7 @@ ORDER = (
     "engine.frontend.api",
     "engine.frontend.legacy",
     "engine.frontend.image_draws",
+    "engine.frontend.vector_distributions",
     "engine.frontend.distributions",
     "engine.ops.random",
     "engine.ops.dropout",

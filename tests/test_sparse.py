@@ -243,6 +243,15 @@ def fed(tf: Any, shape: Any) -> list[Any]:
 @pytest.mark.parametrize("shape", [None, [None, 4], [3, 4]])
 def test_placeholders(shape: Any) -> None:
     results = fed(graph_api, shape)
+    if shape == [3, 4]:  # as a tensor, which programs make of what SciPy says
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            x = graph_api.sparse_placeholder(graph_api.float32, graph_api.constant(shape, graph_api.int64))
+            assert x.shape.as_list() == shape
+            total = graph_api.sparse_reduce_sum(x)
+            assert session.run(total, {x.values: VALUES, x.indices: PLACES}) == VALUES.sum()
+            assert session.run(total, {x: (PLACES, VALUES, [3, 4])}) == VALUES.sum()
+            y = graph_api.sparse_placeholder(graph_api.float32, graph_api.placeholder(graph_api.int64, [2]))
+            assert y.shape.as_list() == [None, None]
     dense_x = np.zeros((3, 4), np.float32)
     dense_x[tuple(PLACES.T)] = VALUES
     np.testing.assert_allclose(results[0], dense_x @ np.ones((4, 2)))

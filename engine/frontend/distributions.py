@@ -1,7 +1,8 @@
 """``tf.distributions``: random variables with logarithms of densities that have derivatives, and samples.
 
-Made of a front end's own functions. Samples of `Normal`, `Uniform`, `Laplace`, `Exponential`, `Gamma`, `Beta` and
-`MultivariateNormalDiag` are functions of the parameters, through which gradients pass.
+Made of a front end's own functions. Samples of `Normal`, `StudentT`, `Uniform`, `Laplace`, `Exponential`, `Gamma`,
+`Beta` and `MultivariateNormalDiag` are functions of the parameters, through which gradients pass. Those of vectors are
+in `vector_distributions`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ import numpy as np
 
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
-
-FULLY_REPARAMETERIZED = "FULLY_REPARAMETERIZED"
-NOT_REPARAMETERIZED = "NOT_REPARAMETERIZED"
+from engine.frontend.vector_distributions import FULLY_REPARAMETERIZED, NOT_REPARAMETERIZED, vectors
 
 
 def functions(tf: Any) -> dict[str, Any]:
@@ -90,9 +89,21 @@ def functions(tf: Any) -> dict[str, Any]:
             """``1 - cdf(value)``."""
             return 1 - self.cdf(value)
 
+        def log_survival_function(self, value: Any, name: str | None = None) -> Operand:
+            """The logarithm of `survival_function`."""
+            return log(self.survival_function(value))
+
         def stddev(self, name: str | None = None) -> Operand:
             """The standard deviation."""
             return tf.sqrt(self.variance())
+
+        def is_scalar_batch(self, name: str | None = None) -> Operand:
+            """Whether there is one set of parameters."""
+            return tf.equal(tf.size(self.batch_shape_tensor()), 0)
+
+        def is_scalar_event(self, name: str | None = None) -> Operand:
+            """Whether a sample for one set of parameters is one number."""
+            return tf.equal(tf.size(self.event_shape_tensor()), 0)
 
         def kl_divergence(self, other: Any, name: str | None = None) -> Operand:
             """See the function `kl_divergence`."""
@@ -149,39 +160,65 @@ def functions(tf: Any) -> dict[str, Any]:
             """The standard deviation."""
             return self.scale * tf.ones_like(self.loc)
 
-    class MultivariateNormalDiag(Normal):
-        """Independent normal distributions, whose last axis is one event."""
+    class StudentT(Distribution):
+        """Student's distribution with `df` degrees of freedom, moved by `loc` and stretched by `scale`."""
 
-        event_ndims = 1
+        def __init__(self, df: Any, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True,
+                     name: str = "StudentT") -> None:  # fmt: skip
+            self.df, self.loc, self.scale = floats(df, loc, scale)
+            super().__init__(name, df=self.df, loc=self.loc, scale=self.scale)
 
-        def __init__(self, loc: Any = None, scale_diag: Any = None, scale_identity_multiplier: Any = None,
-                     validate_args: bool = False, allow_nan_stats: bool = True,
-                     name: str = "MultivariateNormalDiag") -> None:  # fmt: skip
-            if loc is None and scale_diag is None:
-                raise ValueError("MultivariateNormalDiag: give `loc` or `scale_diag`")
-            given = loc if loc is not None else scale_diag
-            scale = tf.ones_like(given) if scale_diag is None else scale_diag
-            if scale_identity_multiplier is not None:
-                factor = tf.expand_dims(tf.convert_to_tensor(scale_identity_multiplier), -1)
-                scale = factor * tf.ones_like(given) if scale_diag is None else scale + factor
-            super().__init__(tf.zeros_like(given) if loc is None else loc, scale, name=name)
+        def _sample(self, shape: Any, seed: Any) -> Operand:
+            other = None if seed is None else seed + 1
+            half = 0.5 * (self.df + self._like())
+            over = tf.random.gamma(shape[: tf.size(shape) - tf.rank(half)], half, 0.5, self.dtype, seed=other)
+            return self.loc + self.scale * tf.random.normal(shape, dtype=self.dtype, seed=seed) * tf.rsqrt(
+                over / self.df
+            )
+
+        def _normalizer(self) -> Operand:
+            half = 0.5 * self.df
+            return 0.5 * (log(self.df) + math.log(math.pi)) + lgamma(half) - lgamma(half + 0.5)
 
         def log_prob(self, value: Any, name: str | None = None) -> Operand:
-            """The logarithm of the density of vectors."""
-            return tf.reduce_sum(super().log_prob(value), -1)
+            """The logarithm of the density."""
+            z = (value - self.loc) / self.scale
+            rest = log(tf.abs(self.scale)) + self._normalizer()
+            return -0.5 * (self.df + 1) * tf.math.log1p(tf.square(z) / self.df) - rest
+
+        def cdf(self, value: Any, name: str | None = None) -> Operand:
+            """The probability of less than `value`."""
+            z = (value - self.loc) / tf.abs(self.scale)
+            df = self.df + tf.zeros_like(z)
+            tail = 0.5 * tf.math.betainc(0.5 * df, 0.5 * tf.ones_like(df), df / (tf.square(z) + df))
+            return tf.where(z < 0, tail, 1 - tail)
 
         def entropy(self, name: str | None = None) -> Operand:
             """The entropy in nats."""
-            return tf.reduce_sum(super().entropy(), -1)
+            half = 0.5 * self.df + self._like()
+            waiting = (half + 0.5) * (digamma(half + 0.5) - digamma(half))
+            return log(tf.abs(self.scale)) + self._normalizer() + waiting
 
-        def cdf(self, value: Any, name: str | None = None) -> Operand:
-            """Not implemented.
+        def mean(self, name: str | None = None) -> Operand:
+            """The mean; NaN with one degree of freedom or fewer."""
+            like = self._like()
+            return tf.where(self.df + like > 1, self.loc + like, like + float("nan"))
 
-            Raises
-            ------
-            NotImplementedError
-            """
-            raise NotImplementedError("MultivariateNormalDiag: there is no cdf")
+        def mode(self, name: str | None = None) -> Operand:
+            """The value of the highest density."""
+            return self.loc + self._like()
+
+        def variance(self, name: str | None = None) -> Operand:
+            """The variance; infinite with two degrees of freedom or fewer, NaN with one or fewer."""
+            like = self._like()
+            df = self.df + like
+            finite = df > 2
+            safe = tf.where(finite, df, like + 3.0)
+            return tf.where(
+                finite,
+                tf.square(self.scale + like) * safe / (safe - 2),
+                tf.where(df > 1, like + float("inf"), like + float("nan")),
+            )
 
     class Uniform(Distribution):
         """The uniform distribution on ``[low, high)``."""
@@ -239,6 +276,11 @@ def functions(tf: Any) -> dict[str, Any]:
         def log_prob(self, value: Any, name: str | None = None) -> Operand:
             """The logarithm of the density."""
             return -tf.abs((value - self.loc) / self.scale) - (math.log(2) + log(self.scale))
+
+        def cdf(self, value: Any, name: str | None = None) -> Operand:
+            """The probability of less than `value`."""
+            z = (value - self.loc) / self.scale
+            return 0.5 + 0.5 * tf.sign(z) * (1 - tf.exp(-tf.abs(z)))
 
         def entropy(self, name: str | None = None) -> Operand:
             """The entropy in nats."""
@@ -383,51 +425,6 @@ def functions(tf: Any) -> dict[str, Any]:
             """The variance."""
             return self.probs * (1 - self.probs)
 
-    class Categorical(Distribution):
-        """Classes, given by logits or probabilities along the last axis."""
-
-        reparameterization_type = NOT_REPARAMETERIZED
-
-        def __init__(self, logits: Any = None, probs: Any = None, dtype: Any = None, validate_args: bool = False,
-                     allow_nan_stats: bool = True, name: str = "Categorical") -> None:  # fmt: skip
-            if (logits is None) == (probs is None):
-                raise ValueError("Categorical: give either `logits` or `probs`")
-            (given,) = floats(probs if logits is None else logits)
-            self.logits = given if probs is None else log(given)
-            self.probs = tf.nn.softmax(given) if probs is None else given
-            super().__init__(name, probs=self.probs)
-            self.dtype = tf.as_dtype(tf.int32 if dtype is None else dtype)
-
-        def _like(self) -> Operand:
-            return tf.zeros_like(self.logits[..., 0])
-
-        @property
-        def event_size(self) -> Operand:
-            """The number of classes."""
-            return tf.shape(self.logits)[-1]
-
-        def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Operand:
-            """Classes: of the shape asked for, followed by that of the parameters."""
-            shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
-            rows = tf.reshape(self.logits, tf.stack([-1, self.event_size]))
-            drawn = tf.random.categorical(rows, tf.reduce_prod(shape), seed=seed)
-            drawn = tf.reshape(tf.transpose(drawn), tf.concat([shape, tf.shape(self.logits)[:-1]], 0))
-            return tf.cast(drawn, self.dtype)
-
-        def log_prob(self, value: Any, name: str | None = None) -> Operand:
-            """The logarithm of the probability of classes."""
-            value = tf.cast(tf.convert_to_tensor(value), tf.int32)
-            one_hot = tf.one_hot(value, self.event_size, dtype=self.logits.dtype)
-            return tf.reduce_sum(one_hot * tf.nn.log_softmax(self.logits), -1)
-
-        def entropy(self, name: str | None = None) -> Operand:
-            """The entropy in nats."""
-            return -tf.reduce_sum(tf.nn.log_softmax(self.logits) * tf.nn.softmax(self.logits), -1)
-
-        def mode(self, name: str | None = None) -> Operand:
-            """The likeliest class."""
-            return tf.cast(tf.argmax(self.logits, -1), self.dtype)
-
     def kl_divergence(distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True,
                       name: str | None = None) -> Operand:  # fmt: skip
         """The Kullback-Leibler divergence of `distribution_b` from `distribution_a`.
@@ -461,20 +458,11 @@ def functions(tf: Any) -> dict[str, Any]:
         ratio = tf.square(a.scale / b.scale)
         return tf.square(a.loc - b.loc) / (2 * tf.square(b.scale)) + 0.5 * (ratio - 1 - log(ratio))
 
-    @RegisterKL(MultivariateNormalDiag, MultivariateNormalDiag)
-    def _vectors(a: Any, b: Any) -> Operand:
-        return tf.reduce_sum(_normals(a, b), -1)
-
     @RegisterKL(Bernoulli, Bernoulli)
     def _bernoullis(a: Any, b: Any) -> Operand:
         first = tf.nn.softplus(-b.logits) - tf.nn.softplus(-a.logits)
         second = tf.nn.softplus(b.logits) - tf.nn.softplus(a.logits)
         return first * a.probs + second * (1 - a.probs)
-
-    @RegisterKL(Categorical, Categorical)
-    def _categoricals(a: Any, b: Any) -> Operand:
-        difference = tf.nn.log_softmax(a.logits) - tf.nn.log_softmax(b.logits)
-        return tf.reduce_sum(tf.nn.softmax(a.logits) * difference, -1)
 
     @RegisterKL(Gamma, Gamma)
     def _gammas(a: Any, b: Any) -> Operand:
@@ -490,8 +478,9 @@ def functions(tf: Any) -> dict[str, Any]:
         return b._normalizer() - a._normalizer() + own + totals
 
     classes = [
-        *(Distribution, Normal, MultivariateNormalDiag, Uniform, Laplace, Gamma, Exponential, Beta, Bernoulli),
-        *(Categorical, RegisterKL),
+        *(Distribution, Normal, StudentT, Uniform, Laplace, Gamma, Exponential, Beta, Bernoulli),
+        *vectors(tf, floats, Distribution, Normal, RegisterKL),
+        RegisterKL,
     ]
     return {c.__name__: c for c in classes} | {
         "kl_divergence": kl_divergence,

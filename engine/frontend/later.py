@@ -41,6 +41,7 @@ BOTH: tuple[tuple[str, str], ...] = (
     # ---- serialised examples
     ("engine.frontend.data.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
     ("engine.frontend.data.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),
+    ("engine.frontend.data.csv:", "io.decode_csv"),
     # ---- files
     ("engine.ops.files:", "io.read_file image.decode_png io.decode_png image.decode_jpeg io.decode_jpeg"),
     ("engine.ops.files:", "image.decode_image io.decode_image"),

@@ -24,7 +24,12 @@ MADE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "Beta": lambda d, a, b: d.Beta(a, b),
     "Bernoulli": lambda d, a, b: d.Bernoulli(logits=a - b),
     "Categorical": lambda d, a, b: d.Categorical(logits=[a[0], b[0], b[1]]),
+    "StudentT": lambda d, a, b: d.StudentT(b + 3.0, a, b),
+    "Dirichlet": lambda d, a, b: d.Dirichlet([a, b]),
+    "Multinomial": lambda d, a, b: d.Multinomial([5.0, 5.0], logits=[a, b]),
+    "DirichletMultinomial": lambda d, a, b: d.DirichletMultinomial(5.0, [a, b]),
 }
+COUNTS = ("Multinomial", "DirichletMultinomial")
 
 
 @pytest.mark.peer
@@ -38,10 +43,18 @@ def test_beside_tensorflow(name: str) -> None:
         one, two = MADE[name](tf.distributions, a, b), MADE[name](tf.distributions, c, d)
         if name in ("Bernoulli", "Categorical"):
             v = tf.constant([[0, 1], [1, 0]])
-        results = [one.log_prob(v), one.prob(v), one.entropy()]
+        v = v / tf.reduce_sum(v, -1, keepdims=True) if name == "Dirichlet" else v
+        v = tf.constant([[2.0, 3.0], [5.0, 0.0]]) if name in COUNTS else v
+        results = [one.log_prob(v), one.prob(v), *([] if name in COUNTS else [one.entropy()])]
         results += [] if name == "Categorical" else [one.mean(), one.variance(), one.stddev()]
-        results += [one.cdf(v)] if name in ("Normal", "Uniform", "Gamma") else []
-        results += [] if name in ("Uniform", "Laplace", "Exponential") else [tf.distributions.kl_divergence(one, two)]
+        # TensorFlow's Betainc does not broadcast rows
+        results += (
+            [one.cdf(v[0] if name == "StudentT" else v)]
+            if name in ("Normal", "StudentT", "Laplace", "Uniform", "Gamma")
+            else []
+        )
+        without = ("Uniform", "Laplace", "Exponential", "StudentT", *COUNTS)
+        results += [] if name in without else [tf.distributions.kl_divergence(one, two)]
         return [sum(tf.reduce_sum(tf.cast(r, tf.float32)) for r in results), *results]
 
     ours, theirs = (in_graph(tf, call, (A, B, C, D, V)) for tf in (graph_api, tensorflow))
@@ -61,7 +74,7 @@ def test_samples(name: str) -> None:
             assert found.shape == (4000,)
             np.testing.assert_allclose(np.bincount(found) / 4000, session.run(made.probs), atol=0.04)
         else:
-            assert found.shape == (4000, 2)
+            assert found.shape == (4000, *made.batch_shape.as_list(), *made.event_shape.as_list())
             mean, deviation = session.run([made.mean(), made.stddev()])
             np.testing.assert_allclose(found.mean(0), mean, atol=5 * deviation.max() / np.sqrt(4000))
             np.testing.assert_allclose(found.std(0), deviation, rtol=0.1)

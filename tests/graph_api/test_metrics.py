@@ -177,3 +177,15 @@ def test_contrib_measures_take_the_predictions_first() -> None:
         assert first.shape == ()
         session.run(tf.local_variables_initializer())
         assert session.run(update) == 0.5
+
+
+def test_variables_are_named_as_in_tensorflow() -> None:
+    tf = graph_api
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.metrics.precision_at_k([[0]], [[0.5, 0.3]], 2, name="p")
+        tf.metrics.recall_at_k([[0]], [[0.5, 0.3]], 1, name="r")
+        names = [v.op.name for v in tf.local_variables()]
+        assert names[:2] == ["p/true_positive_at_2", "p/false_positive_at_2"]
+        assert names[2:] == ["r/true_positive_at_1", "r/false_negative_at_1"]
+        session.run([tf.local_variables_initializer(), tf.tables_initializer()])
+        assert graph.get_operation_by_name("init_all_tables") is not None
