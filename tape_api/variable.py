@@ -14,7 +14,7 @@ import numpy as np
 from engine.core.aval import Aval, Shape, compatible, format_shape, normalize_shape
 from engine.core.detach import assigned, detached
 from engine.core.dtypes import DType
-from engine.core.eager import EagerTensor, Reference, array_text
+from engine.core.eager import EagerTensor, Reference, array_text, in_c
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.nest import LEAVES
@@ -439,6 +439,8 @@ def _is_only_holder(variable: Variable) -> bool:
 
 
 LEAVES.add(Variable)
+if in_c:
+    in_c.setup_variable(Variable)
 
 
 def _operand(x: Any) -> Operand:

@@ -63,7 +63,7 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
         return type(error), str(error), type(error.__cause__)
     if not isinstance(found, EagerTensor):
         return found
-    array = np.asarray(found)
+    array = np.asarray(found._array)
     return type(found), found.dtype, array.shape, array.strides, array.tobytes()
 
 
@@ -99,6 +99,30 @@ def test_what_is_recorded() -> None:
     assert [list(map(id, f[3])) for f in found] == [[id(total)], [id(rest)], list(map(id, parts))]
     # what comes from tracked values without a derivative is kept beside the nodes
     assert [node.outputs[0] is compared for _, node in tape._tape.beside.values()] == [True]
+
+
+@needs_c
+def test_variables_are_read_and_recorded_as_python_does() -> None:
+    v, w = tf.Variable([[1.0, 2.0], [3.0, 4.0]]), tf.Variable([0.5, 0.25], trainable=False)
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    programs: list[tuple[str, Any, Any]] = [
+        *[("__mul__", v, v), ("__add__", v, w), ("__radd__", v, x), ("__add__", x, v), ("__matmul__", x, v)],
+        *[("__neg__", v, None), ("__mul__", v, 0.5), ("__rsub__", v, 2), ("__gt__", v, w), ("__truediv__", w, v)],
+        ("__mul__", w, [1.0, 2.0]),
+    ]
+    for name, first, second in programs:
+        given = (first,) if second is None else (first, second)
+        keys, found = [], []
+        for method in (getattr(type(first), name), getattr(Value, name)):
+            with tf.GradientTape(persistent=True) as tape:
+                found.append(outcome(method, *given))
+            keys.append(Structure(tape._tape.nodes).key)
+            assert [u.name for u in tape.watched_variables()] == (["Variable:0"] if any(g is v for g in given) else [])
+        assert found[0] == found[1], name
+        assert keys[0] == keys[1], name
+    with tf.GradientTape() as tape:
+        y = multiply(x, v)
+    assert tape.gradient(y, v).numpy().tolist() == x.numpy().tolist()
 
 
 def recordings() -> list[Any]:

@@ -18,10 +18,11 @@
 
 /* What `setup` is given. The module lives as long as the process. */
 static PyTypeObject *eager_type, *value_type, *op_type, *tape_type, *recording_type, *dtype_type;
+static PyTypeObject *variable_type; /* NULL as long as there are none */
 static PyObject *active, *accept, *failed, *beside_of, *enter_slowly, *nothing;
 static PyObject *caller, *caller_of_one, *caller_of_two;
 static PyObject *distinct_of, *leaf_of, *array_of;
-static PyObject *name_tapes, *name_enter, *name_spec, *empty;
+static PyObject *name_tapes, *name_enter, *name_snapshot, *name_spec, *empty;
 static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_beside, at_log;
 
 static PyObject *slot(PyObject *object, Py_ssize_t offset)
@@ -467,11 +468,55 @@ static PyObject *called_with_many(PyObject *kernel, PyObject *const *args, Py_ss
     return result;
 }
 
+/* The tensor that ops work on in place of a variable, a new reference; of anything else, itself. */
+static PyObject *as_read(PyObject *x)
+{
+    return Py_TYPE(x) == variable_type ? PyObject_CallMethodNoArgs(x, name_snapshot) : Py_NewRef(x);
+}
+
+/* Whether some values are tensors, and variables that are read first. */
+static int must_be_read(PyObject *const *inputs, Py_ssize_t count)
+{
+    int found = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (Py_TYPE(inputs[i]) == variable_type) {
+            found = 1;
+        }
+        else if (!is_eager(inputs[i])) {
+            return 0;
+        }
+    }
+    return found;
+}
+
+/* Apply an op to tensors and variables, which are read in their order. */
+static PyObject *applied_to_read(PyObject *op, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    const Py_ssize_t number = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    PyObject *inputs[MOST], *out = NULL;
+    Py_ssize_t read = 0;
+    memcpy(inputs + count, args + count, (size_t)number * sizeof(PyObject *));
+    while (read < count && (inputs[read] = as_read(args[read])) != NULL) {
+        read++;
+    }
+    if (read == count) {
+        Application a = {op, inputs, count, names, NULL, NULL, 0};
+        out = applied_or_elsewhere(&a, inputs[0]);
+    }
+    while (read > 0) {
+        Py_DECREF(inputs[--read]);
+    }
+    return out;
+}
+
 /* `Op.__call__`. */
 static PyObject *op_call(PyObject *op, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
         if (PyObject_TypeCheck(args[i], value_type)) {
+            if (count + (names == NULL ? 0 : PyTuple_GET_SIZE(names)) <= MOST && must_be_read(args, count)) {
+                return applied_to_read(op, args, count, names);
+            }
             Application a = {op, args, count, names, NULL, NULL, 0};
             return applied_or_elsewhere(&a, args[i]);
         }
@@ -612,36 +657,52 @@ static PyObject *selected(Operator *self, PyObject *tensor, PyObject *key)
     return out;
 }
 
+/* What the operator gives for tensors, and numbers beside them. NULL without an error if they are something else. */
+static PyObject *operated(Operator *self, PyObject *first, PyObject *second)
+{
+    if (!is_eager(first)) {
+        return NULL;
+    }
+    if (self->index) {
+        return selected(self, first, second);
+    }
+    PyObject *other = NULL;
+    if (second == NULL) {
+        Application a = {self->op, &first, 1, NULL, NULL, NULL, 1};
+        PyObject *out = applied(&a);
+        done_with(&a);
+        return out;
+    }
+    if (is_eager(second)) {
+        other = Py_NewRef(second);
+    }
+    else if (PyFloat_CheckExact(second) || PyLong_CheckExact(second)) {
+        other = number_beside(slot(first, at_array), second);
+    }
+    if (other == NULL) {
+        return NULL;
+    }
+    PyObject *inputs[2] = {self->reflected ? other : first, self->reflected ? first : other};
+    Application a = {self->op, inputs, 2, NULL, NULL, NULL, 1};
+    PyObject *out = applied(&a);
+    done_with(&a);
+    Py_DECREF(other);
+    return out;
+}
+
 static PyObject *operator_call(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     Operator *self = (Operator *)object;
     const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-    if (names == NULL && count == 2 && is_eager(args[0])) {
-        PyObject *other = NULL, *out = NULL;
-        if (self->index) {
-            out = selected(self, args[0], args[1]);
+    if (names == NULL && (count == 2 || (count == 1 && !self->index)) &&
+        (is_eager(args[0]) || Py_TYPE(args[0]) == variable_type)) {
+        PyObject *first = as_read(args[0]), *out = NULL;
+        PyObject *second = first == NULL || count == 1 ? NULL : as_read(args[1]);
+        if (first != NULL && (second != NULL || count == 1)) {
+            out = operated(self, first, second);
         }
-        else if (is_eager(args[1])) {
-            other = Py_NewRef(args[1]);
-        }
-        else if (PyFloat_CheckExact(args[1]) || PyLong_CheckExact(args[1])) {
-            other = number_beside(slot(args[0], at_array), args[1]);
-        }
-        if (other != NULL) {
-            PyObject *inputs[2] = {self->reflected ? other : args[0], self->reflected ? args[0] : other};
-            Application a = {self->op, inputs, 2, NULL, NULL, NULL, 1};
-            out = applied(&a);
-            done_with(&a);
-            Py_DECREF(other);
-        }
-        if (out != NULL || PyErr_Occurred()) {
-            return out;
-        }
-    }
-    else if (names == NULL && count == 1 && !self->index && is_eager(args[0])) {
-        Application a = {self->op, args, 1, NULL, NULL, NULL, 1};
-        PyObject *out = applied(&a);
-        done_with(&a);
+        Py_XDECREF(first);
+        Py_XDECREF(second);
         if (out != NULL || PyErr_Occurred()) {
             return out;
         }
@@ -1063,7 +1124,36 @@ static PyObject *setup_structure(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* setup_variable(Variable): the class of variables that are read before ops are applied. */
+static PyObject *setup_variable(PyObject *module, PyObject *type)
+{
+    (void)module;
+    if (!PyType_Check(type) || eager_type == NULL) {
+        return PyErr_Format(PyExc_TypeError, "setup_variable: takes a class");
+    }
+    variable_type = (PyTypeObject *)Py_NewRef(type);
+    PyObject *known = PyObject_GetAttrString((PyObject *)eager_type, "__dict__"), *all = NULL;
+    if (known == NULL || (all = PyMapping_Items(known)) == NULL) {
+        Py_XDECREF(known);
+        return NULL;
+    }
+    int bad = 0;
+    for (Py_ssize_t i = 0; !bad && i < PyList_GET_SIZE(all); i++) {
+        PyObject *name = PyTuple_GET_ITEM(PyList_GET_ITEM(all, i), 0), *item = PyTuple_GET_ITEM(PyList_GET_ITEM(all, i), 1);
+        if (Py_TYPE(item) == operator_type) {
+            PyObject *own = PyObject_GetAttr(type, name);
+            /* not those that the class has of its own */
+            bad = own == NULL || (own == ((Operator *)item)->slow && PyObject_SetAttr(type, name, item) < 0);
+            Py_XDECREF(own);
+        }
+    }
+    Py_DECREF(all);
+    Py_DECREF(known);
+    return bad ? NULL : Py_NewRef(Py_None);
+}
+
 static PyMethodDef methods[] = {
+    {"setup_variable", setup_variable, METH_O, "setup_variable(Variable): variables that are read before ops are applied."},
     {"setup", setup, METH_VARARGS, "setup(...): the classes and functions of Python that this is about."},
     {"setup_structure", setup_structure, METH_VARARGS, "setup_structure(DType, distinct, leaf, array): what keys are made with."},
     {"operator", make_operator, METH_VARARGS, "operator(op, slow, reflected, index): a method of tensors that applies an op."},
@@ -1083,11 +1173,12 @@ PyMODINIT_FUNC PyInit__eager(void)
     PyObject *spec = PyUnicode_InternFromString("spec");
     name_tapes = PyUnicode_InternFromString("tapes");
     name_enter = PyUnicode_InternFromString("_enter");
+    name_snapshot = PyUnicode_InternFromString("_snapshot");
     name_spec = spec == NULL ? NULL : PyTuple_Pack(1, spec);
     empty = PyTuple_New(0);
     operator_type = (PyTypeObject *)PyType_FromSpec(&operator_type_spec);
     Py_XDECREF(spec);
-    if (name_tapes == NULL || name_enter == NULL || name_spec == NULL || empty == NULL || operator_type == NULL) {
+    if (name_tapes == NULL || name_enter == NULL || name_snapshot == NULL || name_spec == NULL || empty == NULL || operator_type == NULL) {
         return NULL;
     }
     return PyModule_Create(&module);
