@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from operator import is_
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from engine.aggregation import is_pairwise
 from engine.core import nest
 from engine.core.aval import format_shape
 from engine.core.dtypes import BY_NUMPY
-from engine.core.eager import EagerTensor
+from engine.core.eager import EagerTensor, wrap
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
@@ -227,9 +228,10 @@ class GradientTape(NotCopied, TapeDerivatives):
             if _NONE in map(type, cts):
                 self._note_missing(targets, [x for x, ct in zip(flat, cts, strict=True) if ct is None])
         results = [
-            EagerTensor(ct) if type(ct) is np.ndarray else _result(ct, x, policy)
-            for ct, x in zip(cts, flat, strict=True)
+            wrap(ct) if type(ct) is np.ndarray else _result(ct, x, policy) for ct, x in zip(cts, flat, strict=True)
         ]
+        if type(sources) is list and len(sources) == len(flat) and all(map(is_, sources, flat)):
+            return results
         return results[0] if isinstance(sources, Value) else nest.pack_sequence_as(sources, results)
 
     def _note_missing(self, targets: Sequence[Any], sources: Sequence[Any]) -> None:

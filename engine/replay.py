@@ -165,7 +165,8 @@ class Structure:
         """The numbers of some values; None for one that is not there."""
         if in_c and self._slots is None and len(values) <= _FEW:
             return in_c.places(self.values, values)
-        return [self.slots.get(address(x)) for x in values]
+        slots = self.slots if self._slots is None else self._slots
+        return [slots.get(address(x)) for x in values]
 
     @property
     def slots(self) -> dict[int, int]:
@@ -174,17 +175,17 @@ class Structure:
             self._slots = dict(zip(map(address, self.values), itertools.count(), strict=False))
         return self._slots
 
-    def beside(self, values: list[Any]) -> Structure:
-        """This structure, with further numbers for those of `values` that the recording does not hold."""
+    def beside(self, values: list[Any]) -> tuple[Structure, list[int]]:
+        """This structure, with further numbers for those of `values` that the recording does not hold; and theirs."""
         numbers = self.numbers(values)
         if None not in numbers:
-            return self
+            return self, numbers
         further = {address(x): x for x, number in zip(values, numbers, strict=True) if number is None}
         other = copy(self)
         other.values = [*self.values, *further.values()]
         other._slots = None
         other.key = (self.key, "beside", *[_leaf(x) for x in further.values()])
-        return other
+        return other, other.numbers(values)
 
 
 def structure_of(nodes: Sequence[Node]) -> Structure:
@@ -199,7 +200,7 @@ def _leaf(x: Any) -> tuple[Any, ...]:
     if isinstance(x, (np.ndarray, np.generic)):
         return x.shape, x.dtype, x.flags.c_contiguous
     if isinstance(x, Variable):
-        return x.aval.shape, x.aval.dtype
+        return x._shape, x.dtype
     if isinstance(x, (tuple, int)):
         # a shape: part of the structure
         return "shape", distinct(x)

@@ -72,9 +72,8 @@ def compiled_for(
         ``make(path, options, sparsity)`` compiles it, if it is not known yet.
     """
     try:
-        structure = structure_of(nodes).beside([*targets, *sources])
-        ends = len(targets), *structure.numbers([*targets, *sources])
-        key = structure.key, ends, options, make, None if sparsity is None else fingerprint(sparsity)
+        structure, ends = structure_of(nodes).beside([*targets, *sources])
+        key = structure.key, len(targets), *ends, options, make, None if sparsity is None else fingerprint(sparsity)
     except (AttributeError, TypeError):
         # something in it must be asked anew each time
         key = None
