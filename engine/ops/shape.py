@@ -139,7 +139,7 @@ def shape_operand(shape: Any) -> Any:
         If a dimension is no integer.
     """
     given = [shape] if type(shape) is int else shape
-    if type(given) in (list, tuple) and _INT.issuperset(map(type, given)):
+    if type(given) in (list, tuple) and {int}.issuperset(map(type, given)):
         return _vector_of_ints(tuple(given))
     if isinstance(shape, (Value, np.ndarray, np.generic)):
         return shape
@@ -154,9 +154,6 @@ def shape_operand(shape: Any) -> Any:
     if dtype is not None:
         return stack([d if isinstance(d, Value) else dtype.as_numpy_dtype(d) for d in dims])
     return dims_array(dims)
-
-
-_INT = frozenset({int})
 
 
 def dims_array(dims: Sequence[Any]) -> np.ndarray:
