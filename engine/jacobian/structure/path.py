@@ -169,6 +169,11 @@ class Path:
         used = {self.slots[id(x)] for node in self.nodes for x in node.inputs} | set(self.targets)
         return [s for s in self.sources if s in used] + [t for t in self.targets if t in self.live]
 
+    @property
+    def starts_at_sources(self) -> bool:
+        """Whether no source is computed from another."""
+        return {self.slots[id(out)] for node in self.nodes for out in node.outputs}.isdisjoint(self.sources)
+
     def live_inputs(self, node: Node) -> int:
         """How many operands of a node lie on the path."""
         return sum(self.slots[id(x)] in self.live for x in node.inputs)

@@ -135,7 +135,10 @@ def peel_sources(
     `depth`, only the outermost so many moves are looked behind.
     """
     wanted = {index_map.slot for index_map in rows}
-    columns = {slot: [IndexMap(slot, j)] for j, slot in enumerate(path.sources)}
+    # one value may be several sources
+    columns: dict[int, list[IndexMap]] = {}
+    for index_map in unpeeled(path)[1]:
+        columns.setdefault(index_map.slot, []).append(index_map)
     nodes = path.nodes
     for _ in itertools.count() if depth is None else range(depth):
         taken = _removable(path, sites, nodes, set(columns))
@@ -145,7 +148,8 @@ def peel_sources(
         for node, moved in taken.values():
             for out, maps in zip(node.outputs, moved, strict=True):
                 slot = path.slots[id(out)]
-                columns[slot] = _behind(path, columns, slot, maps)
+                # what is made may be a source as well
+                columns[slot] = [*columns.get(slot, ()), *_behind(path, columns, slot, maps)]
         used = {path.slots[id(x)] for node in nodes for x in node.inputs} | wanted
         columns = {slot: maps for slot, maps in columns.items() if slot in used}
         if len(columns) > MOST:
@@ -156,8 +160,12 @@ def peel_sources(
 def _removable(
     path: Path, sites: Sites, nodes: Sequence[Node], frontier: set[int]
 ) -> dict[int, tuple[Node, list[Any]]]:
-    """The nodes to take off, by identity, each with the maps of its outputs."""
-    live = frontier | {path.slots[id(out)] for node in nodes for out in node.outputs}
+    """The nodes to take off, by identity, each with the maps of its outputs.
+
+    A source that another one leads to has to stay in its place until what leads to it is taken off.
+    """
+    made = {path.slots[id(out)] for node in nodes for out in node.outputs}
+    live, frontier = frontier | made, frontier - made
     found: dict[int, tuple[Node, list[Any]]] = {}
     for node in nodes:
         if node.op.moves and {path.slots[id(x)] for x in node.inputs} & live <= frontier:

@@ -49,8 +49,10 @@ class Summed(NamedTuple):
 def peel_sums(path: Path, sites: Sites) -> Summed | None:
     """The path without sums at its ends; None if its sources are not added to one another.
 
-    Sources must be different from one another, and all ends real, of one dtype.
+    Sources must be different from one another and not made of one another, and all ends real, of one dtype.
     """
+    if not path.starts_at_sources:
+        return None
     dtypes = {path.values[slot].dtype for slot in (*path.sources, *path.targets)}
     if len(set(path.sources)) < len(path.sources) or len(dtypes) > 1 or next(iter(dtypes)).is_complex:
         return None
