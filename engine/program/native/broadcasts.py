@@ -8,6 +8,7 @@ each.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ _LONG = TUNING.repeat_elements
 """Elements that an inner loop is given in place of few."""
 _LEAST = TUNING.repeat_times
 """Repetitions from which on it pays to make them."""
+_LARGE = TUNING.group_bytes
+"""Bytes of an array from which on rows go tile by tile."""
 _NEAR = 1 << 3
 """Places that lie next to one another from which on a call goes through these, not through more that lie apart."""
 _MANY = {"copy": "copies", "scale": "scales", "either": "eithers", "outer": "outers"}
@@ -71,7 +74,9 @@ def _plan(
     if many == "copies":
         return _in_many_places(axes) if count < _SHORT and inner == inner_steps else None
     if many is not None:
-        return _in_many_places(axes)
+        # long lines of large arrays go tile by tile, with other rows
+        large = count >= _SHORT and innermost * math.prod(around) * items[-1] >= _LARGE
+        return None if large else _in_many_places(axes)
     in_place = [k for k in range(width) if inner[k] and not last[k]]
     goes_on = all(last[k] == count * inner[k] for k in range(width) if k not in in_place)
     fixed = all(not far[k] for k in in_place for _, far in outer)
