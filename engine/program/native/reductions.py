@@ -113,6 +113,8 @@ def _nest(x: Ref, kept: Sequence[int], axes: set[int]) -> list[tuple[int, int, i
 
 _FEW = 8
 """Elements from which NumPy's sums take several at a time; it adds fewer one after the other."""
+_PAIRED = 128
+"""Elements up to which it does so in one go, without halves."""
 
 
 def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:
@@ -127,6 +129,8 @@ def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result:
         total = Ref(result.root, result.offset, dims, out, x.dtype)
         sums = [elementwise(loop, [total if k else each[0], each[k + 1], total]) for k in range(count - 1)]
         return [*sums, elementwise(loop, [start, total, total])]
+    if loop[0] is np.add and x.dtype.char in "fd" and only_the_innermost and len(nest) > 1 and nest[-1][0] <= _PAIRED:
+        return _sums_of_each(x, nest, result, start)
     kept = [k for k, (*_, o) in enumerate(nest) if o]
     if loop[0] is np.add and x.dtype.char in "fd" and len(kept) == len(nest) - 1 in kept and nest[-1][0] < _NARROW:
         return _sums_of_rows(x, nest, result, start)
@@ -156,6 +160,21 @@ def _sums_of_rows(x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: 
         ((x.root, x.offset), (result.root, result.offset)),
         (many, count, width),
         (*steps, step, of_x, of_out),
+        tuple([d for d, _, _ in outer]),
+        tuple(itertools.chain(*[(s, o) for _, s, o in outer])),
+    )
+    return [copied, added]
+
+
+def _sums_of_each(x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:
+    """Short rows of `x`, each added up in NumPy's order: its loop takes one call for each."""
+    *outer, (many, of_x, of_out), (count, step, _) = nest
+    copied = elementwise((f"copy_{x.dtype.itemsize}",), [start, result])
+    added = Row(
+        (f"sum_each_{x.dtype.char}",),
+        ((x.root, x.offset), (result.root, result.offset)),
+        (many, count),
+        (of_x, of_out, step),
         tuple([d for d, _, _ in outer]),
         tuple(itertools.chain(*[(s, o) for _, s, o in outer])),
     )
