@@ -80,6 +80,9 @@ class Tuning:
     slice_concat_length: int = field(
         default=64, metadata=_about("elements", "in a slice on average, from which on it pays", _CHOSEN)
     )
+    slice_sum_bytes: int = field(
+        default=1 << 14, metadata=_about("bytes", "of an array that slices are added to where they belong", _TRIED)
+    )
     inplace_concat_bytes: int = field(
         default=1 << 16, metadata=_about("bytes", "below which arrays are joined at the end", _CHOSEN)
     )

@@ -6,6 +6,7 @@ the kernel's operands, and raises `Opaque` for a case that has no rows; the kern
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from engine.program.passes.buffer_assignment import MOST
 from engine.program.passes.inplace_concat import alloc, write_rows
 from engine.program.passes.loop_fusion import FusedLoop, fused_loop
 from engine.program.passes.slice_concat import slice_concat
+from engine.program.passes.slice_sum import added_up, slice_sum
 
 
 def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> Hidden:
@@ -104,6 +106,11 @@ def _slice_concat(recorder: Writer, *vectors: Any, aval: Any, moves: Any, sums: 
     return out
 
 
+def _slice_sum(recorder: Writer, *parts: Any, aval: Any, keys: Any) -> Hidden:
+    out = recorder.computed(np.empty(aval.shape, aval.dtype.numpy))
+    return added_up(out, parts, keys, functools.partial(write, recorder))
+
+
 def _getitem_back(
     recorder: Writer, ct: Any, like: Any, *dynamic: Any, spec: Any, lead: int = 0, like_lead: int = 0
 ) -> Hidden:
@@ -158,6 +165,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     slice_concat: _slice_concat,
     getitem_back_op: _getitem_back,
     roll_op: _roll,
+    slice_sum: _slice_sum,
     fused_loop: _fused_loop,
     **CONVOLUTIONS,
     **PICKS,
