@@ -20,6 +20,7 @@ import numpy as np
 from graph_api.graph import reset_default_graph
 from graph_api.migrate import watch
 from graph_api.migrate.convert import Conversion, capturing, convert
+from graph_api.migrate.convert.literals import bits
 from tests.migrate.in_process import interpreter_kept
 from tests.programs.catalogue import HERE
 
@@ -121,7 +122,7 @@ class RoundTrip:
 
 def same(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether arrays are equal to the bit."""
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    return one.dtype == other.dtype and one.shape == other.shape and bits(one) == bits(other)
 
 
 def round_trip(program: Path) -> RoundTrip:

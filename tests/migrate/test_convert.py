@@ -271,6 +271,21 @@ k = tf.placeholder(tf.float32, [])
 y = tf.case([(tf.less(k, 0.0), lambda: k * -1.0), (tf.less(k, 4.0), lambda: k * k)], default=lambda: tf.constant(-1.0))
 runs, fed = [y, tf.gradients(y, k)[0]], {k: 5.0}
 """,
+    "constants and fed tensors of strings": """
+s = tf.placeholder(tf.string, [None])
+both = tf.string_join([s, "x"], separator="_")
+table, few = tf.constant(["n%d_x" % i for i in range(40)]), tf.constant([["n1", "n2"]])
+code = tf.argmax(tf.cast(tf.equal(tf.expand_dims(both, 1), table[None]), tf.int32), 1)
+w = tf.Variable(np.arange(40.0, dtype=np.float32))
+loss = tf.reduce_sum(tf.square(tf.gather(w, code))) + tf.reduce_sum(x)
+runs, fed = [loss, tf.equal(s[:, None], few), tf.gradients(loss, w)[0]], {s: ["n3", "n2", "n39"]}
+""",
+    "sequences turned round, of unequal lengths": """
+lengths = tf.placeholder(tf.int32, [4])
+w = tf.Variable(np.random.RandomState(0).randn(3, 2).astype(np.float32))
+y = tf.tensordot(tf.reverse_sequence(x, lengths, seq_axis=1, batch_axis=0), w, 1)
+runs, fed = [y, tf.gradients(tf.reduce_sum(y[:, 0] ** 2), w)[0]], {lengths: [5, 2, 1, 3]}
+""",
     "a list that holds a variable twice": """
 w, v = tf.Variable([1.0, 2.0, 3.0], name="w"), tf.Variable([0.5, 0.5, 0.5], name="v")
 loss = tf.reduce_mean(tf.square(x * w + v))

@@ -165,6 +165,13 @@ def _summed_rows(node: Node) -> Iterator[Call]:
         yield "convert_to_tensor", (Inner("IndexedSlices", (Ref(0), Ref(2), list(shape))),), {}
 
 
+def _turned(node: Node) -> Iterator[Call]:
+    if len(node.params["batch_axes"]) == 1:
+        (batch_axis,) = node.params["batch_axes"]
+        given = {"batch_axis": batch_axis} if batch_axis else {}
+        yield "reverse_sequence", (Ref(0), Ref(1)), {"seq_axis": node.params["axis"], **given}
+
+
 def _largest(node: Node) -> Iterator[Call]:
     yield "math.top_k().indices", (Ref(0),), {"k": node.params["k"]}
 
@@ -186,4 +193,5 @@ _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "top_k_indices": _largest,
     "scatter_nd_op": _scattered,
     "gather_back_op": _summed_rows,
+    "reverse_sequence_op": _turned,
 }

@@ -27,7 +27,7 @@ from engine.core.variable import Variable, read_variable
 from engine.ops.shape import stop_gradient
 from graph_api.convert import default_input
 from graph_api.migrate.convert.adapters import Ref, Slices
-from graph_api.migrate.convert.literals import data
+from graph_api.migrate.convert.literals import bits, data
 from graph_api.migrate.convert.spelling import Spelling, call, same_node
 
 _RENAMED = {"keep_dims": "keepdims", "reduction_indices": "axis", "dim": "axis", "squeeze_dims": "axis"}
@@ -224,7 +224,7 @@ def _stops(x: Any) -> int:
 
 def _equal(one: Any, other: Any) -> bool:
     one, other = np.asarray(one), np.asarray(other)
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    return one.dtype == other.dtype and one.shape == other.shape and bits(one) == bits(other)
 
 
 def is_alias(node: Any) -> bool:

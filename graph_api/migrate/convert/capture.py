@@ -172,7 +172,8 @@ class Capture:
             run.sites.append(seen.site)
         if not run.resets and not seen.feeds:
             before, after = seen.variables("before"), seen.variables("after")
-            run.resets = any(x is not after[name] and np.any(x != after[name]) for name, x in before.items())
+            # what another thread is changing at this moment is not there
+            run.resets = any(x is not (y := after.get(name, x)) and np.any(x != y) for name, x in before.items())
         frame = watch.user_frame()
         run.calls.setdefault(_extent(frame), set()).add(shape_of(seen.shape))
         while frame is not None:

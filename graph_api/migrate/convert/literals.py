@@ -26,14 +26,35 @@ def literal_of(x: Any) -> int | float | None:
 
 
 def data(array: np.ndarray) -> Any:
-    """A small array of numbers as Python data, the shortest that give the same numbers; else None."""
-    if array.size > LARGEST or array.size == 0 or array.ndim > 2 or array.dtype.kind not in "biuf":
+    """A small array of numbers or strings as Python data, the shortest that give the same; else None."""
+    if array.size > LARGEST or array.size == 0 or array.ndim > 2 or array.dtype.kind not in "biufO":
         return None
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             return None
         return _shortest(array)
     return array.tolist()
+
+
+def bits(array: np.ndarray) -> Any:
+    """What is equal for arrays of the same elements; those of strings hold references."""
+    return array.tobytes() if array.dtype.kind != "O" else repr(array.tolist())
+
+
+def stored(array: np.ndarray) -> np.ndarray:
+    """An array as it lies in the file beside the module: strings in places of one size.
+
+    Raises
+    ------
+    ValueError
+        If that loses something: NumPy leaves out zeros at the end of a string.
+    """
+    if array.dtype.kind != "O":
+        return array
+    found = array.astype(bytes)
+    if found.astype(object).tolist() != array.tolist():
+        raise ValueError("strings that end with a zero byte cannot be stored")
+    return found
 
 
 def _shortest(array: np.ndarray) -> float | list[Any]:

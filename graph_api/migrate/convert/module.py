@@ -23,7 +23,7 @@ from graph_api.migrate.convert.body import Body, Statement
 from graph_api.migrate.convert.capture import Capture, Run
 from graph_api.migrate.convert.gathering import Gathering, Plain
 from graph_api.migrate.convert.items import Items, OpItem, StepItem
-from graph_api.migrate.convert.literals import data, literal
+from graph_api.migrate.convert.literals import data, literal, stored
 from graph_api.migrate.convert.names import Names, Scope, identifier, snake
 from graph_api.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from graph_api.migrate.convert.shortening import Function, Shortening
@@ -173,7 +173,7 @@ class Module:
     def _array(self, array: np.ndarray, name: str, bare: bool) -> ast.expr:
         """An array: as numbers if it is small, else from the file beside the module; `bare` if it may stay an array."""
         dtype = _dtype(array)
-        plain = dtype in (float32, int32) or array.dtype.kind == "b"
+        plain = dtype in (float32, int32) or array.dtype.kind in "bO"
         keywords = [] if plain else [ast.keyword("dtype", literal(dtype))]
         if (
             array.size > 1
@@ -193,9 +193,9 @@ class Module:
         if value is not None and len(repr(value)) <= LONGEST:
             return literal(value) if bare and plain else ast.Call(path("tf.constant"), [literal(value)], keywords)
         key = self._key(name)
-        self.arrays[key] = array
-        stored = ast.Subscript(ast.Name("ARRAYS"), ast.Constant(key), ast.Load())
-        return stored if bare else ast.Call(path("tf.constant"), [stored], [])
+        self.arrays[key] = stored(array)
+        value = ast.Subscript(ast.Name("ARRAYS"), ast.Constant(key), ast.Load())
+        return value if bare else ast.Call(path("tf.constant"), [value], [])
 
     def _key(self, name: str) -> str:
         key, count = name, 1

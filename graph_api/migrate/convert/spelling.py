@@ -25,12 +25,13 @@ from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Node, Op, distinct
 from engine.core.structural import broadcast_like_op
 from engine.core.trace import Symbol, Trace, constant
+from engine.frontend import later
 from engine.frontend.legacy import Old
 from engine.frontend.operators import _BINARY, _COMPARISONS
 from engine.ops.late import Call
 from graph_api.flow import assert_op
 from graph_api.migrate.convert.adapters import INDEX, SHAPES, Inner, Ref, Slices, adapted
-from graph_api.migrate.convert.literals import literal, literal_of
+from graph_api.migrate.convert.literals import bits, literal, literal_of
 
 _OPERATORS = {
     "add": ("+", operator.add), "sub": ("-", operator.sub), "mul": ("*", operator.mul),
@@ -106,8 +107,8 @@ def _key(params: dict[str, Any]) -> tuple[Any, ...]:
 def _operand_key(x: Any) -> Hashable:
     if literal_of(x) is not None:
         value = np.asarray(x.node.params["value"])
-        return value.dtype.str, value.shape, value.tobytes()
-    return x.aval.dtype, x.aval.shape
+        return value.dtype.str, value.shape, bits(value)
+    return x.aval.dtype, x.aval.shape, x.aval.value  # a known shape may leave nothing to do
 
 
 # ---- candidates ------------------------------------------------------------------------------------------------------
@@ -159,6 +160,12 @@ def _by_module() -> dict[str, list[tuple[str, Any]]]:
         function = row.function if isinstance(row, Old) else row
         module = function.module if isinstance(function, Op) else function.__module__
         found.setdefault(module, []).append((names.split()[0], function))
+    for where, names in (*later.BOTH, *later.VERSION2):  # what tape_api loads when it is first used
+        module, _, one = where.partition(":")
+        if module.startswith("engine.ops."):
+            for name in names.split():
+                function = getattr(import_module(module), one or name.rpartition(".")[2])
+                found.setdefault(module, []).append((name, function))
     return found
 
 
@@ -297,7 +304,7 @@ def _is_operand(again: Any, given: Any, original: Any) -> bool:
     if again.node.op is not constant:
         return False
     one, other = np.asarray(again.node.params["value"]), np.asarray(original.node.params["value"])
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    return one.dtype == other.dtype and one.shape == other.shape and bits(one) == bits(other)
 
 
 def same_params(one: dict[str, Any], other: dict[str, Any]) -> bool:
