@@ -106,8 +106,8 @@ MUTANTS = (
     Mutant(
         "a compiled plan's key misses the options",
         "engine/jacobian/plan_cache.py",
-        "key = structure.key, *ends, options, make,",
-        "key = structure.key, *ends, make,",
+        "key = structure.key, len(targets), *ends, options, make,",
+        "key = structure.key, len(targets), *ends, make,",
         ("tests/jacobian/test_recorded.py::test_options_have_plans_of_their_own",),
     ),
     Mutant(
