@@ -49,6 +49,7 @@ WITHOUT_ROW = {
     "fused_loop": "is made by lowering only; tests/test_program_loop_fusion.py",
     "write_rows": "is made by lowering only; tests/test_program_loop_fusion.py",
     "slice_concat": "is made by lowering only; tests/test_program_slice_concat.py",
+    "slice_sum": "is made by lowering only; tests/test_program_slice_sum.py",
     "alloc": "is made by lowering only; tests/test_program_loop_fusion.py",
     "number_like": "is made by lowering only; tests/test_program_algebraic.py",
     "scaled_product": "is made by lowering only; tests/test_program_passes.py",

@@ -16,6 +16,7 @@ from engine.core.op import Layout, Op
 from engine.core.value import aval_of
 from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.program.passes.inplace_concat import alloc, write_rows
+from engine.program.passes.slice_sum import slice_sum
 from tests.op_table import OPS, ROWS
 from tests.support import assert_same_bits
 
@@ -50,6 +51,7 @@ def _program_calls() -> Iterator[Call]:
     yield Call(number_like, [a], {"number": 2.5})
     yield Call(alloc, [], {"shape": (3,), "dtype": np.dtype(float)})
     yield Call(write_rows, [np.zeros((5, 4)), a], {"start": 1})
+    yield Call(slice_sum, [a, row], {"aval": aval_of(np.eye(4)), "keys": ((slice(1, 4),), (slice(None), 2))})
 
 
 @cache
