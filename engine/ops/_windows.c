@@ -23,7 +23,7 @@
 #define RANK 3
 #define LINE 64                       /* bytes that are copied at once */
 #define MOST_TAPS 255                 /* of a window whose largest entry is looked for */
-#define CHANNELS 32                   /* that are compared at once */
+#define CHANNELS 32                   /* that are placed at once */
 #define LARGE ((npy_intp)1 << 40)     /* no dimension is larger */
 #define RELEASE ((npy_intp)1 << 13)   /* numbers from which on other threads may run meanwhile */
 
@@ -332,12 +332,18 @@ static PyObject *largest_tap(PyObject *NPY_UNUSED(module), PyObject *args)
         check(x, size_of(&g, DATA), PyArray_TYPE(x), 0) < 0 || check(maximum, size_of(&g, POINTS), PyArray_TYPE(x), 0) < 0 || check(out, size_of(&g, POINTS), NPY_UINT8, 1) < 0) {
         return NULL;
     }
+    /* the checks say that this is no more than the maxima have, if there are any images */
+    void *number = PyMem_Malloc((size_t)(PyArray_SIZE(maximum) ? g.dims[2].number * g.channels : 1) * sizeof(npy_int64));
+    if (number == NULL) {
+        return PyErr_NoMemory();
+    }
     NPY_BEGIN_THREADS_DEF;
     NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(x) / RELEASE * 500);
-#define CALL(type) largest_tap_##type(&g, PyArray_DATA(x), PyArray_DATA(maximum), PyArray_DATA(out))
+#define CALL(type) largest_tap_##type(&g, PyArray_DATA(x), PyArray_DATA(maximum), PyArray_DATA(out), number)
     FOR_TYPE(x, CALL)
 #undef CALL
     NPY_END_THREADS;
+    PyMem_Free(number);
     Py_RETURN_NONE;
 }
 

@@ -238,55 +238,44 @@ static void NAMED(depthwise)(const Geometry *g, enum depthwise what, TYPE *x, TY
 
 /* ---- the largest entries ------------------------------------------------------------------------------------------- */
 
-/* Which tap is the first that is not less than the largest entry, for `count` channels. */
-static inline void NAMED(first_not_less)(
-    const TYPE *x, const npy_intp *places, npy_intp last, const TYPE *RESTRICT maximum, npy_uint8 *RESTRICT out, npy_intp count)
+/* Which tap is the first that is not less than the largest entry. Lines of data are read one after the other, as memory likes
+ * it: taps from the last one back, which it is if all the others are less. `number` is for a line of windows. */
+WIDE static void NAMED(largest_tap)(
+    const Geometry *g, const TYPE *x, const TYPE *RESTRICT maximum, npy_uint8 *RESTRICT out, MASK *RESTRICT number)
 {
-    MASK number[CHANNELS];
-    for (npy_intp k = 0; k < count; k++) {
-        number[k] = (MASK)last;
-    }
-    /* from the last one back, which it is if all the others are less */
-    for (npy_intp tap = last; tap-- > 0;) {
-        if (places[tap] < 0) {
-            continue;
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp pixel = g->channels, line = d2->number * pixel, lines = d0->number * d1->number;
+    const npy_intp last = d0->taps * d1->taps * d2->taps - 1;
+    for (npy_intp l = 0; l < g->images * lines; l++, maximum += line, out += line) {
+        const npy_intp n = l / lines, a = l % lines / d1->number, b = l % d1->number;
+        for (npy_intp m = 0; m < line; m++) {
+            number[m] = (MASK)last;
         }
-        const TYPE *RESTRICT entry = x + places[tap];
-        for (npy_intp k = 0; k < count; k++) {
-            const MASK less = -(MASK)(entry[k] < maximum[k]);
-            number[k] = (number[k] & less) | ((MASK)tap & ~less);
-        }
-    }
-    for (npy_intp k = 0; k < count; k++) {
-        out[k] = (npy_uint8)number[k];
-    }
-}
-
-WIDE static void NAMED(largest_tap)(const Geometry *g, const TYPE *x, const TYPE *maximum, npy_uint8 *out)
-{
-    const npy_intp image = g->dims[0].dim * g->dims[1].dim * g->dims[2].dim * g->channels;
-    const npy_intp last = g->dims[0].taps * g->dims[1].taps * g->dims[2].taps - 1;
-    npy_intp at[RANK], offsets[MOST_TAPS], places[MOST_TAPS];
-    offsets_of(g, offsets);
-    for (npy_intp n = 0; n < g->images; n++, x += image) {
-        for (at[0] = 0; at[0] < g->dims[0].number; at[0]++) {
-            for (at[1] = 0; at[1] < g->dims[1].number; at[1]++) {
-                for (at[2] = 0; at[2] < g->dims[2].number; at[2]++) {
-                    places_of(g, at, offsets, places);
-                    for (npy_intp from = 0; from < g->channels; from += CHANNELS) {
-                        const npy_intp count = g->channels - from < CHANNELS ? g->channels - from : CHANNELS;
-                        if (count == CHANNELS) {
-                            /* a number that the compiler knows */
-                            NAMED(first_not_less)(x + from, places, last, maximum, out, CHANNELS);
-                        }
-                        else {
-                            NAMED(first_not_less)(x + from, places, last, maximum, out, count);
-                        }
-                        maximum += count;
-                        out += count;
+        for (npy_intp row = d0->taps * d1->taps; row-- > 0;) {
+            const npy_intp at0 = a * d0->stride - d0->before + row / d1->taps * d0->dilation;
+            const npy_intp at1 = b * d1->stride - d1->before + row % d1->taps * d1->dilation;
+            if (at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim) {
+                continue;
+            }
+            const TYPE *from = x + ((n * d0->dim + at0) * d1->dim + at1) * d2->dim * pixel;
+            for (npy_intp c = 0; c < d2->number; c++) {
+                for (npy_intp k = d2->taps; k-- > 0;) {
+                    const npy_intp at2 = c * d2->stride - d2->before + k * d2->dilation;
+                    const MASK tap = (MASK)(row * d2->taps + k);
+                    if (at2 < 0 || at2 >= d2->dim || tap == (MASK)last) {
+                        continue;
+                    }
+                    const TYPE *RESTRICT entry = from + at2 * pixel, *RESTRICT most = maximum + c * pixel;
+                    MASK *RESTRICT found = number + c * pixel;
+                    for (npy_intp m = 0; m < pixel; m++) {
+                        const MASK less = -(MASK)(entry[m] < most[m]);
+                        found[m] = (found[m] & less) | (tap & ~less);
                     }
                 }
             }
+        }
+        for (npy_intp m = 0; m < line; m++) {
+            out[m] = (npy_uint8)number[m];
         }
     }
 }

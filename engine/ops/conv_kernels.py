@@ -220,27 +220,26 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
             target = np.matmul(points, w.reshape(*w.shape[:stack], channels, w.shape[-1]).swapaxes(-1, -2))
             out[(*every, part)] = target.reshape(*lead, count, *space, channels)
         else:
-            out[(*every, part)] = _overlaid(points, w, stack, count, space, windows, along)
+            _overlay(points, w, out[(*every, part)], stack, windows, along)
     return out.reshape(*lead, *batch, *space, channels)
 
 
-def _overlaid(
-    points: Any, w: Any, stack: int, count: int, space: Sequence[int], windows: Windows, along: Sequence[Span]
-) -> np.ndarray:
-    """Products of points and filters, added up where the taps lie in `count` images.
+def _overlay(points: Any, w: Any, target: Any, stack: int, windows: Windows, along: Sequence[Span]) -> None:
+    """Put products of points and filters, added up where the taps lie, into images.
 
     Points are the rows of a matrix. Of many channels a point's taps are the rows of the product, so that channels lie
     beside each other; of few channels its columns, so that points do.
     """
-    rank, lead = len(space), np.broadcast_shapes(points.shape[:-2], w.shape[:stack])
+    rank, lead = len(along), np.broadcast_shapes(points.shape[:-2], w.shape[:stack])
     *size, channels, outputs = w.shape[stack:]
+    count, space = target.shape[-rank - 2], target.shape[-rank - 1 : -1]
     inner, many = tuple([s.number for s in along]), channels >= MANY_CHANNELS
     matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
     a, b = (points, matrix.swapaxes(-1, -2)) if many else (matrix, points.swapaxes(-1, -2))
     products = np.matmul(a, b, out=empty((*lead, a.shape[-2], b.shape[-1]), points.dtype))
     images, each = (count, channels) if many else (channels * count, 1)
     if not stack and takes_c(products, rank):
-        sums = np.empty((images, *space, each), products.dtype)
+        sums = target if many else np.empty((images, *space, each), products.dtype)
         in_c.overlay(products, sums, geometry(images, space, each, size, windows, along), many)
     else:
         padded_sums = blank((*lead, images), space, each, along, products.dtype)
@@ -251,9 +250,8 @@ def _overlaid(
         for share, key in zip(by_tap, taps(size, windows, along), strict=True):
             padded_sums[key] += share
         sums = core(padded_sums, space, along)
-    if many:
-        return sums
-    return np.moveaxis(sums.reshape(*lead, channels, count, *space), len(lead), -1)
+    if sums is not target:
+        target[...] = sums if many else np.moveaxis(sums.reshape(*lead, channels, count, *space), len(lead), -1)
 
 
 def turned_windows(windows: Windows, size: Sequence[int], along: Sequence[Span]) -> Windows | None:
