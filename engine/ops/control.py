@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.core.aval import Aval, format_shape
+from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import Batched, Batches, NotBatched, UnknownRankError, batch_level, unbatch
 from engine.core.dtypes import bool_
 from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -124,7 +124,7 @@ def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
         return _both(size, flags, inputs, true, false)
     avals = [aval_of(x) for x in inputs[1:]]
     fitting = {}
-    for holds, branch in ((True, true), (False, false)):
+    for holds, branch in _fitting((true, false), flags[1:], avals):
         try:
             fitting[holds] = branch.batched(flags[1:], avals, size)[1]
         except UnknownRankError:
@@ -143,6 +143,22 @@ def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
         pred = checked_op(pred, pred, check=_Holds(holds))
     outs = op(pred, *inputs[1:], true=inner[True], false=inner[False])
     return [out if f else NotBatched(out) for out, f in zip(outs, full, strict=True)]
+
+
+def _fitting(
+    branches: tuple[SubTrace, SubTrace], flags: Sequence[bool], avals: Sequence[Aval]
+) -> list[tuple[bool, SubTrace]]:
+    """The branches made for operands of such shapes, or at least ranks: a constant that is fed may change a shape.
+
+    One that only hands on what it is given would not refuse it.
+    """
+    known = [(i, a.shape[flag:]) for i, (a, flag) in enumerate(zip(avals, flags, strict=True)) if a.shape is not None]
+    for agree in (compatible, lambda a, b: a is None or len(a) == len(b)):
+        pairs = zip((True, False), branches, strict=True)
+        found = [(holds, b) for holds, b in pairs if all(agree(b.parameters[i].aval.shape, s) for i, s in known)]
+        if found:
+            return found
+    raise ShapeError("cond: no branch fits the shapes it is used with")
 
 
 @dataclass(frozen=True)

@@ -58,3 +58,23 @@ def test_what_no_path_leads_to_is_zero_also_beside_infinities(mode: str) -> None
             got = session.run(found, {x: [1.0, value]})
             np.testing.assert_array_equal(got, [[1.0, 0.0], [1.0, 0.0]])
             assert not np.signbit(got).any()
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward", "auto"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_branches_that_hand_on_what_has_another_rank(mode: str, nested: bool) -> None:
+    """Nothing in the branch itself refuses the cotangents of the other one's result."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, other = tf.placeholder("float64", [4]), tf.placeholder("float64", [None])
+        pooled = tf.nn.avg_pool3d(tf.reshape(tf.tile(x, [12]), [1, 3, 4, 2, 2]), [1, 2, 2, 1, 1], [1] * 5, "VALID")
+        matrix = tf.constant([[1.0, 2.0]], "float64")
+
+        def inner() -> Any:
+            return tf.cond(tf.reduce_sum(matrix) > 4.0, lambda: matrix, lambda: pooled) if nested else pooled
+
+        y = tf.cond(tf.reduce_sum(pooled) < 1.0, inner, lambda: other)
+        found = tf.jacobian(y, x, mode=mode)
+        assert not session.run(found, {x: np.ones(4), other: np.ones(3)}).any()
+        by_pooled = session.run(found, {x: -np.ones(4), other: np.ones(3)})
+        expected = session.run(tf.jacobian(pooled, x), {x: -np.ones(4)})
+        np.testing.assert_allclose(by_pooled, expected, rtol=1e-15)
