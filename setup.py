@@ -25,6 +25,7 @@ setup(
         Extension(
             "engine.core._eager",
             ["engine/core/_eager.c"],
+            depends=["engine/core/_eager_operators.h", "engine/core/_eager_keys.h"],
             include_dirs=[np.get_include()],
             extra_compile_args=FLAGS,
             optional=True,
