@@ -209,7 +209,7 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
         array = value if numpy_like else np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name}: cannot make one array of {value!r}: {error}") from None
-    if array.dtype.kind == "O":
+    if array.dtype.kind == "O" and (array.size or wanted is not string):
         array = _of_objects(array)
     if array.dtype.kind in "OSU" and (wanted is None or wanted is string):
         return _strings(value, name)
