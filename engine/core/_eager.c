@@ -23,6 +23,7 @@ static PyObject *active, *accept, *failed, *beside_of, *enter_slowly, *nothing;
 static PyObject *caller, *caller_of_one, *caller_of_two;
 static PyObject *distinct_of, *leaf_of, *array_of;
 static PyObject *name_tapes, *name_enter, *name_snapshot, *name_spec, *empty;
+static int paused; /* whether everything is left to Python */
 static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_beside, at_log;
 
 static PyObject *slot(PyObject *object, Py_ssize_t offset)
@@ -326,7 +327,7 @@ static enum raw raw_operands(const Application *a, PyObject **arrays)
 {
     const Py_ssize_t number = a->names == NULL ? 0 : PyTuple_GET_SIZE(a->names);
     enum raw found = ARRAYS;
-    if (a->count < 1 || a->count + number > MOST || slot(a->op, at_kernel) == NULL) {
+    if (paused || a->count < 1 || a->count + number > MOST || slot(a->op, at_kernel) == NULL) {
         return NOT_HERE;
     }
     for (Py_ssize_t i = 0; i < a->count; i++) {
@@ -671,7 +672,19 @@ static PyObject *setup_variable(PyObject *module, PyObject *type)
     return bad ? NULL : Py_NewRef(Py_None);
 }
 
+static PyObject *pause_all(PyObject *module, PyObject *whether)
+{
+    (void)module;
+    const int before = paused, now = PyObject_IsTrue(whether);
+    if (now < 0) {
+        return NULL;
+    }
+    paused = now;
+    return PyBool_FromLong(before);
+}
+
 static PyMethodDef methods[] = {
+    {"pause", pause_all, METH_O, "pause(whether): leave all ops to Python, or no longer; returns what held before."},
     {"setup_variable", setup_variable, METH_O, "setup_variable(Variable): variables that are read before ops are applied."},
     {"setup", setup, METH_VARARGS, "setup(...): the classes and functions of Python that this is about."},
     {"setup_structure", setup_structure, METH_VARARGS, "setup_structure(DType, distinct, leaf, array): what keys are made with."},

@@ -12,6 +12,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -348,5 +349,18 @@ if in_c:
     helpers = accept, _raise_explained, record_beside, EagerTensor._enter, NOTHING
     callers = _called_with_one, _called_with_two, _called
     in_c.setup(EagerTensor, Value, Op, Tape, Recording, active, *helpers, *callers)
+
+
+@contextmanager
+def applied_in_python() -> Iterator[None]:
+    """Inside, Python applies ops, so that what stands in this module can be replaced."""
+    before = in_c.pause(True) if in_c else False
+    try:
+        yield
+    finally:
+        if in_c:
+            in_c.pause(before)
+
+
 wrap: Callable[[Any], EagerTensor] = in_c.wrap if in_c else EagerTensor
 """The tensor of an array."""

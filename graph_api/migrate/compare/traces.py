@@ -170,7 +170,8 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
         walks.replayed = reverse
         Op.__call__ = called  # type: ignore[method-assign]
     try:
-        yield
+        with eager_module.applied_in_python():
+            yield
     finally:
         eager_module._applied = applied
         walks.replayed = replayed
