@@ -133,3 +133,30 @@ def test_products_of_columns_and_rows_that_blas_rounds_otherwise(monkeypatch: py
     monkeypatch.setattr(vocabulary, "_is_outer", lambda *_: False)
     _, recording = staged.observed(lowered(linalg.matmul, given), given, program_module.located)
     assert [step.loop[0] for step in recording.steps] == [np.matmul]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.divide], ids=lambda u: u.__name__)
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((50, 1, 6), (20, 6)),
+        ((9, 1, 3), (5, 3)),
+        ((9, 1, 20), (9, 25, 1)),
+        ((4, 3, 5), (5, 3)),
+        ((6, 1, 5), (6, 7, 10)),
+    ],
+)
+def test_arithmetic_goes_through_many_short_lines(left: Any, right: Any, ufunc: Any, dtype: str) -> None:
+    """Where no operand can be repeated once for all, with the bits of NumPy's loops, however the operands lie."""
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310, 2.5, -0.3, 1e-40], dtype)
+    x, y = np.resize(special, left), np.resize(special[[3, 0, 5, 1, 7, 2, 6, 4, 8]], right)
+    if right[-1] == 10:
+        y = y[..., ::2]
+    if left == (4, 3, 5):
+        y = y.T
+    for a, b in ((x, y), (y, x)):
+        assert_same_bits(by_rows(ufunc, a, b), ufunc(a, b))
+    recording = staged.observed(lowered(lambda x, y: x - y, [x, y]), [x, y], program_module.located)[1]
+    assert [step.loop for step in recording.steps] == [(f"subtracts_{x.dtype.char}",)]

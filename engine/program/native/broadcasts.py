@@ -1,8 +1,8 @@
 """Short inner loops made long: a call of a loop for each few elements takes longer than what it computes.
 
-A bias that is added to many rows is repeated first, so that one call adds it to hundreds of them. Copies, and products
-with partial derivatives, go through two dimensions in one call. The order of the elements changes, not what is done to
-each.
+A bias that is added to many rows is repeated first, so that one call adds it to hundreds of them. Copies, products with
+partial derivatives, and arithmetic of which no operand can be repeated once for all (differences of pairs) go through
+two dimensions in one call. The order of the elements changes, not what is done to each.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from engine.program.native.memory import Ref, Root, Row
 from engine.runtime.cache import cached
@@ -28,18 +30,24 @@ _NEAR = 1 << 3
 """Places that lie next to one another from which on a call goes through these, not through more that lie apart."""
 _MANY = {"copy": "copies", "scale": "scales", "either": "eithers", "outer": "outers"}
 """Loops of our own for vectors, and those that do the same in many places."""
+_OURS = {np.add: "adds", np.subtract: "subtracts", np.multiply: "multiplies", np.divide: "divides"}
+"""Those of NumPy whose results are rounded in one way only, and loops of ours that do the same in many places."""
 
 
 def made_long(row: Row, operands: Sequence[Ref]) -> list[Row]:
     """Rows that do the same as an elementwise one; `operands` are its own, the result last."""
     items = tuple([0 if x.dtype.kind == "c" else x.dtype.itemsize for x in operands])
-    many = _MANY.get(row.loop[0].rpartition("_")[0]) if isinstance(row.loop[0], str) else None
+    if isinstance(row.loop[0], str):
+        name, _, kind = row.loop[0].rpartition("_")
+        many = _MANY.get(name)
+    else:
+        kind = operands[-1].dtype.char
+        many = _OURS.get(row.loop[0]) if kind in "fd" and all(x.dtype.char == kind for x in operands) else None
     plan = _plan(row.dims[0], row.steps, row.outer, row.strides, items, many)
     if plan is None:
         return [row]
     if isinstance(plan, Row):
-        loop = (f"{many}_{row.loop[0].rpartition('_')[2]}",)
-        return [Row(loop, row.operands, plan.dims, plan.steps, plan.outer, plan.strides)]
+        return [Row((f"{many}_{kind}",), row.operands, plan.dims, plan.steps, plan.outer, plan.strides)]
     count, repeated, inner, in_place, steps, around, strides, whole, rest, far = plan
     rows, places = [], list(row.operands)
     for k in in_place:
@@ -73,7 +81,7 @@ def _plan(
     (count, inner), (times, last), outer = axes[-1], axes[-2], axes[:-2]
     if many == "copies":
         return _in_many_places(axes) if count < _SHORT and inner == inner_steps else None
-    if many is not None:
+    if many in _MANY.values():
         # long lines of large arrays go tile by tile, with other rows
         large = count >= _SHORT and innermost * math.prod(around) * items[-1] >= _LARGE
         return None if large else _in_many_places(axes)
@@ -82,7 +90,7 @@ def _plan(
     fixed = all(not far[k] for k in in_place for _, far in outer)
     repeated = min(times, _LONG // count)
     if not (in_place and goes_on and fixed and inner[-1] and width - 1 not in in_place and repeated >= _LEAST):
-        return None
+        return _in_many_places(axes) if many is not None and count < _SHORT else None
     steps = tuple([items[k] if k in in_place else inner[k] for k in range(width)])
     far = tuple([repeated * s for s in last])
     flat = (*itertools.chain(*[s for _, s in outer]), *far)

@@ -89,6 +89,7 @@ COPIES(16)
 /* outer_TYPE: the product to which BLAS adds 0, as where the length of rows and columns that it multiplies is one.
 
 scales_TYPE, eithers_TYPE, outers_TYPE: (count), (count) -> (count), in many places: a call for each few elements takes longer.
+So do adds_TYPE, subtracts_TYPE, multiplies_TYPE and divides_TYPE, which do what NumPy's loops do.
 
 One of the operands may stay in place along a line; what else lies with gaps goes element by element. Lines of two and
 three, as places have, are worth loops of their own. */
@@ -111,12 +112,12 @@ three, as places have, are worth loops of their own. */
     else { \
         LINES(NAME, TYPE, n, SX, SY) \
     }
-#define PRODUCT(NAME, TYPE, RESULT) \
+#define IN_PLACES(NAME, TYPE, OPERATOR, RESULT) \
     INLINED void NAME##_line( \
         npy_intp n, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, TYPE *restrict out) \
     { \
         for (npy_intp j = 0; j < n; j++) { \
-            const TYPE a = x[j * sx], b = y[j * sy], product = a * b; \
+            const TYPE a = x[j * sx], b = y[j * sy], both = a OPERATOR b; \
             out[j] = RESULT; \
         } \
     } \
@@ -144,28 +145,38 @@ three, as places have, are worth loops of their own. */
         } \
         for (npy_intp i = 0; i < lines; i++) { \
             for (npy_intp j = 0; j < n; j++) { \
-                const TYPE a = *(const TYPE *)(x + i * far[0] + j * sx), b = *(const TYPE *)(y + i * far[1] + j * sy), product = a * b; \
+                const TYPE a = *(const TYPE *)(x + i * far[0] + j * sx), b = *(const TYPE *)(y + i * far[1] + j * sy), both = a OPERATOR b; \
                 *(TYPE *)(out + i * far[2] + j * so) = RESULT; \
             } \
         } \
-    } \
-    static void NAME##_1(ARGS) \
-    { \
-        const npy_intp far[3] = {0, 0, 0}; \
-        NAME##_all(1, dimensions[0], args, far, steps); \
     } \
     static void NAME##_2(ARGS) \
     { \
         NAME##_all(dimensions[0], dimensions[1], args, steps, steps + 3); \
     }
-#define SCALED (product == product ? product : a == 0 ? 0 : product)
-#define EITHER (product == product ? product : (a == 0) | (b == 0) ? 0 : product)
+#define PRODUCT(NAME, TYPE, RESULT) \
+    IN_PLACES(NAME, TYPE, *, RESULT) \
+    static void NAME##_1(ARGS) \
+    { \
+        const npy_intp far[3] = {0, 0, 0}; \
+        NAME##_all(1, dimensions[0], args, far, steps); \
+    }
+#define SCALED (both == both ? both : a == 0 ? 0 : both)
+#define EITHER (both == both ? both : (a == 0) | (b == 0) ? 0 : both)
 PRODUCT(scale_f, npy_float, SCALED)
 PRODUCT(scale_d, npy_double, SCALED)
 PRODUCT(either_f, npy_float, EITHER)
 PRODUCT(either_d, npy_double, EITHER)
-PRODUCT(outer_f, npy_float, product + 0)
-PRODUCT(outer_d, npy_double, product + 0)
+PRODUCT(outer_f, npy_float, both + 0)
+PRODUCT(outer_d, npy_double, both + 0)
+IN_PLACES(add_f, npy_float, +, both)
+IN_PLACES(add_d, npy_double, +, both)
+IN_PLACES(subtract_f, npy_float, -, both)
+IN_PLACES(subtract_d, npy_double, -, both)
+IN_PLACES(multiply_f, npy_float, *, both)
+IN_PLACES(multiply_d, npy_double, *, both)
+IN_PLACES(divide_f, npy_float, /, both)
+IN_PLACES(divide_d, npy_double, /, both)
 
 /* ---- larger_TYPE(x, y), smaller_TYPE(x, y): NumPy's maximum and minimum, quick where one operand is a number ------------ */
 
@@ -523,9 +534,9 @@ typedef struct {
         {"add_some_rows_" #I "_" #T, {add_rows_##I##_##T, "", STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}
 #define TRTRS_ROW(T, S, HOW) \
     {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
+#define IN_PLACES_ROW(MANY, NAME, T, S) {#MANY "_" #T, {NAME##_##T##_2, NULL, STRIDED, 0, 2, 3, {S, S, S}, 1, {1, 1, 1}, {0, 0, 0}}}
 #define PRODUCT_ROWS(NAME, T, S) \
-    {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, \
-        {#NAME "s_" #T, {NAME##_##T##_2, NULL, STRIDED, 0, 2, 3, {S, S, S}, 1, {1, 1, 1}, {0, 0, 0}}}
+    {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, IN_PLACES_ROW(NAME##s, NAME, T, S)
 #define MOVE_ROWS(S) \
     {"copies_" #S, {copies_##S, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 1}, {0, 0}}}, \
     ROW(copy_##S, STRIDED, 1, 2, S, S), ROW(take_##S, TAKE, 2, 3, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, 3, sizeof(npy_intp), S, S), \
@@ -543,6 +554,10 @@ static const Named table[] = {
     PRODUCT_ROWS(either, d, 8),
     PRODUCT_ROWS(outer, f, 4),
     PRODUCT_ROWS(outer, d, 8),
+    IN_PLACES_ROW(adds, add, f, 4), IN_PLACES_ROW(adds, add, d, 8),
+    IN_PLACES_ROW(subtracts, subtract, f, 4), IN_PLACES_ROW(subtracts, subtract, d, 8),
+    IN_PLACES_ROW(multiplies, multiply, f, 4), IN_PLACES_ROW(multiplies, multiply, d, 8),
+    IN_PLACES_ROW(divides, divide, f, 4), IN_PLACES_ROW(divides, divide, d, 8),
     ROW(larger_f, STRIDED, 2, 3, 4, 4, 4),
     ROW(larger_d, STRIDED, 2, 3, 8, 8, 8),
     ROW(smaller_f, STRIDED, 2, 3, 4, 4, 4),
