@@ -26,7 +26,7 @@ BIN := $(VENV)/bin
 PEERS_BIN := $(VENV_PEERS)/bin
 ORACLES_BIN := $(VENV_ORACLES)/bin
 # What the native executor is built from
-NATIVE := setup.py $(wildcard engine/core/*.c engine/ops/*.[ch] engine/program/native/*.[ch])
+NATIVE := setup.py $(wildcard engine/core/*.[ch] engine/runtime/*.h engine/ops/*.[ch] engine/program/native/*.[ch])
 
 PIP := -m pip install --quiet --disable-pip-version-check
 
