@@ -148,11 +148,13 @@ def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
 def _fitting(
     branches: tuple[SubTrace, SubTrace], flags: Sequence[bool], avals: Sequence[Aval]
 ) -> list[tuple[bool, SubTrace]]:
-    """The branches made for operands of such shapes, or at least ranks: a constant that is fed may change a shape.
+    """The branches made for batches of such shapes, or at least ranks: a constant that is fed may change a shape.
 
     One that only hands on what it is given would not refuse it.
     """
-    known = [(i, a.shape[flag:]) for i, (a, flag) in enumerate(zip(avals, flags, strict=True)) if a.shape is not None]
+    known = [
+        (i, a.shape[1:]) for i, (a, flag) in enumerate(zip(avals, flags, strict=True)) if flag and a.shape is not None
+    ]
     for agree in (compatible, lambda a, b: a is None or len(a) == len(b)):
         pairs = zip((True, False), branches, strict=True)
         found = [(holds, b) for holds, b in pairs if all(agree(b.parameters[i].aval.shape, s) for i, s in known)]
