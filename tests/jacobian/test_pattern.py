@@ -16,7 +16,7 @@ from engine.core.kinds import linear
 from engine.core.sparsity import Sites
 from engine.core.trace import Trace, constant_value
 from engine.jacobian.structure.pattern import FULLEST, SMALL, Pattern, stacked
-from engine.jacobian.structure.propagation import move_map, patterns
+from engine.jacobian.structure.propagation import TooFullError, move_map, patterns
 from engine.jacobian.structure.row_independence import coupling
 from engine.ops.arithmetic import square
 from engine.ops.conv import conv2d
@@ -207,6 +207,16 @@ def test_a_source_that_depends_on_another() -> None:
     nodes, (x,), (middle, out) = recorded(fn, np.ones(3))
     by_x, by_middle = patterns_either_way(nodes, [x, middle], [out], Sites(constant_value))[0]
     assert by_x.index.tolist() == [2, 1, 0] and by_middle.is_identity
+
+
+@pytest.mark.parametrize("fn", [lambda x: reduce_sum(x * x[::-1]), lambda x: cumsum(x)])
+def test_patterns_that_fill_up_are_given_up(fn: Any) -> None:
+    """Back from the targets where these are fewer, and forward otherwise."""
+    nodes, sources, out = recorded(fn, np.ones(200))
+    most = patterns(nodes, sources, [out], Sites(constant_value))[0][0].nnz
+    assert patterns(nodes, sources, [out], Sites(constant_value), most)[0][0].nnz == most
+    with pytest.raises(TooFullError):
+        patterns(nodes, sources, [out], Sites(constant_value), most - 1)
 
 
 def test_complex_values() -> None:

@@ -48,10 +48,12 @@ def patterns(
     ------
     ShapeError
         If the shape of a value on the way is not known; the message names the op.
+    TooFullError
+        If a pattern on the way has more entries than `most`.
     """
     wide, tall = ([_size(x, "patterns") for x in ends] for ends in (sources, targets))
     if sum(tall) < sum(wide):
-        back = _followed_back(nodes, sources, _starts(targets, tall), sites)
+        back = _followed_back(nodes, sources, _starts(targets, tall), sites, most)
         return [
             [
                 back[id(x)][i].transposed() if i in back.get(id(x), {}) else Pattern.zero(rows, columns)
@@ -60,11 +62,18 @@ def patterns(
             for i, rows in enumerate(tall)
         ]
     # what comes last is kept; the patterns on the way are let go
-    found = deque(followed(nodes, _starts(sources, wide), targets, sites), maxlen=len(targets))
+    way = followed(nodes, _starts(sources, wide), targets, sites)
+    found = deque((_not_too_full(row, most) for _, row in way), maxlen=len(targets))
     return [
         [row.get(j) or Pattern.zero(rows, columns) for j, columns in enumerate(wide)]
-        for rows, (_, row) in zip(tall, found, strict=True)
+        for rows, row in zip(tall, found, strict=True)
     ]
+
+
+def _not_too_full(row: Row, most: float) -> Row:
+    if most < math.inf and any(pattern.nnz > most for pattern in row.values()):
+        raise TooFullError
+    return row
 
 
 def _starts(ends: Sequence[Any], sizes: Sequence[int]) -> dict[int, Row]:
@@ -131,7 +140,7 @@ def followed(
 
 
 def _followed_back(
-    nodes: Sequence[Node], sources: Sequence[Any], starts: dict[int, Row], sites: Sites
+    nodes: Sequence[Node], sources: Sequence[Any], starts: dict[int, Row], sites: Sites, most: float
 ) -> dict[int, Row]:
     """The transposed patterns of the sources, by identity; rows are numbered by target, here and in `starts`."""
     ends = {id(x) for x in sources}
@@ -148,7 +157,7 @@ def _followed_back(
                     links = site.links(i)
                 except UnknownContentsError:
                     links = every(site, i)
-                row = _linked(given, [[link.reversed for link in of] for of in links], columns)
+                row = _not_too_full(_linked(given, [[link.reversed for link in of] for of in links], columns), most)
                 before = known.setdefault(id(x), {})
                 known[id(x)] = {**before, **{t: p.union(before[t]) if t in before else p for t, p in row.items()}}
     return known
