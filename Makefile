@@ -4,6 +4,7 @@
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
 # make fuzz N=1000 [SEED=0] [JOBS=2]   random programs, each in several ways that must agree; what fails is shrunk
+# make sanitize [TESTS=tests]   the tests, and random programs, with extensions built to notice wrong addresses and undefined behaviour
 # make mutants [JOBS=2]   break the code in each known way, and see that the named tests notice
 #
 # Nothing is needed beforehand but Python >= 3.11 and make: each target makes its own virtual environment.
@@ -14,6 +15,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV ?= .venv
 VENV_PEERS ?= .venv-peers
 VENV_ORACLES ?= .venv-oracles
+VENV_SANITIZE ?= .venv-sanitize
 # `make test LINT=` leaves the linters out
 LINT ?= lint
 
@@ -25,6 +27,7 @@ CHECK ?= tests/test_house.py tests/test_core.py tests/test_modes_agree.py tests/
 BIN := $(VENV)/bin
 PEERS_BIN := $(VENV_PEERS)/bin
 ORACLES_BIN := $(VENV_ORACLES)/bin
+SANITIZE_BIN := $(CURDIR)/$(VENV_SANITIZE)/bin
 # What the native executor is built from
 NATIVE := setup.py $(wildcard engine/core/*.[ch] engine/runtime/*.h engine/ops/*.[ch] engine/program/native/*.[ch])
 
@@ -32,7 +35,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit report bench peers fuzz mutants clean
+.PHONY: test check lint format unit report bench peers fuzz sanitize mutants clean
 
 test: $(LINT) unit
 
@@ -57,6 +60,23 @@ JOBS ?= 2
 
 fuzz: $(VENV)/.for-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --n $(N) --seed $(SEED) --jobs $(JOBS)
+
+TESTS ?= tests
+# extensions that were built like this cannot be loaded into a usual Python: they are built in a copy of the sources
+SANITIZED := build/sanitized
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
+
+sanitize: $(SANITIZE_BIN)/python
+	rm -rf $(SANITIZED)
+	mkdir -p $(SANITIZED)
+	git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C $(SANITIZED)
+	CFLAGS='$(SANITIZERS)' LDFLAGS='$(SANITIZERS)' $(SANITIZE_BIN)/python $(PIP) -e '$(SANITIZED)[test]'
+	cd $(SANITIZED) && export DUALGRAD_NATIVE=require OPENBLAS_NUM_THREADS=1 PYTHONMALLOC=malloc \
+		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/$(SANITIZED)/met \
+		UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/$(SANITIZED)/met && \
+		$(SANITIZE_BIN)/python -m pytest -q -n $(JOBS) -m 'not peer' $(TESTS) && \
+		$(SANITIZE_BIN)/python -m tests.fuzz --n $(N) --seed $(SEED) --jobs $(JOBS) || { cat met.*; exit 1; }
 
 mutants: $(VENV)/.for-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutants --jobs $(JOBS)
@@ -87,7 +107,7 @@ $(VENV_ORACLES)/.for-oracles: pyproject.toml $(NATIVE) | $(ORACLES_BIN)/python
 	$(ORACLES_BIN)/python $(PIP) -e '.[test,report,oracles]'
 	touch $@
 
-$(BIN)/python $(PEERS_BIN)/python $(ORACLES_BIN)/python:
+$(BIN)/python $(PEERS_BIN)/python $(ORACLES_BIN)/python $(SANITIZE_BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'No Python >= 3.11 found; say where it is: make PYTHON=/path/to/python3' >&2; exit 1; }
 	$(PYTHON) -m venv $(@:/bin/python=) || { rm -rf $(@:/bin/python=); exit 1; }
 

@@ -3,40 +3,50 @@
 Everything else about the package is in pyproject.toml.
 """
 
+import os
+import runpy
 import sys
 
 import numpy as np
 from setuptools import Extension, setup
 
-HOME, WIDE = "engine/program/native", "engine/runtime/wide.h"
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNTIME, OPS, NATIVE = "engine/runtime", "engine/ops", "engine/program/native"
 # products and sums must stay apart: fused, they are rounded once only
 FLAGS = ["-O3", "-ffp-contract=off"] if sys.platform != "win32" else ["/fp:strict"]
+fingerprint = runpy.run_path(os.path.join(HERE, RUNTIME, "extension.py"))["fingerprint"]
+
+
+def extension(name: str, sources: list[str], headers: list[str]) -> Extension:
+    """An extension that knows what it was built from."""
+    headers = [*headers, f"{RUNTIME}/built_from.h"]
+    return Extension(
+        name,
+        sources,
+        depends=headers,
+        include_dirs=[np.get_include()],
+        define_macros=[("BUILT_FROM", f'"{fingerprint([*sources, *headers], HERE)}"')],
+        extra_compile_args=FLAGS,
+        optional=True,
+    )
+
 
 setup(
     ext_modules=[
-        Extension(
+        extension(
             "engine.program.native._executor",
-            [f"{HOME}/{name}.c" for name in ("_executor", "rows", "loops")],
-            depends=[f"{HOME}/{name}" for name in ("_table.h", "rows.h", "loops.h")] + [WIDE],
-            include_dirs=[np.get_include()],
-            extra_compile_args=FLAGS,
-            optional=True,
+            [f"{NATIVE}/{name}.c" for name in ("_executor", "rows", "loops")],
+            [*[f"{NATIVE}/{name}" for name in ("_table.h", "rows.h", "loops.h")], f"{RUNTIME}/wide.h"],
         ),
-        Extension(
+        extension(
             "engine.core._eager",
             ["engine/core/_eager.c"],
-            depends=["engine/core/_eager_operators.h", "engine/core/_eager_keys.h"],
-            include_dirs=[np.get_include()],
-            extra_compile_args=FLAGS,
-            optional=True,
+            ["engine/core/_eager_operators.h", "engine/core/_eager_keys.h"],
         ),
-        Extension(
+        extension(
             "engine.ops._windows",
-            ["engine/ops/_windows.c"],
-            depends=["engine/ops/_windows_typed.h", WIDE],
-            include_dirs=[np.get_include()],
-            extra_compile_args=FLAGS,
-            optional=True,
+            [f"{OPS}/_windows.c"],
+            [f"{OPS}/_windows_typed.h", f"{RUNTIME}/wide.h"],
         ),
     ]
 )

@@ -13,6 +13,8 @@
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 
+#include "../runtime/built_from.h"
+
 #define SMALL 65504.0 /* what fits into each floating dtype */
 #define MOST 16 /* operands and parameters that are dealt with here */
 
@@ -713,5 +715,5 @@ PyMODINIT_FUNC PyInit__eager(void)
     if (name_tapes == NULL || name_enter == NULL || name_snapshot == NULL || name_spec == NULL || empty == NULL || operator_type == NULL) {
         return NULL;
     }
-    return PyModule_Create(&module);
+    return with_sources(PyModule_Create(&module));
 }

@@ -12,6 +12,7 @@
 #include <numpy/arrayobject.h>
 #include <string.h>
 
+#include "../runtime/built_from.h"
 #include "../runtime/wide.h"
 
 #ifdef _MSC_VER
@@ -509,5 +510,5 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__windows(void)
 {
     import_array();
-    return PyModule_Create(&module);
+    return with_sources(PyModule_Create(&module));
 }

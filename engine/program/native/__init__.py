@@ -11,10 +11,12 @@ as rows is called between them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from engine.program.native.extension import executor, reason
 from engine.program.native.loops import rejected
+from engine.runtime.extension import unused
 
 
 @dataclass(frozen=True)
@@ -29,14 +31,19 @@ class Status:
         Why, or why not.
     rejected : tuple of str
         Loops of NumPy that gave other bits than NumPy's call and are not used, as ``"ufunc types"``.
+    unused : dict
+        Why each extension that was asked for and is not used is not: this one, that of eager ops, that of windows.
     """
 
     active: bool
     reason: str
     rejected: tuple[str, ...] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"native executor: {'on' if self.active else 'off'} ({self.reason})"
+        lines = [f"native executor: {'on' if self.active else 'off'} ({self.reason})"]
+        lines += [f"{name}: off ({why})" for name, why in self.unused.items() if why != self.reason]
+        return "\n".join(lines)
 
 
 def status() -> Status:
@@ -48,4 +55,4 @@ def status() -> Status:
     >>> status().active in (True, False)
     True
     """
-    return Status(executor is not None, reason, tuple(rejected))
+    return Status(executor is not None, reason, tuple(rejected), dict(unused))

@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "loops.h"
+#include "../../runtime/built_from.h"
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
 

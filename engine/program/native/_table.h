@@ -615,5 +615,5 @@ PyMODINIT_FUNC PyInit__executor(void)
         Py_CLEAR(made);
     }
     Py_XDECREF(names);
-    return made;
+    return with_sources(made);
 }
