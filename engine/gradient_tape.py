@@ -29,7 +29,7 @@ from engine.core.variable import Variable, tracked_value
 from engine.jacobian.taking import Taking, not_a_tensor
 from engine.ops.creation import ones_like, zeros_like
 from engine.replay import replayed
-from engine.reverse import require_one_number, reverse
+from engine.reverse import require_one_number
 
 if TYPE_CHECKING:
     from engine.explain.explanation import Explanation
@@ -222,8 +222,7 @@ class GradientTape(NotCopied, TapeDerivatives):
             tracked = self._tape.tracked
             wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
             kept = [w for w in wanted if address(w) in tracked]
-            walk = reverse if active.tapes else self._replayed
-            found = iter(walk(self._tape.nodes, seeds, kept, sparse=True, pairwise=pairwise))
+            found = iter(self._replayed(self._tape.nodes, seeds, kept, sparse=True, pairwise=pairwise))
             cts = [next(found) if address(w) in tracked else None for w in wanted]
             if _NONE in map(type, cts):
                 self._note_missing(targets, [x for x, ct in zip(flat, cts, strict=True) if ct is None])

@@ -5,6 +5,9 @@ again and again, the reverse walk runs once more with symbols in place of arrays
 `Program` whose arguments are values on the tape. From then on a gradient of that structure costs looking up the key and
 running straight-line kernel calls. The walk and the rules are the same, the passes are bit-exact, so the results are
 too.
+
+While other tapes record, which want to know each op, it is these ops that are kept (`OpList`) and applied, not a
+program.
 """
 
 from __future__ import annotations
@@ -22,12 +25,13 @@ from engine.core.eager import EagerTensor, in_c
 from engine.core.indexed_slices import IndexedSlices, stand_in
 from engine.core.op import Node, distinct
 from engine.core.operands import Operand
-from engine.core.tape import Recording, logged, paused
+from engine.core.tape import Recording, active, logged, paused
 from engine.core.value import address, as_array, aval_of
 from engine.core.variable import Variable
 from engine.program import Program
 from engine.program.late_updates import with_late_arrays
 from engine.program.layout import order_of_value
+from engine.program.op_list import OpList
 from engine.program.retrace import Retrace
 from engine.reverse import reverse
 from engine.runtime.cache import Cache
@@ -44,7 +48,7 @@ _FEW = 8
 
 _walks: Cache[int, int] = Cache("counted walks", _CAPACITY)
 """Hash of a structure's key to how often it was walked; counting keeps nothing alive that way."""
-_compiled: Cache[Any, Replay] = Cache("compiled walks", _CAPACITY)
+_compiled: Cache[Any, Replay | RecordedReplay] = Cache("compiled walks", _CAPACITY)
 counters = {"walked": 0, "compiled": 0, "replayed": 0}
 """How many gradients were walked, compiled and replayed, for tests and the curious; threads may lose a count."""
 
@@ -71,7 +75,7 @@ class Replay:
         self.results = results
         self.batched = batched
 
-    def __call__(self, values: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+    def __call__(self, values: list[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
         """The cotangents for a recording of this structure."""
         out = self.program(*arrays_of([*values, *seeds], self.arguments))
         if self.program.products:
@@ -84,6 +88,29 @@ class Replay:
             level = next(s.level for s in seeds if type(s) is Batched)
             return [Batched(g, level) if b else g for g, b in zip(found, self.batched, strict=True)]
         return found
+
+
+class RecordedReplay:
+    """A reverse walk whose ops are recorded.
+
+    Attributes
+    ----------
+    ops : OpList
+        Takes the values of the recording, and the seeds.
+    results : list of (int, pair of int, or None)
+        As for a `Replay`.
+    """
+
+    __slots__ = ("ops", "results")
+
+    def __init__(self, ops: OpList, results: list[Any]) -> None:
+        self.ops = ops
+        self.results = results
+
+    def __call__(self, values: list[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+        """The cotangents for a recording of this structure."""
+        out = self.ops([*values, *seeds])
+        return [_cotangent(out, i, source) for i, source in zip(self.results, sources, strict=True)]
 
 
 def _cotangent(out: Sequence[Any], result: Any, source: Any) -> IndexedSlices | None:
@@ -225,15 +252,19 @@ def replayed(
 ) -> list[Any]:
     """What `engine.reverse.reverse` returns for an eager recording, by a compiled walk where there is one.
 
-    Call it only while no tape is recording: the result consists of plain arrays. If they may be `late`, some are
-    products that are still to be computed (`LateArray`).
+    While no tape is recording, the result consists of plain arrays; if they may be `late`, some are products that are
+    still to be computed (`LateArray`). While one is, it consists of eager tensors.
     """
+    recorded = bool(active.tapes)
+    options = sparse, pairwise, late and not recorded
     try:
         structure = structure_of(nodes)
         ends = structure.numbers([*[t for t, _ in seeds], *sources])
         if None in ends[: len(seeds)]:
             raise KeyError("a target was not recorded")
-        key = (structure.key, len(seeds), *ends, *[_leaf(s) for _, s in seeds], sparse, pairwise, late)
+        if recorded and not all(type(s) is EagerTensor for _, s in seeds):
+            raise TypeError("ops are kept for eager tensors")
+        key = (structure.key, len(seeds), *ends, *[_leaf(s) for _, s in seeds], *options, recorded)
         replay = _compiled.get(key)
     except (AttributeError, TypeError, KeyError):
         replay = key = None
@@ -244,7 +275,9 @@ def replayed(
     if key is not None:
         walks = _walks.put(hash(key), (_walks.get(hash(key)) or 0) + 1)
         if walks > COMPILE_AFTER:
-            _compiled.put(key, _compile(nodes, structure, seeds, sources, sparse, pairwise, late))
+            made = _compile(nodes, structure, seeds, sources, *options, recorded)
+            if made is not None:
+                _compiled.put(key, made)
     return reverse(nodes, seeds, sources, sparse=sparse, pairwise=pairwise)
 
 
@@ -256,7 +289,9 @@ def _compile(
     sparse: bool,
     pairwise: bool,
     late: bool,
-) -> Replay:
+    recorded: bool,
+) -> Replay | RecordedReplay | None:
+    """The walk, made once with symbols; None if a walk that is recorded may be another one each time."""
     counters["compiled"] += 1
     again = Retrace(nodes, structure.values, _FOLD_LIMIT)
     given = [again.trace.placeholder(aval_of(array_of(s))) for _, s in seeds]
@@ -270,9 +305,14 @@ def _compile(
         found = reverse(again.nodes, pairs, [of.get(id(s), s) for s in sources], sparse=sparse, pairwise=pairwise)
     parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (array_of(g),) for g in found]
     wanted = [part for group in parts for part in group]
-    program, taken = again.lowered(wanted, given, [order_of_value(s) for _, s in seeds], late)
-    taken += range(len(structure.values), len(structure.values) + len(seeds))
     order = iter(range(len(wanted)))
     positions = [tuple([next(order) for _ in group]) for group in parts]
     results = [(None, *p)[-1] if len(p) < 2 else p for p in positions]
+    if recorded:
+        try:
+            return RecordedReplay(again.listed(wanted, given), results)
+        except TypeError:
+            return None
+    program, taken = again.lowered(wanted, given, [order_of_value(s) for _, s in seeds], late)
+    taken += range(len(structure.values), len(structure.values) + len(seeds))
     return Replay(program, taken, results, [type(g) is Batched for g in found])

@@ -258,33 +258,6 @@ def where_and_clip() -> Step:
     return lambda i: taped(values(i, 9), lambda x: tf.where(x > 0, tf.sqrt(x), tf.clip_by_value(x, -0.1 * i, 0.2)))
 
 
-def second_order() -> Step:
-    def step(i: int) -> Any:
-        x = values(i, 3)
-        with tf.GradientTape() as outer:
-            outer.watch(x)
-            with tf.GradientTape() as inner:
-                inner.watch(x)
-                y = tf.reduce_sum(tf.sin(x) * x**3)
-            g = inner.gradient(y, x)
-        return [g, outer.gradient(g, x)]
-
-    return step
-
-
-def inner_gradient_as_a_factor() -> Step:
-    def step(i: int) -> Any:
-        x, w = values(i, 3), tf.Variable(values(i + 9, 3))
-        with tf.GradientTape() as outer:
-            with tf.GradientTape() as inner:
-                inner.watch(x)
-                y = tf.reduce_sum(tf.tanh(x * w))
-            penalty = tf.reduce_sum(inner.gradient(y, x) ** 2)
-        return outer.gradient(penalty, [w])
-
-    return step
-
-
 def float64() -> Step:
     return lambda i: taped(values(i, 3, dtype=np.float64), lambda x: tf.reduce_logsumexp(x) * x)
 
@@ -292,7 +265,7 @@ def float64() -> Step:
 ONE_STRUCTURE = [
     reshape_with_tuples, several_targets, weighted_targets, intermediate_sources, one_source_twice,
     variables_assigned_between_steps, several_outputs, changing_indices, python_scalars, numpy_operands, dropout,
-    random_factors, where_and_clip, second_order, inner_gradient_as_a_factor, float64,
+    random_factors, where_and_clip, float64,
 ]  # fmt: skip
 
 

@@ -553,6 +553,70 @@ static PyObject *enter(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return applied_or_elsewhere(&a, self);
 }
 
+/* The result of one of the steps of `apply_all`, given its operands. */
+static PyObject *step_result(PyObject *op, PyObject *inputs, PyObject *params)
+{
+    PyObject *const *items = &PyTuple_GET_ITEM(inputs, 0);
+    const Py_ssize_t count = PyTuple_GET_SIZE(inputs);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (PyObject_TypeCheck(items[i], value_type)) {
+            Application a = {op, items, count, NULL, Py_NewRef(inputs), Py_NewRef(params), 0};
+            return applied_or_elsewhere(&a, items[i]);
+        }
+    }
+    return PyObject_Call(op, inputs, params);
+}
+
+static PyObject *by_number(PyObject *values, PyObject *numbers)
+{
+    PyObject *found = PyTuple_New(PyTuple_GET_SIZE(numbers));
+    for (Py_ssize_t i = 0; found != NULL && i < PyTuple_GET_SIZE(numbers); i++) {
+        const Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GET_ITEM(numbers, i));
+        if (number < 0 || number >= PyList_GET_SIZE(values)) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_IndexError, "apply_all: there is no such value");
+            }
+            Py_CLEAR(found);
+            break;
+        }
+        PyTuple_SET_ITEM(found, i, Py_NewRef(PyList_GET_ITEM(values, number)));
+    }
+    return found;
+}
+
+/* apply_all(steps, values), as `engine.program.op_list` says. */
+static PyObject *apply_all(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2 || !PyTuple_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyTuple_GET_SIZE(args[0]) % 3) {
+        PyErr_SetString(PyExc_TypeError, "apply_all: takes a tuple of ops, numbers and parameters, and a list");
+        return NULL;
+    }
+    PyObject *values = args[1];
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[0]); i += 3) {
+        PyObject *const *step = &PyTuple_GET_ITEM(args[0], i);
+        if (Py_TYPE(step[0]) != op_type || !PyTuple_CheckExact(step[1]) || !PyDict_CheckExact(step[2])) {
+            PyErr_SetString(PyExc_TypeError, "apply_all: a step is an op, a tuple and a dict");
+            return NULL;
+        }
+        PyObject *inputs = by_number(values, step[1]), *result = NULL;
+        if (inputs != NULL) {
+            result = step_result(step[0], inputs, step[2]);
+            Py_DECREF(inputs);
+        }
+        if (result == NULL) {
+            return NULL;
+        }
+        const Py_ssize_t end = PyList_GET_SIZE(values);
+        const int bad = slot(step[0], at_multi) == Py_True ? PyList_SetSlice(values, end, end, result) : PyList_Append(values, result);
+        Py_DECREF(result);
+        if (bad < 0) {
+            return NULL;
+        }
+    }
+    Py_RETURN_NONE;
+}
+
 #include "_eager_operators.h"
 #include "_eager_keys.h"
 
@@ -694,6 +758,7 @@ static PyMethodDef methods[] = {
     {"structure", structure, METH_O, "structure(log): values and key of a recording."},
     {"arrays_of", (PyCFunction)(void (*)(void))arrays_of, METH_FASTCALL, "arrays_of(values, places): the arrays behind some values."},
     {"places", (PyCFunction)(void (*)(void))places, METH_FASTCALL, "places(values, some): where some values stand among others."},
+    {"apply_all", (PyCFunction)(void (*)(void))apply_all, METH_FASTCALL, "apply_all(steps, values): apply ops to values by number."},
     {"wrap", wrap, METH_O, "wrap(array): the tensor of an array."},
     {NULL, NULL, 0, NULL},
 };

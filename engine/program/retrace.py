@@ -1,7 +1,7 @@
 """Re-tracing: recorded nodes in a trace of their own, in which every value is given.
 
 What a walk makes of them there, with symbols in place of arrays, is lowered to a `Program` that takes values of the
-recording. So compiled gradients and Jacobians of tapes are made.
+recording. So compiled gradients and Jacobians of tapes are made. Where others record, it is an `OpList`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from engine.core.trace import Trace, needed_nodes, placeholder
 from engine.core.value import aval_of
 from engine.program.layout import Order, order_of_value, orders_of
 from engine.program.lowering import lower
+from engine.program.op_list import OpList
 from engine.program.program import Program
 
 
@@ -47,6 +48,19 @@ class Retrace:
         orders = {id(x): order_of_value(x) for x in values}
         orders_of(nodes, orders)
         self._orders = [orders[id(x)] for x in values]
+
+    def listed(self, wanted: Sequence[Any], further: Sequence[Any] = ()) -> OpList:
+        """The ops that compute `wanted` from all the values, and from `further` placeholders behind them.
+
+        Raises
+        ------
+        TypeError
+            If these may be others each time (`OpList`).
+        """
+        wanted = [self.trace.operand(w) for w in wanted]
+        given = [*self.symbols, *further]
+        steps = needed_nodes(self.trace.nodes, wanted, {id(s) for s in given})
+        return OpList(steps, given, wanted, self._fold_limit)
 
     def lowered(
         self,
