@@ -41,7 +41,7 @@ setup(
         extension(
             "engine.core._eager",
             ["engine/core/_eager.c"],
-            ["engine/core/_eager_operators.h", "engine/core/_eager_keys.h"],
+            [f"engine/core/_eager_{name}.h" for name in ("keys", "loops", "operators")],
         ),
         extension(
             "engine.ops._windows",

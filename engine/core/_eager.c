@@ -20,13 +20,14 @@
 
 /* What `setup` is given. The module lives as long as the process. */
 static PyTypeObject *eager_type, *value_type, *op_type, *tape_type, *recording_type, *dtype_type;
+static PyTypeObject *ufunc_type;
 static PyTypeObject *variable_type; /* NULL as long as there are none */
 static PyObject *active, *accept, *failed, *beside_of, *enter_slowly, *nothing;
 static PyObject *caller, *caller_of_one, *caller_of_two;
 static PyObject *distinct_of, *leaf_of, *array_of;
 static PyObject *name_tapes, *name_enter, *name_snapshot, *name_spec, *empty;
 static int paused; /* whether everything is left to Python */
-static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_beside, at_log;
+static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_beside, at_log, at_rounds;
 
 static PyObject *slot(PyObject *object, Py_ssize_t offset)
 {
@@ -227,6 +228,13 @@ static PyObject *list_of(PyObject *const *items, Py_ssize_t count)
     return list;
 }
 
+static int push(PyObject *list, PyObject *item)
+{
+    const int bad = item == NULL ? -1 : PyList_Append(list, item);
+    Py_XDECREF(item);
+    return bad;
+}
+
 /* Hand the error of a kernel to Python, which raises a better one. */
 static void explain(Application *a, PyObject *const *arrays)
 {
@@ -385,6 +393,8 @@ static PyObject *called(PyObject *kernel, PyObject **args, Py_ssize_t count, PyO
     return result;
 }
 
+#include "_eager_loops.h"
+
 /* What the kernel gives; there is room for one more before the arrays. */
 static PyObject *raw_result(Application *a, PyObject **arrays, int have_dtypes)
 {
@@ -406,7 +416,11 @@ static PyObject *raw_result(Application *a, PyObject **arrays, int have_dtypes)
         }
         Py_DECREF(done);
     }
-    PyObject *result = called(slot(a->op, at_kernel), arrays, a->count, a->names, a->names == NULL ? a->params : NULL);
+    const int plain = a->names == NULL && (a->params == NULL || PyDict_GET_SIZE(a->params) == 0);
+    PyObject *result = plain ? by_loop(a->op, arrays, a->count) : NULL;
+    if (result == NULL && !PyErr_Occurred()) {
+        result = called(slot(a->op, at_kernel), arrays, a->count, a->names, a->names == NULL ? a->params : NULL);
+    }
     if (result == NULL) {
         explain(a, arrays);
     }
@@ -536,10 +550,31 @@ static PyObject *op_call(PyObject *op, PyObject *const *args, Py_ssize_t count, 
     if (count < 1 || count + number > MOST) {
         return called_with_many(kernel, args, count, names);
     }
+    PyObject *result = names == NULL && !paused ? by_loop(op, args, count) : NULL;
+    if (result != NULL || PyErr_Occurred()) {
+        return result;
+    }
     PyObject *given[MOST + 1];
     given[0] = NULL;
     memcpy(given + 1, args, (size_t)(count + number) * sizeof(PyObject *));
     return called(kernel, given + 1, count, names, NULL);
+}
+
+/* quick(op, operands): what an op gives for tensors and variables alone; None if there is something else. */
+static PyObject *quick(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2 || Py_TYPE(args[0]) != op_type || !PyTuple_CheckExact(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "quick: takes an op and a tuple");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[1]); i++) {
+        PyObject *x = PyTuple_GET_ITEM(args[1], i);
+        if (!is_eager(x) && Py_TYPE(x) != variable_type) {
+            Py_RETURN_NONE;
+        }
+    }
+    return op_call(args[0], &PyTuple_GET_ITEM(args[1], 0), PyTuple_GET_SIZE(args[1]), NULL);
 }
 
 /* `EagerTensor._enter`. */
@@ -676,7 +711,7 @@ static PyObject *setup(PyObject *module, PyObject *args)
         offset_of(op, "accepted", &at_accepted) < 0 || offset_of(op, "multi", &at_multi) < 0 ||
         offset_of(op, "vjp", &at_vjp) < 0 || offset_of(tape, "tracked", &at_tracked) < 0 ||
         offset_of(tape, "nodes", &at_nodes) < 0 || offset_of(tape, "beside", &at_beside) < 0 ||
-        offset_of(recording, "log", &at_log) < 0) {
+        offset_of(recording, "log", &at_log) < 0 || offset_of(op, "rounds_correctly", &at_rounds) < 0) {
         return NULL;
     }
     PyTypeObject **types[5] = {&eager_type, &value_type, &op_type, &tape_type, &recording_type};
@@ -754,11 +789,14 @@ static PyMethodDef methods[] = {
     {"setup_variable", setup_variable, METH_O, "setup_variable(Variable): variables that are read before ops are applied."},
     {"setup", setup, METH_VARARGS, "setup(...): the classes and functions of Python that this is about."},
     {"setup_structure", setup_structure, METH_VARARGS, "setup_structure(DType, distinct, leaf, array): what keys are made with."},
+    {"setup_loops", setup_loops, METH_VARARGS, "setup_loops(ufunc, find): which loops elementwise ops call."},
+    {"loops", loops, METH_NOARGS, "loops(): the ufuncs whose loops are called, each with a letter for the dtype."},
     {"operator", make_operator, METH_VARARGS, "operator(op, slow, reflected, index): a method of tensors that applies an op."},
     {"structure", structure, METH_O, "structure(log): values and key of a recording."},
     {"arrays_of", (PyCFunction)(void (*)(void))arrays_of, METH_FASTCALL, "arrays_of(values, places): the arrays behind some values."},
     {"places", (PyCFunction)(void (*)(void))places, METH_FASTCALL, "places(values, some): where some values stand among others."},
     {"apply_all", (PyCFunction)(void (*)(void))apply_all, METH_FASTCALL, "apply_all(steps, values): apply ops to values by number."},
+    {"quick", (PyCFunction)(void (*)(void))quick, METH_FASTCALL, "quick(op, operands): its result for tensors and variables; else None."},
     {"wrap", wrap, METH_O, "wrap(array): the tensor of an array."},
     {NULL, NULL, 0, NULL},
 };

@@ -39,13 +39,6 @@ static PyObject *distinct(PyObject *param)
     return found;
 }
 
-static int push(PyObject *list, PyObject *item)
-{
-    const int bad = item == NULL ? -1 : PyList_Append(list, item);
-    Py_XDECREF(item);
-    return bad;
-}
-
 static PyObject *shape_of(PyObject *array)
 {
     if (PyArray_CheckExact(array)) {

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import DType
+from engine.core.eager import in_c
 from engine.core.op import Op
 from engine.core.operands import Array, Operand
 from engine.core.value import Value, as_array
@@ -218,14 +219,21 @@ def lift(
     by_name = {t.lstrip("*") for t in tensors}
     least = len(parameters) if isinstance(function, Op) else 0
     most = len(parameters) if signature.variadic is None else -1
-    # most functions take one tensor, and Python data
-    one = finished is not None and positions == [(0, False)]
+    # most functions take one tensor or two, and Python data
+    first = len(positions) if finished and positions in ([(0, False)], [(0, False), (1, False)]) else 0
+    is_op = first == len(parameters) and isinstance(function, Op) and not function.multi
+    quick = in_c.quick if in_c and is_op else None
     takes_sparse = public.rpartition(".")[2] in _OF_SPARSE
 
     def lifted(*args: Any, **kwargs: Any) -> Any:
-        if one and not kwargs and args and type(args[0]) is finished and least <= len(args) <= most:
-            out = function(*args)
-            return out if type(out) is finished else finish(_given, None, out)
+        if first and not kwargs and first <= len(args) <= most:
+            if quick is not None:
+                out = quick(function, args)
+                if out is not None:
+                    return out
+            elif type(args[0]) is finished and type(args[first - 1]) is finished and least <= len(args):
+                out = function(*args)
+                return out if type(out) is finished else finish(_given, None, out)
         label = kwargs.pop("name", None) if kwargs else None
         count = len(args)
         if least <= count <= most and not (kwargs and not by_name.isdisjoint(kwargs)):

@@ -260,6 +260,8 @@ def matmul(
     >>> matmul(np.array([[1., 2.]]), np.array([[3., 4.]]), transpose_b=True)
     array([[11.]])
     """
+    if not (transpose_a or transpose_b or adjoint_a or adjoint_b or output_type):
+        return matmul_op(a, b)
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ShapeError("matmul: an argument may be transposed or adjoint, not both")
     if output_type is not None and as_dtype(output_type) is not dtype_of(a):

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from engine.core.eager import in_c
 from engine.program.native.extension import executor
 from engine.program.native.hidden import offset_in
 from engine.program.native.memory import Ref, Root, Row, constant_ref, elementwise
@@ -51,6 +52,19 @@ def loop_of(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[tuple[np.ufunc, i
             loop = ufunc, index
             return (loop, resolved) if ufunc.signature is not None or is_trusted(ufunc, loop, resolved) else None
     return None
+
+
+def loop_alone(ufunc: np.ufunc, dtypes: tuple[np.dtype, ...]) -> tuple[int, int] | None:
+    """Which of its loops a ufunc uses for operands of exactly these dtypes, and the number of the result's; or None."""
+    found = loop_of(ufunc, dtypes)
+    if found is None or found[1][:-1] != dtypes:
+        return None
+    (_, index), resolved = found
+    return index, resolved[-1].num
+
+
+if in_c and executor is not None:
+    in_c.setup_loops(np.ufunc, loop_alone)
 
 
 @lru_cache(maxsize=1 << 8)

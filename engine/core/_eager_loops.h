@@ -1,0 +1,280 @@
+/* Elementwise ops by NumPy's inner loops themselves (a part of _eager.c).
+ *
+ * A call of a ufunc on few numbers costs several times what they do: most of it is finding the loop. Which loop it is follows
+ * from the dtypes, so it is asked for once (`engine.program.native.loops` says which, if calling it gives the bits of NumPy's
+ * call), and called as NumPy would call it. Where NumPy might have something to say, a number out of range, NumPy is called. */
+#define NO_IMPORT_UFUNC
+#include <numpy/ufuncobject.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#else
+#include <fenv.h>
+#endif
+
+#define WORTH_A_LOOP 8 /* how often a ufunc is called before its loop is looked for */
+#define LOOP_SLOTS 256
+#define LOOP_MOST 4096 /* numbers; beyond that NumPy's own call costs little, and lets other threads run */
+#define LOOP_AXES 8
+#define LOOP_LINES 64 /* so many lines of a broadcast operand are gone through one by one */
+
+typedef struct {
+    PyObject *ufunc;
+    int type, calls, result;
+    PyUFuncGenericFunction function; /* NULL if there is none to be called */
+    void *data;
+} EagerLoop;
+
+static EagerLoop eager_loops[LOOP_SLOTS];
+static PyObject *find_loop; /* find_loop(ufunc, dtypes) -> (index, number of the result's dtype), or None */
+
+/* What has gone wrong with numbers since `loop_begins`: NumPy's warnings, or errors, depend on it. */
+static inline void loop_begins(void)
+{
+#if defined(__SSE2__)
+    _mm_setcsr(_mm_getcsr() & ~0x3fu);
+#else
+    feclearexcept(FE_ALL_EXCEPT);
+#endif
+}
+
+static inline int loop_complains(void)
+{
+#if defined(__SSE2__)
+    return (_mm_getcsr() & (0x01 | 0x04 | 0x08 | 0x10)) != 0; /* invalid, division by zero, overflow, underflow */
+#else
+    return fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID | FE_UNDERFLOW) != 0;
+#endif
+}
+
+/* Ask for the loop of a ufunc whose operands all have one dtype. -1 on an error. */
+static int look_for_loop(EagerLoop *loop, PyArray_Descr *dtype)
+{
+    PyUFuncObject *ufunc = (PyUFuncObject *)loop->ufunc;
+    PyObject *dtypes = ufunc->nin == 1 ? PyTuple_Pack(1, dtype) : PyTuple_Pack(2, dtype, dtype);
+    PyObject *found = dtypes == NULL ? NULL : PyObject_CallFunctionObjArgs(find_loop, loop->ufunc, dtypes, NULL);
+    int bad = found == NULL, index, result;
+    if (!bad && found != Py_None) {
+        bad = !PyArg_ParseTuple(found, "ii", &index, &result);
+        if (!bad && index >= 0 && index < ufunc->ntypes && (result == loop->type || result == NPY_BOOL)) {
+            loop->data = ufunc->data == NULL ? NULL : (void *)ufunc->data[index];
+            loop->result = result;
+            loop->function = ufunc->functions[index];
+        }
+    }
+    Py_XDECREF(dtypes);
+    Py_XDECREF(found);
+    return bad ? -1 : 0;
+}
+
+/* The loop of a ufunc, NULL if there is none to be called, or not yet. */
+static EagerLoop *loop_for(PyObject *kernel, PyArray_Descr *dtype)
+{
+    const size_t at = ((size_t)kernel >> 4) * 31 + (size_t)dtype->type_num;
+    for (size_t i = 0; i < 8; i++) {
+        EagerLoop *loop = &eager_loops[(at + i) % LOOP_SLOTS];
+        if (loop->ufunc == NULL) {
+            loop->ufunc = Py_NewRef(kernel);
+            loop->type = dtype->type_num;
+        }
+        if (loop->ufunc == kernel && loop->type == dtype->type_num) {
+            if (loop->calls < WORTH_A_LOOP && ++loop->calls == WORTH_A_LOOP && look_for_loop(loop, dtype) < 0) {
+                return NULL;
+            }
+            return loop->function == NULL ? NULL : loop;
+        }
+    }
+    return NULL;
+}
+
+/* An operand as a loop sees it. */
+typedef struct {
+    const char *data;
+    int ndim;
+    const npy_intp *dims, *strides;
+    npy_intp size;
+    PyArray_Descr *dtype; /* borrowed, if it is an array */
+    double number;        /* of a NumPy scalar */
+} LoopOperand;
+
+/* Whether a loop may read an operand where it lies: a line, one number, or an array in C order. */
+static int loop_operand(PyObject *x, LoopOperand *found)
+{
+    if (PyArray_CheckExact(x)) {
+        PyArrayObject *array = (PyArrayObject *)x;
+        found->dtype = PyArray_DESCR(array);
+        found->data = PyArray_BYTES(array);
+        found->ndim = PyArray_NDIM(array);
+        found->dims = PyArray_DIMS(array);
+        found->strides = PyArray_STRIDES(array);
+        found->size = PyArray_SIZE(array);
+        return PyArray_ISBEHAVED_RO(array) && found->ndim <= LOOP_AXES &&
+               (found->ndim == 1 ? found->strides[0] >= 0 : PyArray_IS_C_CONTIGUOUS(array));
+    }
+    found->ndim = 0;
+    found->size = 1;
+    found->dims = found->strides = NULL;
+    found->data = (const char *)&found->number;
+    if (PyArray_IsScalar(x, Double) || PyArray_IsScalar(x, Float)) {
+        PyArray_ScalarAsCtype(x, &found->number);
+        found->dtype = NULL;
+        return 1;
+    }
+    return 0;
+}
+
+static int loop_type(PyObject *x, const LoopOperand *operand)
+{
+    return operand->dtype != NULL ? operand->dtype->type_num : PyArray_IsScalar(x, Double) ? NPY_DOUBLE : NPY_FLOAT;
+}
+
+/* Call a loop on operands of which one has the result's shape, the others too or a single number, as NumPy would. */
+static void loop_over_line(const EagerLoop *loop, const LoopOperand *given, int nin, char *out, npy_intp size, npy_intp item, npy_intp result_item)
+{
+    char *args[3];
+    npy_intp steps[3];
+    for (int i = 0; i < nin; i++) {
+        args[i] = (char *)given[i].data;
+        steps[i] = given[i].ndim == 0 ? 0 : given[i].ndim == 1 ? given[i].strides[0] : item;
+    }
+    args[nin] = out;
+    steps[nin] = result_item;
+    loop->function(args, &size, steps, loop->data);
+}
+
+/* Where two operands are broadcast together, their common shape; 0 if they are not, or not here. */
+static int broadcast_dims(const LoopOperand *given, npy_intp *dims, npy_intp (*steps)[LOOP_AXES])
+{
+    const int ndim = given[0].ndim > given[1].ndim ? given[0].ndim : given[1].ndim;
+    npy_intp lines = 1;
+    for (int d = 0; d < ndim; d++) {
+        dims[d] = 1;
+        for (int i = 0; i < 2; i++) {
+            const int own = d - (ndim - given[i].ndim);
+            const npy_intp n = own < 0 ? 1 : given[i].dims[own];
+            steps[i][d] = n == 1 ? 0 : given[i].strides[own];
+            if (n != 1 && dims[d] != 1 && n != dims[d]) {
+                return 0;
+            }
+            dims[d] = n == 1 ? dims[d] : n;
+        }
+        lines *= d < ndim - 1 ? dims[d] : 1;
+    }
+    return lines >= 1 && lines <= LOOP_LINES && dims[ndim - 1] >= 1 ? ndim : 0;
+}
+
+/* Call a loop line by line. Only for loops that give a number the same bits wherever it lies. */
+static void loop_over_lines(const EagerLoop *loop, const LoopOperand *given, char *out, int ndim, const npy_intp *dims,
+    npy_intp (*steps)[LOOP_AXES], npy_intp result_item)
+{
+    npy_intp at[LOOP_AXES] = {0}, length = dims[ndim - 1];
+    npy_intp along[3] = {steps[0][ndim - 1], steps[1][ndim - 1], result_item};
+    char *args[3] = {(char *)given[0].data, (char *)given[1].data, out};
+    for (;;) {
+        char *now[3] = {args[0], args[1], args[2]};
+        npy_intp count = length;
+        loop->function(now, &count, along, loop->data);
+        int d = ndim - 2;
+        for (; d >= 0; d--) {
+            args[0] += steps[0][d];
+            args[1] += steps[1][d];
+            if (++at[d] < dims[d]) {
+                break;
+            }
+            args[0] -= steps[0][d] * dims[d];
+            args[1] -= steps[1][d] * dims[d];
+            at[d] = 0;
+        }
+        if (d < 0) {
+            return;
+        }
+        args[2] += length * result_item;
+    }
+}
+
+/* What a ufunc gives, by its loop. NULL without an error where NumPy must be called. */
+static PyObject *by_loop(PyObject *op, PyObject *const *arrays, Py_ssize_t nin)
+{
+    PyObject *kernel = slot(op, at_kernel);
+    LoopOperand given[2];
+    if (find_loop == NULL || Py_TYPE(kernel) != ufunc_type || nin > 2 || ((PyUFuncObject *)kernel)->nin != nin ||
+        ((PyUFuncObject *)kernel)->nout != 1 || !loop_operand(arrays[0], &given[0]) || given[0].size > LOOP_MOST) {
+        return NULL;
+    }
+    const int type = loop_type(arrays[0], &given[0]);
+    if (type != NPY_DOUBLE && type != NPY_FLOAT) {
+        return NULL;
+    }
+    const LoopOperand *whole = &given[0];
+    npy_intp dims[LOOP_AXES], steps[2][LOOP_AXES];
+    int lines = 0;
+    if (nin == 2) {
+        if (!loop_operand(arrays[1], &given[1]) || loop_type(arrays[1], &given[1]) != type || given[1].size > LOOP_MOST) {
+            return NULL;
+        }
+        whole = given[1].ndim > given[0].ndim ? &given[1] : &given[0];
+        const int alike = given[0].ndim == given[1].ndim && PyArray_CompareLists(given[0].dims, given[1].dims, whole->ndim);
+        if (!alike && given[0].ndim && given[1].ndim) {
+            lines = slot(op, at_rounds) == Py_True ? broadcast_dims(given, dims, steps) : 0;
+            if (!lines) {
+                return NULL;
+            }
+        }
+    }
+    const npy_intp size = lines ? PyArray_MultiplyList(dims, lines) : whole->size;
+    if (size < 1 || size > LOOP_MOST) {
+        return NULL;
+    }
+    PyArray_Descr *dtype = PyArray_DescrFromType(type);
+    EagerLoop *loop = loop_for(kernel, dtype);
+    Py_DECREF(dtype);
+    if (loop == NULL) {
+        return NULL;
+    }
+    PyObject *out = PyArray_SimpleNew(lines ? lines : whole->ndim, lines ? dims : (npy_intp *)whole->dims, loop->result);
+    if (out == NULL) {
+        return NULL;
+    }
+    const npy_intp item = type == NPY_DOUBLE ? 8 : 4, result_item = loop->result == NPY_BOOL ? 1 : item;
+    loop_begins();
+    if (lines) {
+        loop_over_lines(loop, given, PyArray_BYTES((PyArrayObject *)out), lines, dims, steps, result_item);
+    }
+    else {
+        loop_over_line(loop, given, (int)nin, PyArray_BYTES((PyArrayObject *)out), size, item, result_item);
+    }
+    if (loop_complains()) {
+        Py_DECREF(out);
+        return NULL;
+    }
+    /* one number comes as NumPy's scalar */
+    return PyArray_Return((PyArrayObject *)out);
+}
+
+/* setup_loops(ufunc, find): from now on loops are called, unless `find` is None; returns the `find` before. */
+static PyObject *setup_loops(PyObject *module, PyObject *args)
+{
+    PyObject *type, *find, *before = find_loop == NULL ? Py_None : find_loop;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O", &PyType_Type, &type, &find)) {
+        return NULL;
+    }
+    /* never let go of: it is one of a few, and somebody may be calling it */
+    ufunc_type = (PyTypeObject *)Py_NewRef(type);
+    find_loop = find == Py_None ? NULL : Py_NewRef(find);
+    return Py_NewRef(before);
+}
+
+/* loops(): the ufuncs whose loops are called, each with the letter of a dtype. */
+static PyObject *loops(PyObject *module, PyObject *nothing_given)
+{
+    (void)module;
+    (void)nothing_given;
+    PyObject *found = PyList_New(0);
+    for (int i = 0; found != NULL && i < LOOP_SLOTS; i++) {
+        const EagerLoop *loop = &eager_loops[i];
+        if (loop->function != NULL && push(found, Py_BuildValue("(Os)", loop->ufunc, loop->type == NPY_FLOAT ? "f" : "d")) < 0) {
+            Py_CLEAR(found);
+        }
+    }
+    return found;
+}
