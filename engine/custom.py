@@ -64,6 +64,7 @@ custom_call = general(
     type="IdentityN",
     args=("*operands",),
     multi=True,
+    simplify=lambda avals, params: range(params["count"], len(avals)),
     doc="Passes its last operands through; cotangents go to its first ``count`` ones by a rule of the user's own.",
 )
 
@@ -106,6 +107,7 @@ closed_call = general(
     type="IdentityN",
     args=("*operands",),
     multi=True,
+    simplify=lambda avals, params: range(params["count"], params["count"] + params["results"]),
     doc="""A `custom_call` whose rule is the sub-trace `pull`.
 
     Operands are ``count`` inputs, ``results`` outputs, and what the rule takes besides cotangents; it gives cotangents

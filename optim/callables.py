@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from engine.core import nest
+from engine.core.detach import effect
 from engine.core.value import Value
 from engine.gradient_tape import GradientTape
 from engine.replay import replayed
@@ -47,5 +48,6 @@ def evaluated(hyperparameter: Any, step: Any) -> Any:
     if isinstance(hyperparameter, LearningRateSchedule):
         return hyperparameter(step)
     if callable(hyperparameter) and not isinstance(hyperparameter, Value):
+        effect("Python computes a hyperparameter")
         return hyperparameter()
     return hyperparameter

@@ -22,6 +22,7 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
+from engine.core.tape import active
 from engine.core.trace import Symbol, Trace
 from engine.core.variable import Variable
 from engine.program.late_updates import LateArray
@@ -195,7 +196,7 @@ def _plan_for(optimizer: Any, pairs: Sequence[Pair]) -> Plan | None:
         return None if raises() else pairs.plan
     if not any(type(g) is EagerTensor and (g._array.size >= LARGE or len(pairs) >= MANY) for g, _ in pairs):
         return None
-    if any(isinstance(v.handle, Symbol) for _, v in pairs[:1]) or raises():
+    if any(isinstance(v.handle, Symbol) for _, v in pairs[:1]) or raises() or active.function is not None:
         return None
     plan = optimizer._plan
     if plan is None or not plan.fits(optimizer, pairs):

@@ -27,7 +27,7 @@ from engine.core.dtypes import FLOATING, DType
 from engine.core.eager import EagerTensor
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
-from engine.core.tape import unrecorded
+from engine.core.tape import active, unrecorded
 from engine.core.trace import Symbol
 from engine.core.value import Value, as_array
 from engine.core.variable import Variable, go_on, tracked_value
@@ -312,7 +312,8 @@ class Optimizer(UserProtocol):
 
     def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         ready = those_with_gradient(pairs)
-        plan = self._plan if self._plan is not None and self._plan.fits(self, ready) else None
+        plan = self._plan if active.function is None else None
+        plan = plan if plan is not None and plan.fits(self, ready) else None
         if plan is not None:
             ready = dense.Planned(ready, plan)
         else:

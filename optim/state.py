@@ -14,13 +14,14 @@ import numpy as np
 from engine.core.errors import InvalidArgumentError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand, Operation
-from engine.core.tape import unrecorded
+from engine.core.tape import active, unrecorded
 from engine.core.trace import Symbol, Trace
 from engine.core.value import Value, known_shape, shape_of
 from engine.core.variable import Variable
 from engine.ops.creation import ones_like
 from engine.program.update_loop import LateChange, Scratch
 from engine.runtime.state import Lock, commit_computing, exclusively, in_order
+from optim.pairs import whole
 
 
 def graph_of(variables: Iterable[Variable]) -> Trace | None:
@@ -53,6 +54,10 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation 
     """
     graph = graph_of(variable for variable, _ in changes)
     if graph is None:
+        if active.function is not None:
+            changes = [(variable, whole(new, variable)) for variable, new in changes]
+            for variable, new in changes:
+                active.function.write(variable, new)
         scratch = Scratch()
         commit_computing([write for variable, new in changes for write in _writes(variable, new, scratch)])
         return None

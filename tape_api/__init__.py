@@ -56,7 +56,6 @@ from tape_api.flow import (
     custom_gradient,
     device,
     executing_eagerly,
-    function,
     get_static_value,
     grad_pass_through,
     gradients,
@@ -69,6 +68,7 @@ from tape_api.flow import (
     py_function,
     switch_case,
 )
+from tape_api.function import function
 from tape_api.functions_for_scipy import for_ode, for_scipy
 from tape_api.keras import initializers, metrics, optimizers
 from tape_api.later import LATER as _LATER

@@ -87,7 +87,6 @@ from tape_api.flow import control_dependencies as control_dependencies
 from tape_api.flow import custom_gradient as custom_gradient
 from tape_api.flow import device as device
 from tape_api.flow import executing_eagerly as executing_eagerly
-from tape_api.flow import function as function
 from tape_api.flow import get_static_value as get_static_value
 from tape_api.flow import grad_pass_through as grad_pass_through
 from tape_api.flow import gradients as gradients
@@ -100,6 +99,7 @@ from tape_api.flow import numpy_function as _tape_api_flow_numpy_function
 from tape_api.flow import numpy_function as numpy_function
 from tape_api.flow import py_function as py_function
 from tape_api.flow import switch_case as switch_case
+from tape_api.function import function as function
 from tape_api.functions_for_scipy import for_ode as for_ode
 from tape_api.functions_for_scipy import for_scipy as for_scipy
 from tape_api.keras import initializers as _tape_api_keras_initializers

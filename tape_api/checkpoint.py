@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from engine.core.aval import compatible, format_shape
+from engine.core.detach import effect
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.value import shape_of
 from engine.frontend.saver import checkpoint_name, restored_values
@@ -95,6 +96,7 @@ class Checkpoint:
 
     def write(self, file_prefix: str, options: Any = None) -> str:
         """Save without a number, and without naming it the newest; what the names of the files begin with."""
+        effect("it reads or writes a file")
         path = os.fspath(file_prefix)
         bundle.write(path, _tensors(self._top()))
         return path
@@ -146,6 +148,7 @@ class Checkpoint:
         DataLossError
             If it is damaged.
         """
+        effect("it reads or writes a file")
         if save_path is None:
             return NotRestored()
         path = os.fspath(save_path)

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.arguments import as_int
 from engine.core.aval import Aval
+from engine.core.detach import effect
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, OutOfRangeError
 from engine.core.nest import Structure
@@ -287,6 +288,7 @@ class DatasetIterator:
         return self
 
     def __next__(self) -> Any:
+        effect("it takes an element of a data set")
         return self._dataset._packed(next(self._left))
 
     def get_next(self) -> EagerTensor:

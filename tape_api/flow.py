@@ -5,8 +5,6 @@ What a branch returns becomes a value of its own (`tape_api.own_values`), as in 
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
@@ -15,16 +13,14 @@ import numpy as np
 
 from engine import custom
 from engine.core import nest
-from engine.core.detach import detached
+from engine.core.detach import detached, effect
 from engine.core.dtypes import DType, as_dtype
-from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, InvalidArgumentError
 from engine.core.operands import Operand
 from engine.core.tape import active
-from engine.core.value import Value, as_declared, dtype_of, shape_of
+from engine.core.value import Value, as_declared
 from tape_api.own_values import apart, marks
-from tape_api.tensor import TensorSpec, convert_to_tensor
-from tape_api.variable import Variable
+from tape_api.tensor import convert_to_tensor
 
 T = TypeVar("T")
 
@@ -77,96 +73,6 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
         return f(*args, **kwargs), grad
 
     return passed
-
-
-def function(
-    func: Callable[..., Any] | None = None,
-    input_signature: Any = None,
-    autograph: bool = True,
-    jit_compile: bool | None = None,
-    reduce_retracing: bool = False,
-    **ignored: Any,
-) -> Callable[..., Any]:
-    """`func` itself, run as it is each time it is called (as TensorFlow does under ``run_functions_eagerly``).
-
-    Programs written with ``@tf.function`` compute the same; nothing is traced or compiled. Arrays among the arguments
-    and numbers among the results become tensors.
-
-    Parameters
-    ----------
-    func : callable
-    input_signature : sequence of TensorSpec, or of structures of them, optional
-        What the arguments must be like. Those that are no tensors are converted to the dtypes it says.
-    autograph, jit_compile, reduce_retracing
-        Accepted for compatibility.
-
-    Raises
-    ------
-    TypeError
-        When the function is called with arguments that do not fit `input_signature`.
-    """
-    if func is None:
-        return functools.partial(function, input_signature=input_signature)
-
-    @functools.wraps(func)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if input_signature is not None:
-            args, kwargs = _fitting(func, input_signature, args, kwargs)
-        if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
-            given = (args, kwargs)
-            args, kwargs = nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, np.ndarray) else x, given)
-        result = func(*args, **kwargs)
-        if type(result) in _ARE_TENSORS or (type(result) is tuple and _ARE_TENSORS.issuperset(map(type, result))):
-            return result
-        return nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, _DATA) else x, result)
-
-    run.python_function = func  # type: ignore[attr-defined]
-    run.input_signature = input_signature  # type: ignore[attr-defined]
-    run.get_concrete_function = lambda *_, **__: run  # type: ignore[attr-defined]
-    return run
-
-
-def _fitting(
-    func: Callable[..., Any], specs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call, as an ``input_signature`` wants them.
-
-    Raises
-    ------
-    TypeError
-        If they do not fit.
-    """
-    bound = inspect.signature(func).bind(*args, **kwargs)
-    bound.apply_defaults()
-    names = [name for name in bound.arguments if name != "self"]
-    for name, spec in zip(names, specs, strict=False):
-        value = bound.arguments[name]
-        leaves, wanted = nest.flatten(value), nest.flatten(spec)
-        if len(wanted) == 1 and not nest.is_nested(spec):
-            leaves = [value]
-        if len(leaves) != len(wanted):
-            raise TypeError(f"{func.__name__}: argument `{name}` must have the structure {spec}, got {value!r}")
-        found = [_fitted(func, name, x, s) for x, s in zip(leaves, wanted, strict=True)]
-        bound.arguments[name] = nest.pack_sequence_as(spec, found)
-    return bound.args, bound.kwargs
-
-
-def _fitted(func: Callable[..., Any], name: str, x: Any, spec: Any) -> Any:
-    if not isinstance(spec, TensorSpec):
-        return x
-    try:
-        tensor = x if isinstance(x, Value) else convert_to_tensor(x, spec.dtype)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{func.__name__}: argument `{name}` must be like {spec}, got {x!r}: {error}") from None
-    if dtype_of(tensor) is not spec.dtype or not spec.shape.is_compatible_with(shape_of(tensor)):
-        got = f"shape {shape_of(tensor)} and dtype {dtype_of(tensor).name}"
-        raise TypeError(f"{func.__name__}: argument `{name}` must be like {spec}, got {got}")
-    return tensor
-
-
-_DATA = (np.ndarray, np.generic, int, float, complex)
-_ARE_TENSORS = frozenset({EagerTensor, Variable})
-"""Types of what `function` hands on as it is."""
 
 
 def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: str | None = None) -> T:
@@ -251,6 +157,7 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
 
     The results must be of the dtypes in `Tout`; Python numbers take them.
     """
+    effect("py_function calls Python")
     results = func(*[convert_to_tensor(x) for x in inp])
     return _as_declared(results, Tout, lambda r, dtype: convert_to_tensor(r, dtype))
 
@@ -266,6 +173,7 @@ def numpy_function(
 
     The results must be of the dtypes in `Tout`; Python numbers take them.
     """
+    effect("numpy_function calls Python")
     tensors = [convert_to_tensor(x) for x in inp]
     if active.tapes:
         for x in tensors:

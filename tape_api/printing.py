@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.detach import effect
 from engine.core.eager import EagerTensor
 from engine.core.variable import Variable
 
@@ -70,6 +71,7 @@ def print_(
         How many entries to show at the beginning and at the end of each dimension; -1 for all.
     sep, end : str
     """
+    effect("it prints")
     text = sep.join(_text(x, summarize) for x in inputs) + end
     if callable(output_stream):
         output_stream(text)

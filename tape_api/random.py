@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.detach import effect
 from engine.core.dtypes import float32, int64
 from engine.core.eager import EagerTensor
+from engine.core.tape import active
 from engine.ops import dropout as dropouts
 from engine.ops import random as sampling
 from engine.ops.random import Draw
@@ -45,6 +47,7 @@ class Draws:
 
     def reset(self, seed: int | None) -> None:
         """Start again with the given seed."""
+        effect("it sets a seed")
         own = None if seed is None else int(seed)
         counters: dict[Any, int] = {}
         self.plain = Random(own)
@@ -66,7 +69,10 @@ class Draws:
         else:
             pair = (_DEFAULT_SEED if own is None else own, key[1])
         seeds = np.array([s % _LIMIT for s in pair], np.int64)
-        return EagerTensor(seeds), EagerTensor(np.int64(count))
+        draw = EagerTensor(seeds), EagerTensor(np.int64(count))
+        if active.function is not None:
+            active.function.draw(draw, lambda: [x._array for x in self.next(function, seed)])
+        return draw
 
 
 draws = Draws()

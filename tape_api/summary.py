@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.detach import effect
 from engine.core.dtypes import string
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
@@ -138,6 +139,7 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
 
 def _written(tag: str, step: Any, make: Callable[[str], SummaryValue]) -> EagerTensor:
     """Write a summary, if any are to be written; whether it was."""
+    effect("it writes a summary")
     if not should_record_summaries():
         return EagerTensor(np.bool_(False))
     number = _current.step if step is None else step

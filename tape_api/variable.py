@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, Shape, compatible, format_shape, normalize_shape
-from engine.core.detach import assigned, detached
+from engine.core.detach import assigned, detached, looked_at
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, Reference, array_text, in_c
 from engine.core.errors import DTypeError, ShapeError
@@ -20,12 +20,13 @@ from engine.core.indexed_slices import IndexedSlices
 from engine.core.nest import LEAVES
 from engine.core.op import Op
 from engine.core.operands import Array, Operand, Results
-from engine.core.row_assignment import AssignsRows
+from engine.core.row_assignment import AssignsRows, replaced
+from engine.core.structural import contiguous
 from engine.core.tape import active, record_read, unrecorded
 from engine.core.value import not_an_array
 from engine.core.variable import read_variable
 from engine.ops.arithmetic import add, subtract
-from engine.ops.scatter import check_entries
+from engine.ops.scatter import check_entries, entries_at
 from engine.runtime.buffer_pool import empty, is_whole
 from engine.runtime.state import Lock, commit, exclusively
 from tape_api.tensor import convert_to_tensor
@@ -37,6 +38,15 @@ _serials = itertools.count()
 def _in_order(array: Any) -> Operand:
     """The array in C order: what a variable holds is, in every mode, so that sums of it are rounded alike."""
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _own(tensor: EagerTensor) -> EagerTensor:
+    """A tensor of a variable's own, with the contents of another one."""
+    array = _in_order(tensor._array)
+    own = EagerTensor(array)
+    if active.function is not None:
+        active.function.copied(read_variable if array is tensor._array else contiguous, tensor, own)
+    return own
 
 
 class Variable(AssignsRows):
@@ -108,6 +118,8 @@ class Variable(AssignsRows):
                 f"Variable {self.name!r}: the initial value has shape {format_shape(initial._shape)}, which does not "
                 f"fit argument `shape` {format_shape(self._fits)}"
             )
+        if active.function is not None:
+            active.function.made_variables = True
         self.locks = (Lock(),)
         self._aside: Any = None
         self._tensor = EagerTensor(_in_order(initial._array))
@@ -189,6 +201,7 @@ class Variable(AssignsRows):
 
     def eval(self, session: Any = None) -> Array:
         """The current value, as `numpy` gives it."""
+        looked_at(self)
         return self._tensor.numpy()
 
     def ref(self) -> Reference:
@@ -222,7 +235,7 @@ class Variable(AssignsRows):
         """
         exclusively(self.locks, setattr, self, "_tensor", self._fitting(value))
         if active.tapes:
-            assigned(self, value)
+            assigned(self, value, self._tensor)
         return self if read_value else None
 
     def assign_add(
@@ -240,7 +253,7 @@ class Variable(AssignsRows):
     def _update(self, op: Op, delta: Any, what: str, read_value: bool) -> Any:
         exclusively(self.locks, self._updated, op, self._converted(delta, what), what)
         if active.tapes:
-            assigned(self, delta)
+            assigned(self, delta, self._tensor)
         return self if read_value else None
 
     def _updated(self, op: Op, change: EagerTensor, what: str) -> None:
@@ -249,7 +262,7 @@ class Variable(AssignsRows):
                 f"{what}: the variable {self.name!r} has shape {format_shape(self._tensor._shape)}, the value to apply "
                 f"{format_shape(change._shape)}"
             )
-        self._tensor = unrecorded(op, self._tensor, change)
+        self._tensor = unrecorded(lambda: op(self._snapshot(), change))
 
     def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Variable:
         """Replace rows: where they are, if nobody else holds the value, so that the cost is that of the rows.
@@ -259,26 +272,34 @@ class Variable(AssignsRows):
         ValueError
             If the rows do not fit; the variable keeps its value.
         """
+        if active.function is not None:
+            return exclusively(self.locks, lambda: self.assign(unrecorded(replaced, self, rows)))  # type: ignore[return-value]
         exclusively(self.locks, lambda: commit(self.writes(rows)))
         if active.tapes:
-            assigned(self, rows.values)
+            assigned(self, rows.values, rows)
         return self
 
     def writes(self, value: Any) -> list[tuple[Any, ...]]:
         """The write that sets the variable to a tensor, or its rows to an `IndexedSlices`. It holds the lock."""
         if not isinstance(value, IndexedSlices):
             return [(setattr, self, "_tensor", self._fitting(value))]
-        what = f"assigning to rows of variable {self.name!r}"
-        values, indices = self._converted(value.values, what)._array, convert_to_tensor(value.indices)._array
-        check_entries(what, self._tensor._array, indices[..., None], values)
+        values = self._converted(value.values, f"assigning to rows of variable {self.name!r}")._array
+        return self.entry_writes(convert_to_tensor(value.indices)._array[..., None], values)
+
+    def entry_writes(self, indices: Array, entries: Array) -> list[tuple[Any, ...]]:
+        """The write that sets the entries at index vectors. It holds the lock."""
+        check_entries(f"assigning to rows of variable {self.name!r}", self._tensor._array, indices, entries)
         # nobody finds the value from here on; who looks for it waits for the lock
         self._aside = self._tensor
         del self._tensor
         if _is_only_holder(self):
-            rows = [(setitem, self._aside._array, indices, values), (setattr, self, "_tensor", self._aside)]
+            rows = [
+                (setitem, self._aside._array, entries_at(indices), entries),
+                (setattr, self, "_tensor", self._aside),
+            ]
         else:
             whole = self._aside._array.copy()
-            whole[indices] = values
+            whole[entries_at(indices)] = entries
             rows = [(setattr, self, "_tensor", EagerTensor(whole))]
         return [*rows, (setattr, self, "_aside", None)]
 
@@ -323,14 +344,14 @@ class Variable(AssignsRows):
     def _fitting(self, value: Any) -> EagerTensor:
         """A tensor of the variable's own, if the value is of a dtype and shape that it may have."""
         if type(value) is EagerTensor and value._array.dtype is self._dtype.numpy and value._shape == self._fits:
-            return EagerTensor(_in_order(value._array))
+            return _own(value)
         tensor = self._converted(value, "assign")
         if not compatible(self._fits, tensor._shape):
             raise ShapeError(
                 f"assign: the variable {self.name!r} has shape {format_shape(self._fits)}, the value "
                 f"{format_shape(tensor._shape)}"
             )
-        return EagerTensor(_in_order(tensor._array))
+        return _own(tensor)
 
     def _converted(self, value: Any, what: str) -> EagerTensor:
         try:
@@ -356,6 +377,7 @@ class Variable(AssignsRows):
         return len(self._tensor)
 
     def __bool__(self) -> bool:
+        looked_at(self)
         return bool(self._tensor)
 
     def __int__(self) -> int:
@@ -374,9 +396,11 @@ class Variable(AssignsRows):
         return complex(self._tensor)
 
     def __index__(self) -> int:
+        looked_at(self)
         return self._tensor.__index__()
 
     def __format__(self, spec: str) -> str:
+        looked_at(self)
         return format(self._tensor, spec) if spec else repr(self)
 
     def __eq__(self, other: object) -> Any:
@@ -400,9 +424,11 @@ class Variable(AssignsRows):
         return _rebuilt, self._parts()
 
     def _parts(self) -> tuple[Any, ...]:
+        looked_at(self)
         return self._tensor, self.trainable, self._name, self._fits
 
     def __repr__(self) -> str:
+        looked_at(self)
         return (
             f"<tf.Variable {self.name!r} shape={format_shape(self._fits)} dtype={self._dtype.name}, "
             f"numpy={array_text(self._tensor._array)}>"

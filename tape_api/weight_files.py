@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.detach import effect
 from engine.core.errors import NotFoundError
 from engine.core.variable import Variable
 from engine.frontend.keras.layers import Layer
@@ -209,6 +210,7 @@ def _text(x: Any) -> str:
 
 def save(model: Any, path: str) -> None:
     """Write the weights to a file, in Keras 3's layout if its name ends in ``.weights.h5``."""
+    effect("it reads or writes a file")
     fill = fill_weights if path.endswith(".weights.h5") else fill_older
     files.write(path, [written(path, lambda file: fill(file, model))])
 
@@ -221,6 +223,7 @@ def load(model: Any, file: Any, by_name: bool = False, skip_mismatch: bool = Fal
     ValueError
         If the weights are not those of this model.
     """
+    effect("it reads or writes a file")
     group = file.get("model_weights", file)
     if "layer_names" in group.attrs:
         plan = planned_older(group, model, by_name, skip_mismatch)

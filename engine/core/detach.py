@@ -134,6 +134,7 @@ def detached(value: Any, kind: str) -> None:
     kind : str
         See `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may mean `math`.
     """
+    looked_at(value)
     tapes = [tape for tape in active.tapes if is_tracked(value, tape)]
     if not tapes or _expected.depth:
         return
@@ -151,6 +152,26 @@ def detached(value: Any, kind: str) -> None:
         if key not in tape.detached:
             tape.detached[key] = note
             _report(note, tape, user)
+
+
+def looked_at(value: Any) -> None:
+    """Note that something that is no op depends on the contents of an eager tensor or a variable.
+
+    A function that does such a thing cannot be run without Python (`engine.core.function_tape`).
+    """
+    function = active.function
+    if function is None or function.refusal:
+        return
+    if value.level or function.depends(value):
+        effect(f"Python looked at the contents of {'a variable' if value.level else f'a tensor of {value.aval}'}")
+
+
+def effect(what: str) -> None:
+    """Note that a function does something that is no op, so that it cannot be run without Python."""
+    function = active.function
+    if function is not None and not function.refusal:
+        user = user_frame(sys._getframe(1))
+        function.refuse(f"{what} ({user.f_code.co_filename}, line {user.f_lineno})")
 
 
 def _report(note: Detached, tape: Tape, user: FrameType) -> None:
@@ -177,12 +198,16 @@ def _error(note: Detached) -> DetachError:
     return DetachError(f"{note.file}, line {note.line}: {_said(note)}")
 
 
-def assigned(variable: Any, value: Any) -> None:
+def assigned(variable: Any, value: Any, new: Any) -> None:
     """Note that `value` was assigned to `variable` while tapes record; it is reported when the variable is read again.
+
+    `new` is what the variable holds now, as far as tapes know it: `value`, or what an update has made of it.
 
     No derivative passes an assignment, and a gradient with respect to a variable takes all its reads for reads of one
     value, as TensorFlow's does. Of variables that a tape does not watch (averages, counters) only strict tapes tell.
     """
+    if active.function is not None:
+        active.function.write(variable, new)
     if _expected.depth:
         return
     given = [x for x in flatten(value) if isinstance(x, Value)]

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from engine.core.aval import Aval, aval_of_array
-from engine.core.detach import detached
+from engine.core.detach import detached, looked_at
 from engine.core.dtypes import BY_NUMPY, DType
 from engine.core.errors import InvalidArgumentError, OpError
 from engine.core.nest import LEAVES
@@ -154,6 +154,8 @@ class EagerTensor(Value):
         return (self[i] for i in range(len(self._array)))
 
     def __bool__(self) -> bool:
+        if active.function is not None:
+            looked_at(self)
         return bool(self._array)
 
     def __int__(self) -> int:
@@ -172,12 +174,15 @@ class EagerTensor(Value):
         return complex(self._array)
 
     def __index__(self) -> int:
+        looked_at(self)
         return operator.index(self._array[()])
 
     def __round__(self, digits: int = 0) -> float:
+        looked_at(self)
         return round(self._array.item(), digits)
 
     def __format__(self, spec: str) -> str:
+        looked_at(self)
         return format(self._array[()] if not self._array.ndim else self._array, spec)
 
     def __hash__(self) -> int:
@@ -190,13 +195,16 @@ class EagerTensor(Value):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        looked_at(self)
         return EagerTensor, (self._array,)
 
     def __str__(self) -> str:
+        looked_at(self)
         text = str(self._array)
         return f"tf.Tensor({_on_its_own(text)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
+        looked_at(self)
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array)}>"
 
 

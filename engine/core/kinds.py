@@ -140,7 +140,7 @@ class Facts(TypedDict, total=False):
     sparsity: Callable[..., Any] | None
     rows: Callable[..., Any] | None
     alike: tuple[Rule, Rule] | None
-    simplify: Callable[..., int | None] | None
+    simplify: Callable[..., Any] | None
     specialize: Callable[..., Any] | None
     expand: Callable[..., Any] | None
     fix: Callable[..., Any] | None

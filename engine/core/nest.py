@@ -9,10 +9,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 Structure: TypeAlias = T | tuple["Structure[T]", ...] | list["Structure[T]"] | Mapping[Any, "Structure[T]"]
 """One thing, or several in tuples, lists and mappings."""
-LEAVES: set[type] = {int, float, bool, str, type(None)}
+LEAVES: set[type] = {int, float, bool, str, type(None), np.ndarray}
 """Types that are no structures. To ask whether something is a mapping takes ten times as long as to look here."""
 
 

@@ -95,7 +95,7 @@ class Op:
         Rules as in `vjp` and `jvp`, for an op of two operands that are the same value, with what both contribute.
     simplify : callable, optional
         ``simplify(avals, params) -> int or None``: index of an operand that the result equals up to its shape, once
-        shapes are known.
+        shapes are known. Of an op with several results: for each the index of the operand that it is.
     specialize : callable, optional
         ``specialize(*inputs, **params) -> value or None``: the same result, to the bit, by simpler ops, once shapes are
         known; None where there is nothing simpler.
@@ -158,7 +158,7 @@ class Op:
     sparsity: Callable[..., Any] | None = None
     rows: Callable[..., Any] | None = None
     alike: tuple[Rule, Rule] | None = None
-    simplify: Callable[[Sequence[Aval], dict[str, Any]], int | None] | None = None
+    simplify: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None
     specialize: Callable[..., Any] | None = None
     expand: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None
     fix: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None

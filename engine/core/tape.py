@@ -23,11 +23,20 @@ R = TypeVar("R")
 
 
 class _Active(threading.local):
-    """The tapes that record the current thread, outermost first."""
+    """The tapes that record the current thread, outermost first.
+
+    Attributes
+    ----------
+    function : FunctionTape or None
+        The outermost of them, if it records a whole function (`engine.core.function_tape`). Nothing pauses it.
+    started : int
+        How many have begun to record.
+    """
 
     def __init__(self) -> None:
         self.tapes: tuple[Tape, ...] = ()
-        self.started = 0  # how many have begun to record
+        self.function: Any = None
+        self.started = 0
 
 
 active = _Active()
@@ -235,6 +244,12 @@ def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> Non
                 tape.tracked[address(out)] = out
         elif tape.beside:
             record_beside(tape, op, inputs, NOTHING, out)
+    if active.function is not None:
+        active.function.read(variable, op, out)
+
+
+def _unpaused() -> tuple[Tape, ...]:
+    return () if active.function is None else (active.function,)
 
 
 class paused:
@@ -247,7 +262,11 @@ class paused:
 
     def __enter__(self) -> None:
         self._before = before = active.tapes
-        active.tapes = tuple([t for t in before if not any(t is p for p in self._paused)]) if self._paused else ()
+        if self._paused:
+            function = active.function
+            active.tapes = tuple([t for t in before if t is function or not any(t is p for p in self._paused)])
+        else:
+            active.tapes = _unpaused()
 
     def __exit__(self, *_: Any) -> None:
         active.tapes = self._before
@@ -261,7 +280,7 @@ def unrecorded(function: Callable[..., R], *arguments: Any) -> R:
     # twice: an interrupt may come within `finally` (`engine.runtime.state`)
     try:
         try:
-            active.tapes = ()
+            active.tapes = _unpaused()
             return function(*arguments)
         finally:
             active.tapes = before

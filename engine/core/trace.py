@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.core.aval import Aval, Shape
 from engine.core.batching import NotBatched
+from engine.core.detach import looked_at
 from engine.core.dtypes import DType, as_dtype, bool_
 from engine.core.eager import EagerTensor, abstract_operand
 from engine.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
@@ -278,6 +279,7 @@ def _is_known(aval: Aval) -> bool:
 def constant_value(x: Any) -> Array | None:
     """The array that a value is known to hold while a graph is built, or None."""
     if isinstance(x, EagerTensor):
+        looked_at(x)
         return x._array
     if not isinstance(x, Value):
         return np.asarray(x)

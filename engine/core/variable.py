@@ -133,6 +133,10 @@ class Variable(Value):
         """The write (for `engine.runtime.state.commit`) that sets an eager variable to a tensor or some of its rows."""
         raise AttributeError(f"{type(self).__name__} does not define `writes`")
 
+    def entry_writes(self, indices: Any, entries: Any) -> list[tuple[Any, ...]]:
+        """The write that sets the entries of an eager variable at index vectors."""
+        raise AttributeError(f"{type(self).__name__} does not define `entry_writes`")
+
     def renewal(self) -> tuple[Any, Any, list[tuple[Any, ...]]]:
         """The array of an eager variable, an array for its new value, and the writes that make that its value."""
         raise AttributeError(f"{type(self).__name__} does not define `renewal`")

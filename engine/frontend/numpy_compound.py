@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of
@@ -154,6 +155,7 @@ def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None,
 @operands("weights")
 def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Operand:
     if isinstance(x, Value):
+        looked_at(x)
         x = x._array if isinstance(x, EagerTensor) else None
     if weights is None or x is None:
         raise NotTaken

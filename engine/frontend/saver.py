@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import compatible, format_shape
+from engine.core.detach import effect
 from engine.core.errors import InvalidArgumentError, NotFoundError
 from engine.core.value import shape_of
 from engine.core.variable import Variable
@@ -260,6 +261,7 @@ class BaseSaver:
         FailedPreconditionError
             If a variable has no value yet.
         """
+        effect("it reads or writes a file")
         latest_filename = latest_filename or checkpoints.STATE_FILE
         if os.path.split(latest_filename)[0]:
             raise ValueError("'latest_filename' must not contain path components")
@@ -349,6 +351,7 @@ class BaseSaver:
         DataLossError
             If it is damaged.
         """
+        effect("it reads or writes a file")
         variables = self._built()
         if not variables:
             return

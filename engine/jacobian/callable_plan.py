@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from engine.core.aval import Aval, format_shape
+from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
 from engine.core.instantiate import in_trace, instantiate
@@ -164,6 +165,7 @@ class JacobianPlan:
 
 
 def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
+    looked_at(x)
     # in C order, as what a session is fed
     given = as_array(x._array if isinstance(x, EagerTensor) else x, aval.dtype, f"JacobianPlan: source {k}")
     array = np.asarray(given, order="C")

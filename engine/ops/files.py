@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import refused
+from engine.core.detach import effect
 from engine.core.dtypes import as_dtype, float32, string, uint8
 from engine.core.errors import DTypeError, InvalidArgumentError, NotFoundError, UnimplementedError
 from engine.core.kinds import nondifferentiable
@@ -62,6 +63,8 @@ def read_file(filename: Any) -> Operand:
     NotFoundError
         If it cannot be read.
     """
+    effect("it reads a file")
+    effect("it reads a file")
     return read_file_op(filename)
 
 

@@ -190,6 +190,9 @@ class Lowering(ValueTable):
             avals = [self.avals[s] for s in inputs]
         if "noop_elimination" in self.passes and op.simplify is not None:
             same = op.simplify(avals, params)
+            if op.multi and same is not None:
+                self.count("noop_elimination")
+                return tuple([inputs[i] for i in same])
             if same is not None and not (self.is_contiguous(inputs[same]) or is_view(op, avals, params)):
                 # the op's own result would lie in memory in another way, perhaps
                 same = None

@@ -16,6 +16,7 @@ from engine.frontend.keras.symbolic import KerasTensor, TapeSymbols, new_input
 from optim import keras as optimizers
 from optim.state import step
 from tape_api import flow, loops, random
+from tape_api.function import function
 from tape_api.library import public
 from tape_api.tensor import convert_to_tensor
 from tape_api.variable import Variable
@@ -56,6 +57,10 @@ class TapeHost(Host):
         super().__init__()
         self._names: Counter[str] = Counter()
         self._nothing = nullcontext()
+
+    def function(self, step: Any) -> Any:
+        """`tape_api.function`."""
+        return function(step)
 
     def tensor(self, x: Any, dtype: Any = None) -> Operand:
         """`convert_to_tensor`."""

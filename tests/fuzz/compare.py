@@ -12,9 +12,10 @@ import numpy as np
 
 from tests.fuzz.around import contents_asked, decisions, infinities_met, late_calls, quiet, unknown_shapes
 from tests.fuzz.differences import check_differences
-from tests.fuzz.execute import WAYS, Failed, Results, Run, attempt, reference_of, run_on_tape, values_of
+from tests.fuzz.execute import Failed, Results, attempt, reference_of, run_on_tape, values_of
 from tests.fuzz.peer import check_tensorflow
 from tests.fuzz.programs import Program
+from tests.fuzz.ways import WAYS, Run
 
 TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9, "complex64": 2e-4, "complex128": 1e-9}
 LARGE = 1e12

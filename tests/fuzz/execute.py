@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -186,7 +184,7 @@ def run_on_tape(
             tape.watch(xs)
             ys = call(tensors)
         results["value"] = [plain(y) for y in ys]
-        asked = _asked(program, tape, ys, xs)
+        asked = asked_of(program, tape, ys, xs)
         if asked.ys and xs:
             sources = [[x] for x in xs] if one_by_one else [xs]
             results["gradient"] = attempt(
@@ -205,7 +203,7 @@ def run_on_tape(
     return results
 
 
-def _asked(program: Program, api: Any, ys: Sequence[Any], xs: list[Any], shapes: Any = None) -> Asked:
+def asked_of(program: Program, api: Any, ys: Sequence[Any], xs: list[Any], shapes: Any = None) -> Asked:
     """The floating targets, and numbers to multiply them with; `shapes` where those of the values are not known."""
     which = [i for i, y in enumerate(ys) if dtype_of(y).is_differentiable]
     seeds = numbers([(shapes[i] if shapes else tuple(ys[i].shape), dtype_of(ys[i]).numpy) for i in which])
@@ -222,7 +220,7 @@ def _second(program: Program, start: Callable[[], Any], call: Callable[..., Any]
         with tape_api.GradientTape() as tape:
             tape.watch(xs)
             ys = call(tensors)
-        asked = _asked(program, tape, ys, xs)
+        asked = asked_of(program, tape, ys, xs)
         found = tape.gradient(asked.ys, xs, asked.cotangents)
         found = [tape_api.convert_to_tensor(g) for g in found if g is not None]
     if not found:
@@ -263,7 +261,7 @@ def run_in_graph(
             ys = fn(tf, *tensors.values())
         nodes: Results = {"value": ys}
         # shapes that are not known here are those of the reference
-        asked = _asked(program, recorder if tape else tf, ys, xs, [a.shape for a in reference["value"]])
+        asked = asked_of(program, recorder if tape else tf, ys, xs, [a.shape for a in reference["value"]])
         if asked.ys and xs:
             if tape:
                 nodes["gradient"] = attempt(lambda: recorder.gradient(asked.ys, xs, asked.cotangents))
@@ -350,131 +348,6 @@ def some_passes(seed: int) -> Iterator[None]:
         yield
     finally:
         defaults["passes"] = before
-
-
-# ---- the ways --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a way needs to know.
-
-    Attributes
-    ----------
-    program : Program
-    values : dict
-        Of the leaves.
-    others : dict
-        Other values of the leaves that are sources, to run with before.
-    keys : tuple of str
-    reference : Results
-    """
-
-    program: Program
-    values: dict[str, np.ndarray]
-    others: dict[str, np.ndarray]
-    keys: tuple[str, ...]
-    reference: Results
-
-    def tape(self, **options: Any) -> Results:
-        """By a tape."""
-        return run_on_tape(self.program, self.values, self.keys, **options)
-
-    def graph(self, **options: Any) -> Results:
-        """In a graph."""
-        return run_in_graph(self.program, self.values, self.keys, self.reference, **options)
-
-
-def _replay(run: Run) -> Results:
-    with replayed_at_once():
-        # other values need not be possible
-        attempt(lambda: run_on_tape(run.program, run.others, run.keys))
-        run.tape()
-        return run.tape()
-
-
-def _passes(run: Run) -> Results:
-    with some_passes(run.program.seed):
-        return run.graph()
-
-
-def _thread(run: Run) -> Results:
-    found: list[Results] = []
-
-    def work() -> None:
-        with np.errstate(all="ignore"):
-            found.append(run.tape())
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    return found[0]
-
-
-def _plan(run: Run) -> Results:
-    """The plan of a recording at other values, called at the values."""
-    if not run.program.sources or "jacobian" not in run.keys:
-        return {}
-    tensors = {x.name: tape_leaf(x, run.others[x.name]) for x in run.program.leaves}
-    xs = [tensors[name] for name in run.program.sources]
-
-    def planned() -> Any:
-        with tape_api.GradientTape() as tape:
-            tape.watch(xs)
-            ys = compiled(run.program)(tape_api, *tensors.values())
-        asked = _asked(run.program, tape, ys, xs)
-        plan = tape.jacobian_plan(asked.ys, xs)
-        return [plain(b) for b in flatten(plan(*[run.values[name] for name in run.program.sources]))]
-
-    return {"jacobian": attempt(planned)}
-
-
-def _executor(run: Run) -> Results:
-    """A Jacobian swept by two threads."""
-    if "jacobian" not in run.keys:
-        return {}
-    tensors = {x.name: tape_leaf(x, run.values[x.name]) for x in run.program.leaves}
-    xs = [tensors[name] for name in run.program.sources]
-
-    def spread() -> Any:
-        with ThreadPoolExecutor(2) as pool, tape_api.GradientTape() as tape:
-            tape.watch(xs)
-            ys = compiled(run.program)(tape_api, *tensors.values())
-            asked = _asked(run.program, tape, ys, xs)
-            return [plain(b) for b in flatten(tape.jacobian(asked.ys, xs, executor=pool))]
-
-    return {"chunks": attempt(spread)}
-
-
-def _function(run: Run) -> Results:
-    def wrap(fn: Callable[..., Any], *leaves: Any) -> Any:
-        # as an argument, an array would be put in C order
-        stay = [isinstance(x, np.ndarray) and not x.flags.c_contiguous for x in leaves]
-
-        def called(*given: Any) -> Any:
-            rest = iter(given)
-            return fn(tape_api, *[x if s else next(rest) for x, s in zip(leaves, stay, strict=True)])
-
-        return tape_api.function(called)(*[x for x, s in zip(leaves, stay, strict=True) if not s])
-
-    return run.tape(wrap=wrap)
-
-
-WAYS: dict[str, Callable[[Run], Results]] = {
-    "graph": lambda run: run.graph(),
-    "unknown": lambda run: run.graph(unknown=True),
-    "passes": _passes,
-    "again": lambda run: run.graph(first=run.others),
-    "tape in graph": lambda run: run.graph(tape=True),
-    "replay": _replay,
-    "watched": lambda run: run.tape(watched=True),
-    "function": _function,
-    "thread": _thread,
-    "single": lambda run: run.tape(one_by_one=True),
-    "plan": _plan,
-    "executor": _executor,
-}
-"""Each gives what the reference gives, for some of its keys."""
 
 
 def values_of(program: Program) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

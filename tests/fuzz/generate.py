@@ -392,6 +392,7 @@ FURTHER_WAYS = {
     "replay": 5,
     "watched": 3,
     "function": 1,
+    "traced": 4,
     "thread": 0.5,
     "plan": 1.5,
     "again": 3,
@@ -399,7 +400,7 @@ FURTHER_WAYS = {
     "differences": 2,
     "single": 1,
 }
-"""How often each is tried; see `tests.fuzz.execute`."""
+"""How often each is tried; see `tests.fuzz.ways`."""
 HOW_MANY_KEYS = (0,) * 14 + (1,) * 5 + (2,)
 HOW_MANY_WAYS = (1,) * 7 + (2, 2, 3)
 """Many programs in few ways find more than few programs in many ways."""

@@ -195,7 +195,7 @@ class Program:
     keys : tuple of str
         What to compute, of `tests.fuzz.execute.KEYS`, beside values and gradients.
     ways : tuple of str
-        How, of `tests.fuzz.execute.WAYS`, beside a plain tape.
+        How, of `tests.fuzz.ways.WAYS`, beside a plain tape.
     weighted : bool
         Whether targets have cotangents other than ones.
     seed : int

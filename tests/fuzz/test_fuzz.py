@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.fuzz import compare, execute
+from tests.fuzz import compare, execute, ways
 from tests.fuzz.around import quiet
 from tests.fuzz.compare import Difference, difference, differences
 from tests.fuzz.corpus import PROGRAMS
@@ -101,13 +101,13 @@ def test_what_arrays_differ_in(got: object, expected: object, kind: str | None) 
 def test_a_way_that_lies_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A graph that rounds every sine is found, and the program shrinks to a sine."""
 
-    def lying(run: execute.Run) -> execute.Results:
+    def lying(run: ways.Run) -> execute.Results:
         results = run.graph()
         if "tf.sin(" in run.program.text:
             results["value"] = [a + 1 for a in results["value"]]
         return results
 
-    monkeypatch.setitem(execute.WAYS, "graph", lying)
+    monkeypatch.setitem(ways.WAYS, "graph", lying)
     leaf = Leaf("x", "variable", np.array([[1.5, -2.25], [3.0, 4.0]]))
     codes = ["tf.exp({0})", "tf.sin({0})", "tf.transpose({0})", "{0} * 2.0"]
     steps = [Instruction((f"v{i}",), code, ("x" if i == 0 else f"v{i - 1}",), (), code) for i, code in enumerate(codes)]

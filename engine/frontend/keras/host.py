@@ -54,6 +54,10 @@ class Host:
 
     # ---- what a front end defines ------------------------------------------------------------------------------------
 
+    def function(self, step: Any) -> Any:
+        """What ``tf.function`` makes of a function."""
+        return step
+
     def tensor(self, x: Any, dtype: Any = None) -> Any:
         """A tensor of whatever users write."""
         raise NotImplementedError

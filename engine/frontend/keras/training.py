@@ -30,6 +30,16 @@ from engine.frontend.keras.host import Bound
 from engine.gradient_tape import GradientTape
 
 
+class _Steps(dict[str, Any]):
+    """The steps of a model as `tf.function` makes them; a copy of the model makes its own."""
+
+    def __deepcopy__(self, memo: Any) -> _Steps:
+        return _Steps()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Steps, ()
+
+
 class Trainer(Bound):
     """The part of a model that trains it."""
 
@@ -40,6 +50,8 @@ class Trainer(Bound):
     _loss_tracker: Any = None
     history: Any = None
     stop_training: bool = False
+    _steps: Any = None
+    run_eagerly: bool = False
 
     def compile(
         self,
@@ -48,6 +60,7 @@ class Trainer(Bound):
         metrics: Any = None,
         loss_weights: Any = None,
         weighted_metrics: Any = None,
+        run_eagerly: bool = False,
         **ignored: Any,
     ) -> None:
         """Say how to train.
@@ -65,18 +78,22 @@ class Trainer(Bound):
             By what the losses of the outputs are multiplied before they are added.
         weighted_metrics : list of (str or metric), or a list or dict of these, optional
             Metrics that take the weights of samples into account.
+        run_eagerly : bool
+            Whether the steps of `fit`, `evaluate` and `predict` run as Python each time. Otherwise they are recorded
+            (`function`): what is changed in layers later, such as ``trainable``, counts from the next `compile` on.
         **ignored
-            What changes how fast Keras runs, not what it computes: ``run_eagerly``, ``jit_compile``,
-            ``steps_per_execution``, ``auto_scale_loss``.
+            What changes how fast Keras runs, not what it computes: ``jit_compile``, ``steps_per_execution``,
+            ``auto_scale_loss``.
 
         Raises
         ------
         TypeError
             If another argument is given.
         """
-        unknown = sorted(set(ignored) - {"run_eagerly", "jit_compile", "steps_per_execution", "auto_scale_loss"})
+        unknown = sorted(set(ignored) - {"jit_compile", "steps_per_execution", "auto_scale_loss"})
         if unknown:
             raise TypeError(f"compile: unknown arguments {unknown}")
+        self.run_eagerly, self._steps = bool(run_eagerly), _Steps()
         self.optimizer = self.host.optimizers.get(optimizer)
         self._losses_of_outputs = CompiledLosses(self.host, loss, loss_weights)
         self.loss = self._losses_of_outputs.loss
@@ -280,7 +297,7 @@ class Trainer(Bound):
             order_of = self.host.permutation if shuffle else None
             data = itertools.chain(ahead, data) if ahead else batches(x, y, batch_size or 32, order_of, sample_weight)
             steps = itertools.islice(data, steps_per_epoch)
-            logs = self._run(self.train_step, weighted(steps, class_weight), told)
+            logs = self._run("train_step", weighted(steps, class_weight), told)
             if not logs:
                 warnings.warn(
                     f"fit: the input ran out of data before epoch {epoch + 1} of {epochs}; training ends here. An "
@@ -307,7 +324,7 @@ class Trainer(Bound):
         told.tell("on_test_begin")
         x, y, weight = unpack_x_y_sample_weight(data if isinstance(data, tuple) else (data,))
         rows = itertools.islice(batches(x, y, batch_size, None, weight), steps)
-        found = self._run(self.test_step, rows, told, "test")
+        found = self._run("test_step", rows, told, "test")
         told.tell("on_test_end", found)
         return found
 
@@ -327,7 +344,7 @@ class Trainer(Bound):
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_test_begin")
         data = batches(x, y, batch_size or 32, None, sample_weight)
-        logs = self._run(self.test_step, itertools.islice(data, steps), told, "test")
+        logs = self._run("test_step", itertools.islice(data, steps), told, "test")
         told.tell("on_test_end", logs)
         if verbose:
             _say("Evaluation", logs)
@@ -347,10 +364,10 @@ class Trainer(Bound):
         data = itertools.islice(batches(x, None, batch_size or 32), steps)
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_predict_begin")
-        outputs = []
+        outputs, predict = [], self._step("predict_step")
         for i, batch in enumerate(data):
             told.tell("on_predict_batch_begin", i)
-            outputs.append(nest.map_structure(_array, self.predict_step(nest.map_structure(self._as_tensor, batch))))
+            outputs.append(nest.map_structure(_array, predict(nest.map_structure(self._as_tensor, batch))))
             told.tell("on_predict_batch_end", i, {"outputs": outputs[-1]})
         told.tell("on_predict_end")
         return nest.map_structure(lambda *parts: np.concatenate(parts), *outputs)
@@ -375,7 +392,7 @@ class Trainer(Bound):
         """
         self._require_compiled()
         return self._in_order(
-            self._run(self.train_step, weighted([one_batch(x, y, sample_weight)], class_weight)), return_dict
+            self._run("train_step", weighted([one_batch(x, y, sample_weight)], class_weight)), return_dict
         )
 
     def test_on_batch(
@@ -383,27 +400,38 @@ class Trainer(Bound):
     ) -> float | list[float] | dict[str, Any]:
         """The loss and the metrics on a batch."""
         self._require_compiled()
-        return self._in_order(self._run(self.test_step, [one_batch(x, y, sample_weight)]), return_dict)
+        return self._in_order(self._run("test_step", [one_batch(x, y, sample_weight)]), return_dict)
 
     def predict_on_batch(self, x: Any) -> Structure[np.ndarray]:
         """The outputs for a batch, as arrays."""
-        return nest.map_structure(_array, self.predict_step(nest.map_structure(self._as_tensor, x)))
+        return nest.map_structure(_array, self._step("predict_step")(nest.map_structure(self._as_tensor, x)))
 
     def _run(
-        self, step: Any, data: Iterable[Any], told: CallbackList | None = None, kind: str = "train"
+        self, step: str, data: Iterable[Any], told: CallbackList | None = None, kind: str = "train"
     ) -> dict[str, Any]:
         """The steps of one epoch; what the last one logged."""
         self.reset_metrics()
         logs: dict[str, Any] = {}
+        made = self._step(step)
         for i, batch in enumerate(data):
             if told is not None:
                 told.tell(f"on_{kind}_batch_begin", i)
-            logs = step(nest.map_structure(self._as_tensor, batch))
+            logs = made(nest.map_structure(self._as_tensor, batch))
             if told is not None:
                 told.tell(f"on_{kind}_batch_end", i, _numbers(logs))
                 if kind == "train" and self.stop_training:
                     break
         return _numbers(logs)
+
+    def _step(self, name: str) -> Any:
+        """A step, as the front end runs functions."""
+        step = getattr(self, name)
+        if self.run_eagerly or self._steps is None:
+            return step
+        made = self._steps.get(name)
+        if made is None or made.python_function != step:
+            made = self._steps[name] = self.host.function(step)
+        return made
 
     def _as_tensor(self, x: Any) -> Operand:
         """Arrays are tensors for steps, which may watch them or ask for their gradients."""

@@ -108,7 +108,7 @@ set_virtual_device_configuration = set_logical_device_configuration
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Kept, and changes nothing: a `function` calls its Python function each time in any case."""
+    """Whether a `function` runs its Python code each time it is called."""
     _settings["eager"] = bool(run_eagerly)
 
 

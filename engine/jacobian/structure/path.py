@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
 from engine.core.op import Node, distinct
 from engine.core.trace import constant_value, known_value
@@ -251,6 +252,7 @@ def _described(x: Any) -> tuple[Any, ...]:
 def contents_of(x: Any) -> np.ndarray | None:
     """The array that a value is known to hold, or None."""
     if isinstance(x, EagerTensor):
+        looked_at(x)
         return x._array
     found = constant_value(x)
     return None if found is None else np.asarray(found)

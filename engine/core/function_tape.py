@@ -1,0 +1,127 @@
+"""The tape that records a function, all of it: what it computes from its arguments, from variables and random draws.
+
+Such a recording can be run again with other arguments, as a graph can (`engine.traced`), unless the function did
+something that is no op. It looked at the contents of a tensor, say, or printed. Whoever does that tells the tape
+(`engine.core.detach.looked_at`, `effect`), which then knows why the function cannot be run without Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.core.op import Node, Op
+from engine.core.tape import NOTHING, Tape, active
+from engine.core.value import address
+
+Again = Callable[[], Sequence[Any]]
+"""Gives the arrays of values that are other ones each time the function runs."""
+
+
+class FunctionTape(Tape):
+    """A recording of a whole function.
+
+    Attributes
+    ----------
+    reads : dict
+        ``id(variable) -> (variable, value)`` of the variables whose values from before the function were read.
+    drawn : list of (values, function)
+        What comes from elsewhere (random draws, an optimizer's learning rate), and what gives the arrays of its next
+        run.
+    current : dict
+        ``id(variable) -> value`` that a variable has now.
+    written : dict
+        ``id(variable) -> variable`` of the variables that were assigned to.
+    made_variables : bool
+        Whether the function has made any.
+    refusal : str or None
+        Why the recording cannot be run in place of the function.
+    """
+
+    __slots__ = ("current", "drawn", "made_variables", "reads", "refusal", "written")
+
+    def __init__(self) -> None:
+        super().__init__(watch_accessed_variables=False)
+        self.reads: dict[int, tuple[Any, Any]] = {}
+        self.drawn: list[tuple[Sequence[Any], Again]] = []
+        self.current: dict[int, Any] = {}
+        self.written: dict[int, Any] = {}
+        self.made_variables = False
+        self.refusal: str | None = None
+
+    def start(self) -> None:
+        """Record the current thread from here on; nothing pauses it."""
+        super().start()
+        active.function = self
+
+    def stop(self) -> None:
+        """Stop recording."""
+        active.function = None
+        super().stop()
+
+    close = stop
+
+    def forget(self) -> None:
+        """Let go of what was recorded, and of what variables were given."""
+        super().forget()
+        self.reads, self.current, self.written, self.drawn = {}, {}, {}, []
+
+    def refuse(self, reason: str) -> None:
+        """Note why the recording cannot be run in place of the function; the first reason counts."""
+        self.refusal = self.refusal or reason
+
+    def read(self, variable: Any, op: Op, out: Any) -> None:
+        """Note that `variable` was read by `op`, which gave `out`."""
+        if address(out) in self.tracked:
+            return
+        now = self.current.setdefault(id(variable), out)
+        if now is not out:
+            self.copied(op, now, out)
+        elif id(variable) not in self.written:
+            self.reads[id(variable)] = variable, out
+            self.watch(out)
+
+    def copied(self, op: Op, value: Any, out: Any) -> None:
+        """Record that `op` gave `out`, which has the contents of `value`."""
+        if self.follows(value):
+            self.nodes.log += (op, (value,), NOTHING, out)
+            self.watch(out)
+
+    def write(self, variable: Any, value: Any) -> None:
+        """Note that `variable` was given a value."""
+        self.current[id(variable)] = value
+        self.written[id(variable)] = variable
+
+    def draw(self, values: Sequence[Any], again: Again) -> None:
+        """Note `values` that are other ones each time the function runs."""
+        self.drawn.append((values, again))
+        self.watch_all(values)
+
+    def watch_all(self, values: Sequence[Any]) -> None:
+        """Track some values."""
+        for x in values:
+            self.watch(x)
+
+    def touched(self) -> list[Any]:
+        """The variables that were read or assigned to."""
+        return [*[v for v, _ in self.reads.values()], *self.written.values()]
+
+    def follows(self, value: Any) -> bool:
+        """Whether `value` was computed from what the function was given."""
+        return address(value) in self.tracked or address(value) in self.beside
+
+    def depends(self, value: Any) -> bool:
+        """Whether the contents of `value` depend on those of what the function was given, not on shapes alone."""
+        made: dict[int, Node] = {id(out): node for node in self.everything() for out in node.outputs}
+        left, seen = [value], set[int]()
+        while left:
+            x = left.pop()
+            if id(x) in seen or not self.follows(x):
+                continue
+            seen.add(id(x))
+            node = made.get(id(x))
+            if node is None:
+                return True
+            if not node.op.from_avals:
+                left += [y for i, y in enumerate(node.inputs) if i not in node.op.references]
+        return False

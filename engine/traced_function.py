@@ -1,0 +1,152 @@
+"""Functions that are recorded once and from then on run as programs.
+
+`FunctionTape` records what a function does with its arguments, variables and random draws. `traced` makes a trace of
+it: arguments become placeholders, variables handles, all else constants. The trace is lowered like a graph, when the
+function is called again. From then on a call costs what a session's run costs, and gives the same bits as the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.core import nest
+from engine.core.eager import EagerTensor
+from engine.core.function_tape import FunctionTape
+from engine.core.instantiate import in_trace, instantiate
+from engine.core.op import Node
+from engine.core.trace import Trace
+from engine.core.value import aval_of
+from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
+from engine.program.eager_state import assign
+from engine.program.layout import order_of_value
+from engine.program.lowering import lower
+from engine.program.program import Program
+from engine.runtime.state import exclusively, in_order
+
+MOST_NODES = 20_000
+"""A function that does more is not traced: it is a loop in Python, whose program would take long to make."""
+
+
+class Untraceable(Exception):
+    """A function cannot be run as a program; the message says why."""
+
+
+class TracedFunction:
+    """What a function did, to be done again with other arguments.
+
+    Parameters
+    ----------
+    tape : FunctionTape
+        Stopped.
+    arguments : sequence of EagerTensor
+        What the function was given.
+    result : structure
+        What it returned: tensors, variables, and what is the same each time.
+
+    Raises
+    ------
+    Untraceable
+        If it did something that is no op, or made something of a shape that depends on contents.
+    """
+
+    def __init__(self, tape: FunctionTape, arguments: Sequence[EagerTensor], result: Any) -> None:
+        if tape.refusal:
+            raise Untraceable(tape.refusal)
+        leaves = nest.flatten(result)
+        self._again = [again for _, again in tape.drawn]
+        self._trace = Trace()
+        self._program: Program | None = None
+        given = [*arguments, *[x for values, _ in tape.drawn for x in values]]
+        self._orders = [order_of_value(x) for x in given]
+        self._inputs = [self._trace.placeholder(aval_of(x)) for x in given]
+        of = {id(x): symbol for x, symbol in zip(given, self._inputs, strict=True)}
+        self._variables: dict[int, Variable] = {}
+        touched = {**{key: v for key, (v, _) in tape.reads.items()}, **tape.written}
+        handles = {key: self._handle(v) for key, v in touched.items()}
+        for key, (_, value) in tape.reads.items():
+            of[id(value)] = self._trace.apply(read_variable, (handles[key],), {})
+        new = {key: tape.current[key] for key in tape.written}
+        self._places = [i for i, x in enumerate(leaves) if type(x) is EagerTensor and tape.follows(x)]
+        ends = [*[leaves[i] for i in self._places], *new.values()]
+        self._repeat(_needed(tape.everything(), ends), of)
+        self._outputs = [of[id(leaves[i])] for i in self._places]
+        self._structure = nest.map_structure(lambda x: None, result)
+        self._leaves = [None if i in self._places else x for i, x in enumerate(leaves)]
+        for key, value in new.items():
+            self._trace.apply(assign_variable, (handles[key], of.get(id(value), value)), {})
+
+    def _handle(self, variable: Variable) -> Any:
+        if not variable.aval.is_static:
+            raise Untraceable(f"the shape of variable {variable.name!r} may change")
+        (handle,) = self._trace.append(variable_handle, (), {"aval": variable.aval, "default": None}, (variable.aval,))
+        self._variables[id(handle)] = variable
+        return handle
+
+    def _repeat(self, nodes: list[Node], of: dict[int, Any]) -> None:
+        """Add nodes to the trace."""
+        if len(nodes) > MOST_NODES:
+            raise Untraceable(f"it applies {len(nodes)} ops, more than {MOST_NODES}")
+        made = {id(out) for node in nodes for out in node.outputs}
+        for node in nodes:
+            if node.op.stateful:
+                raise Untraceable(f"what {node.op.title} gives depends on more than its operands")
+            for x in node.inputs:
+                if id(x) not in of and id(x) not in made:
+                    of[id(x)] = self._trace.operand(x)
+        instantiate(nodes, of, self._made)
+        for node in nodes:
+            for out in node.outputs:
+                if of[id(out)].aval.shape != out._shape:
+                    raise Untraceable(f"the shape of what {node.op.title} gives depends on the contents of tensors")
+
+    def _made(self, node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
+        op = node.op
+        same = op.simplify([x.aval for x in operands], node.params) if op.multi and op.simplify else None
+        # a rule of the user's own is not needed any more, and may hold tensors
+        return in_trace(self._trace)(node, operands) if same is None else [operands[i] for i in same]
+
+    def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
+        """What the function returns for other arguments of the same shapes and dtypes."""
+        if self._program is None:
+            self._lower()
+        arrays = [x._array for x in arguments]
+        for again in self._again:
+            arrays += again()
+        found = exclusively(self._locks, self._run, arrays) if self._locks else self._run(arrays)
+        leaves = list(self._leaves)
+        for i, array in zip(self._places, found, strict=False):
+            leaves[i] = EagerTensor(array)
+        return nest.pack_sequence_as(self._structure, leaves) if nest.is_nested(self._structure) else leaves[0]
+
+    def _lower(self) -> None:
+        inputs = [(symbol, symbol.aval) for symbol in self._inputs]
+        program, reads, assigned = lower(self._trace.nodes, inputs, self._outputs, orders=self._orders)
+        self._reads = [self._variables[id(handle)] for handle in reads]
+        self._assigned = [(self._variables[id(a.handle)], a.in_part) for a in assigned]
+        changed = [v for v, _ in self._assigned]
+        changed += [self._variables[key] for u in program.updates for keys in u.keys for key in keys]
+        self._locks = in_order(lock for v in changed for lock in v.locks)
+        # last: another thread may be here, too
+        self._program = program
+
+    def _run(self, arrays: list[Any]) -> Sequence[Any]:
+        assert self._program is not None
+        if self._reads:
+            arrays += type(self._reads[0]).arrays(self._reads)
+        found = self._program(*arrays)
+        if self._locks:
+            arrays.clear()
+            assign(self._assigned, found[len(self._outputs) :], self._program.updates, self._variables)
+        return found
+
+
+def _needed(nodes: Sequence[Node], ends: Sequence[Any]) -> list[Node]:
+    """The nodes that some values are computed from, in their order."""
+    needed = set(map(id, ends))
+    found = []
+    for node in reversed(nodes):
+        if not needed.isdisjoint(map(id, node.outputs)):
+            found.append(node)
+            needed.update(map(id, node.inputs))
+    return found[::-1]

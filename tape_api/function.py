@@ -1,0 +1,348 @@
+"""``tf.function``: a function that is recorded when it is first called, and from then on runs as a program.
+
+Like TensorFlow's, it runs its Python code once for each combination of shapes, dtypes and Python arguments. Where that
+would change what it computes it goes on to run as Python (`Function.explain` says why): where it looks at the contents
+of a tensor, prints, makes a variable in each call, or hands out tensors by other ways than its result.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core import nest
+from engine.core.composite import Composite
+from engine.core.eager import EagerTensor
+from engine.core.function_tape import FunctionTape
+from engine.core.op import distinct
+from engine.core.tape import active
+from engine.core.value import Value, dtype_of, shape_of
+from engine.frontend.platform.config import functions_run_eagerly
+from engine.runtime.cache import Cache
+from engine.traced_function import TracedFunction
+from tape_api.tensor import TensorSpec, convert_to_tensor
+from tape_api.tensor_array import TensorArray
+from tape_api.variable import Variable
+
+_KEPT = 256
+"""Combinations of arguments for which a function keeps what it has recorded."""
+_AT_ONCE = 16
+"""So many are recorded when they are first seen; more of them when they are seen again."""
+_TRIES = 3
+"""A function that makes variables in so many calls makes them in each call."""
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    **ignored: Any,
+) -> Callable[..., Any]:
+    """`func`, recorded when it is first called and run as a program from then on.
+
+    Its Python code runs once for each combination of shapes and dtypes of the tensors, and of values of the other
+    arguments: what it does besides computing happens then, as in TensorFlow. A function that is no program (see
+    `Function.explain`) runs as it is each time, and so does one that is called while a tape records. The numbers are
+    the same to the bit. Arrays among the arguments and numbers among the results become tensors.
+
+    Parameters
+    ----------
+    func : callable
+    input_signature : sequence of TensorSpec, or of structures of them, optional
+        What the arguments must be like. Those that are no tensors are converted to the dtypes it says.
+    autograph, jit_compile, reduce_retracing
+        Accepted for compatibility.
+
+    Raises
+    ------
+    TypeError
+        When the function is called with arguments that do not fit `input_signature`.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> w = tf.Variable(3.0)
+    >>> @tf.function
+    ... def step(x):
+    ...     print("runs as Python")
+    ...     with tf.GradientTape() as tape:
+    ...         loss = (w * x - 1.0) ** 2
+    ...     w.assign_sub(0.1 * tape.gradient(loss, w))
+    ...     return loss
+    >>> [float(step(tf.constant(1.0))) for _ in range(3)]
+    runs as Python
+    [4.0, 2.559999942779541, 1.638399600982666]
+    """
+    if func is None:
+        return functools.partial(function, input_signature=input_signature)
+    return Function(func, input_signature)
+
+
+class Function:
+    """What `function` makes of a function.
+
+    Attributes
+    ----------
+    python_function : callable
+    input_signature : sequence of TensorSpec, or None
+    """
+
+    def __init__(self, func: Callable[..., Any], input_signature: Any = None) -> None:
+        functools.update_wrapper(self, func)
+        self.python_function, self.input_signature = func, input_signature
+        self._known: Cache[Any, TracedFunction | str] = Cache("recorded functions", _KEPT)
+        self._seen: dict[int, int] = {}
+        self._recorded = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns."""
+        if self.input_signature is not None:
+            args, kwargs = _fitting(self.python_function, self.input_signature, args, kwargs)
+        if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
+            args, kwargs = _converted((args, kwargs), np.ndarray)
+        if active.tapes or functions_run_eagerly():
+            return self._as_python(args, kwargs)
+        arguments: list[EagerTensor] = []
+        try:
+            key = _described((args, kwargs) if kwargs else args, arguments, {})
+            found = self._known.get(key)
+        except TypeError:
+            return self._as_python(args, kwargs)
+        if type(found) is TracedFunction:
+            try:
+                return found(arguments)
+            except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
+                return self._as_python(args, kwargs)
+        if found is None and self._is_due(key):
+            return self._record(key, args, kwargs, arguments)
+        return self._as_python(args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else _Method(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.python_function.__qualname__
+
+    def __deepcopy__(self, memo: Any) -> Function:
+        return self
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """The function itself, which takes arguments of any shape."""
+        return self
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often the Python code ran to be recorded."""
+        return self._recorded
+
+    def explain(self) -> str:
+        """How it runs: for how many combinations of arguments as a program; and why as Python for others.
+
+        Examples
+        --------
+        >>> import tape_api as tf
+        >>> @tf.function
+        ... def positive(x):
+        ...     return x if x > 0 else -x
+        >>> _ = positive(tf.constant(1.0))
+        >>> print(positive.explain().partition(" (")[0])
+        positive runs as Python: Python looked at the contents of a tensor of bool ()
+        """
+        found = self._known.values()
+        programs = sum(type(x) is TracedFunction for x in found)
+        lines = (
+            [f"{_name(self.python_function)} runs as a program (combinations of arguments: {programs})"]
+            if programs
+            else []
+        )
+        reasons = dict.fromkeys(x for x in found if isinstance(x, str))
+        lines += [f"{_name(self.python_function)} runs as Python: {reason}" for reason in reasons]
+        return "\n".join(lines) or f"{_name(self.python_function)} has not been called outside a tape"
+
+    def _as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = self.python_function(*args, **kwargs)
+        return result if type(result) in _ARE_TENSORS else _converted(result, _DATA)
+
+    def _is_due(self, key: Any) -> bool:
+        """Whether to record a combination of arguments that has not been recorded."""
+        seen = self._seen[hash(key)] = self._seen.get(hash(key), 0) + 1
+        if len(self._seen) > 16 * _KEPT:
+            self._seen.clear()
+        return seen > 1 or len(self._known) < _AT_ONCE
+
+    def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[EagerTensor]) -> Any:
+        """Run the Python code, and keep what it did."""
+        tape = FunctionTape()
+        # of their own, as a tensor that the function takes from around it may be an argument, too
+        own = [EagerTensor(x._array) for x in arguments]
+        args, kwargs = _with((args, kwargs), {id(x): y for x, y in zip(arguments, own, strict=True)})
+        tape.watch_all(own)
+        tape.start()
+        try:
+            result = self._as_python(args, kwargs)
+        finally:
+            tape.stop()
+        del args, kwargs
+        self._recorded += 1
+        if tape.made_variables and self._seen.get(hash(key), 0) < _TRIES:
+            return result
+        self._known.put(key, self._traced(tape, own, result))
+        return result
+
+    def _traced(self, tape: FunctionTape, arguments: list[EagerTensor], result: Any) -> TracedFunction | str:
+        """What to do in later calls; or why they run as Python."""
+        if tape.made_variables:
+            return "it makes variables in each call"
+        for x in nest.flatten(result):
+            if not isinstance(x, (EagerTensor, Variable, type(None), str, bytes)):
+                return f"it returns a {type(x).__name__}"
+        try:
+            traced = TracedFunction(tape, arguments, result)
+        except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
+            return str(error)
+        known = [*nest.flatten(result), *[v._tensor for v in tape.touched()]]
+        made = [weakref.ref(out) for node in tape.everything() for out in node.outputs]
+        made += list(map(weakref.ref, arguments))
+        tape.forget()
+        arguments.clear()
+        if _is_elsewhere(made, known):
+            gc.collect()
+            if _is_elsewhere(made, known):
+                return "it keeps a tensor, which it does not return"
+        return traced
+
+
+def _converted(structure: Any, kinds: Any) -> Any:
+    """A structure with tensors in place of what is of some kinds."""
+    if not any(isinstance(x, kinds) for x in nest.flatten(structure)):
+        return structure
+    return nest.map_structure(lambda x: convert_to_tensor(x) if isinstance(x, kinds) else x, structure)
+
+
+def _with(structure: Any, others: dict[int, EagerTensor]) -> Any:
+    """A structure with others in place of some tensors, by identity."""
+    return nest.map_structure(lambda x: others.get(id(x), x), structure)
+
+
+def _is_elsewhere(made: Sequence[weakref.ref[Any]], known: Sequence[Any]) -> bool:
+    """Whether somebody else holds one of some tensors."""
+    held = set(map(id, known))
+    return any(id(x) not in held for ref in made if (x := ref()) is not None)
+
+
+class _Method:
+    """A `Function` that is a method of an object."""
+
+    __slots__ = ("__self__", "_function")
+
+    def __init__(self, function: Function, instance: Any) -> None:
+        self._function, self.__self__ = function, instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the method returns."""
+        return self._function(self.__self__, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """The method itself, which takes arguments of any shape."""
+        return self
+
+
+class _ByIdentity:
+    """An object as part of a key: equal to itself only, and kept alive so that no other takes its place."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, x: Any) -> None:
+        self._object = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+
+def _described(x: Any, tensors: list[EagerTensor], numbers: dict[int, int]) -> Any:
+    """What arguments are, as a key; the distinct tensors among them are added to `tensors`.
+
+    Raises
+    ------
+    TypeError
+        If they hold something that no program takes.
+    """
+    if type(x) is EagerTensor:
+        number = numbers.setdefault(id(x), len(tensors))
+        if number < len(tensors):
+            return "again", number
+        if hasattr(x, "__dict__") and x.__dict__:
+            raise TypeError("programs hang something on this tensor")
+        tensors.append(x)
+        array = x._array
+        return array.shape, array.dtype, array.flags.c_contiguous
+    if isinstance(x, (list, tuple)):
+        return type(x), *[_described(item, tensors, numbers) for item in x]
+    if isinstance(x, dict):
+        return type(x), tuple(x), *[_described(item, tensors, numbers) for item in x.values()]
+    if isinstance(x, (Value, Composite, TensorArray)) and not isinstance(x, Variable):
+        raise TypeError("what it stands for may be another value each time")
+    try:
+        return distinct(x)
+    except TypeError:
+        return _ByIdentity(x)
+
+
+def _fitting(
+    func: Callable[..., Any], specs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call, as an ``input_signature`` wants them.
+
+    Raises
+    ------
+    TypeError
+        If they do not fit.
+    """
+    bound = inspect.signature(func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    names = [name for name in bound.arguments if name != "self"]
+    for name, spec in zip(names, specs, strict=False):
+        value = bound.arguments[name]
+        leaves, wanted = nest.flatten(value), nest.flatten(spec)
+        if len(wanted) == 1 and not nest.is_nested(spec):
+            leaves = [value]
+        if len(leaves) != len(wanted):
+            raise TypeError(f"{_name(func)}: argument `{name}` must have the structure {spec}, got {value!r}")
+        found = [_fitted(func, name, x, s) for x, s in zip(leaves, wanted, strict=True)]
+        bound.arguments[name] = nest.pack_sequence_as(spec, found)
+    return bound.args, bound.kwargs
+
+
+def _fitted(func: Callable[..., Any], name: str, x: Any, spec: Any) -> Any:
+    if not isinstance(spec, TensorSpec):
+        return x
+    try:
+        tensor = x if isinstance(x, Value) else convert_to_tensor(x, spec.dtype)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{_name(func)}: argument `{name}` must be like {spec}, got {x!r}: {error}") from None
+    if dtype_of(tensor) is not spec.dtype or not spec.shape.is_compatible_with(shape_of(tensor)):
+        got = f"shape {shape_of(tensor)} and dtype {dtype_of(tensor).name}"
+        raise TypeError(f"{_name(func)}: argument `{name}` must be like {spec}, got {got}")
+    return tensor
+
+
+def _name(func: Callable[..., Any]) -> str:
+    return getattr(func, "__name__", "function")
+
+
+_DATA = (np.ndarray, np.generic, int, float, complex)
+_ARE_TENSORS = frozenset({EagerTensor, Variable})
+"""Types of what is handed on as it is."""

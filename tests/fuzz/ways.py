@@ -1,0 +1,197 @@
+"""The ways to run a program: each gives what the reference gives, for some of its keys."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tape_api
+from engine.core.nest import flatten
+from tests.fuzz.execute import (
+    Results,
+    asked_of,
+    attempt,
+    plain,
+    replayed_at_once,
+    run_in_graph,
+    run_on_tape,
+    some_passes,
+    tape_leaf,
+)
+from tests.fuzz.programs import Program, compiled
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a way needs to know.
+
+    Attributes
+    ----------
+    program : Program
+    values : dict
+        Of the leaves.
+    others : dict
+        Other values of the leaves that are sources, to run with before.
+    keys : tuple of str
+    reference : Results
+    """
+
+    program: Program
+    values: dict[str, np.ndarray]
+    others: dict[str, np.ndarray]
+    keys: tuple[str, ...]
+    reference: Results
+
+    def tape(self, **options: Any) -> Results:
+        """By a tape."""
+        return run_on_tape(self.program, self.values, self.keys, **options)
+
+    def graph(self, **options: Any) -> Results:
+        """In a graph."""
+        return run_in_graph(self.program, self.values, self.keys, self.reference, **options)
+
+
+def _replay(run: Run) -> Results:
+    with replayed_at_once():
+        # other values need not be possible
+        attempt(lambda: run_on_tape(run.program, run.others, run.keys))
+        run.tape()
+        return run.tape()
+
+
+def _passes(run: Run) -> Results:
+    with some_passes(run.program.seed):
+        return run.graph()
+
+
+def _thread(run: Run) -> Results:
+    found: list[Results] = []
+
+    def work() -> None:
+        with np.errstate(all="ignore"):
+            found.append(run.tape())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def _plan(run: Run) -> Results:
+    """The plan of a recording at other values, called at the values."""
+    if not run.program.sources or "jacobian" not in run.keys:
+        return {}
+    tensors = {x.name: tape_leaf(x, run.others[x.name]) for x in run.program.leaves}
+    xs = [tensors[name] for name in run.program.sources]
+
+    def planned() -> Any:
+        with tape_api.GradientTape() as tape:
+            tape.watch(xs)
+            ys = compiled(run.program)(tape_api, *tensors.values())
+        asked = asked_of(run.program, tape, ys, xs)
+        plan = tape.jacobian_plan(asked.ys, xs)
+        return [plain(b) for b in flatten(plan(*[run.values[name] for name in run.program.sources]))]
+
+    return {"jacobian": attempt(planned)}
+
+
+def _executor(run: Run) -> Results:
+    """A Jacobian swept by two threads."""
+    if "jacobian" not in run.keys:
+        return {}
+    tensors = {x.name: tape_leaf(x, run.values[x.name]) for x in run.program.leaves}
+    xs = [tensors[name] for name in run.program.sources]
+
+    def spread() -> Any:
+        with ThreadPoolExecutor(2) as pool, tape_api.GradientTape() as tape:
+            tape.watch(xs)
+            ys = compiled(run.program)(tape_api, *tensors.values())
+            asked = asked_of(run.program, tape, ys, xs)
+            return [plain(b) for b in flatten(tape.jacobian(asked.ys, xs, executor=pool))]
+
+    return {"chunks": attempt(spread)}
+
+
+def _function(run: Run) -> Results:
+    def wrap(fn: Callable[..., Any], *leaves: Any) -> Any:
+        # as an argument, an array would be put in C order
+        stay = [isinstance(x, np.ndarray) and not x.flags.c_contiguous for x in leaves]
+
+        def called(*given: Any) -> Any:
+            rest = iter(given)
+            return fn(tape_api, *[x if s else next(rest) for x, s in zip(leaves, stay, strict=True)])
+
+        return tape_api.function(called)(*[x for x, s in zip(leaves, stay, strict=True) if not s])
+
+    return run.tape(wrap=wrap)
+
+
+def _traced(run: Run) -> Results:
+    """By a `function` that computes values and derivatives, which has been recorded with other values."""
+    leaves = {x.name: tape_leaf(x, run.values[x.name]) for x in run.program.leaves}
+    fed = [x.name for x in run.program.leaves if x.kind == "source"]
+    has_gradient = isinstance(run.reference.get("gradient"), list)
+    results: Results = {}
+
+    def first(*given: Any) -> Any:
+        tensors = {**leaves, **dict(zip(fed, given, strict=True))}
+        xs = [tensors[name] for name in run.program.sources]
+        with tape_api.GradientTape(persistent=True) as tape:
+            tape.watch(xs)
+            ys = compiled(run.program)(tape_api, *tensors.values())
+        asked = asked_of(run.program, tape, ys, xs)
+        found = tape.gradient(asked.ys, xs, asked.cotangents) if has_gradient else []
+        return ys, [None if g is None else tape_api.convert_to_tensor(g) for g in found]
+
+    def second(*given: Any) -> Any:
+        tensors = {**leaves, **dict(zip(fed, given, strict=True))}
+        xs = [tensors[name] for name in run.program.sources]
+        with tape_api.GradientTape() as tape:
+            tape.watch(xs)
+            _, found = first(*given)
+        found = [g for g in found if g is not None]
+        further = tape.gradient(found, xs) if found else [None] * len(xs)
+        return [None if g is None else tape_api.convert_to_tensor(g) for g in further]
+
+    def called(function: Callable[..., Any], values: Mapping[str, np.ndarray]) -> Any:
+        for x in run.program.leaves:
+            if x.kind == "variable":
+                leaves[x.name].assign(run.values[x.name])
+        return function(*[tape_api.constant(values[name]) for name in fed])
+
+    compute = tape_api.function(first)
+    attempt(lambda: called(compute, run.others))
+    called(compute, run.values)
+    ys, found = called(compute, run.values)
+    results["value"] = [plain(y) for y in ys]
+    if found:
+        results["gradient"] = [plain(g) for g in found]
+    results["state"] = [plain(x.read_value()) for x in leaves.values() if isinstance(x, tape_api.Variable)]
+    if "order2" in run.keys and found:
+        compute = tape_api.function(second)
+        attempt(lambda: called(compute, run.others))
+        results["order2"] = attempt(lambda: [plain(g) for g in called(compute, run.values)])
+    return results
+
+
+WAYS: dict[str, Callable[[Run], Results]] = {
+    "graph": lambda run: run.graph(),
+    "unknown": lambda run: run.graph(unknown=True),
+    "passes": _passes,
+    "again": lambda run: run.graph(first=run.others),
+    "tape in graph": lambda run: run.graph(tape=True),
+    "replay": _replay,
+    "watched": lambda run: run.tape(watched=True),
+    "function": _function,
+    "traced": _traced,
+    "thread": _thread,
+    "single": lambda run: run.tape(one_by_one=True),
+    "plan": _plan,
+    "executor": _executor,
+}
+"""Each gives what the reference gives, for some of its keys."""
