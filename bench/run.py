@@ -106,7 +106,6 @@ def measure_suite(
         0 if every benchmark gave the right result, else 1.
     """
     import pytest
-    from threadpoolctl import threadpool_limits
 
     from bench import ratios
     from bench.results import read
@@ -126,9 +125,7 @@ def measure_suite(
     arguments += ["-k", expression] if expression else []
     progress = Progress(sys.stderr)
     rounds = InterleavedRounds(passes, 60 * (minutes or MINUTES[amount]), threads)
-    for name, value in _settings(threads).items():
-        os.environ.setdefault(name, value)
-    with threadpool_limits(threads), _cores(threads):
+    with on_threads(threads):
         code = pytest.main(arguments, plugins=[progress, rounds])
     _say_what_is_missing(progress)
     if not file.exists():
@@ -138,6 +135,17 @@ def measure_suite(
         print(shown, end="\n\n")
     print(f"Written: {file}")
     return 1 if progress.failures or code not in (0, 5) else 0
+
+
+@contextlib.contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """Let NumPy, and peers that have not been imported, use so many threads."""
+    from threadpoolctl import threadpool_limits
+
+    for name, value in _settings(count).items():
+        os.environ.setdefault(name, value)
+    with threadpool_limits(count), _cores(count):
+        yield
 
 
 @contextlib.contextmanager
