@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.ops import conv_kernels, pool_kernels, windows
+from engine.ops import conv_kernels, divided_products, pool_kernels, windows
 from engine.ops.windows import Windows, spans
 from engine.program.native.loops import same_bits
 
@@ -195,15 +195,90 @@ def test_large_images_in_blocks_of_windows(
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_products_of_some_rows_at_a_time(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conv_kernels, "blas_threads", lambda: threads)
-    monkeypatch.setattr(conv_kernels, "_SMALL_PRODUCT", 7 * 6 * 5)
-    monkeypatch.setattr(conv_kernels, "_LEAST_ROWS", 2)
+@pytest.mark.parametrize("in_place", [False, True])
+def test_products_of_some_rows_at_a_time(threads: int, in_place: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    divide(monkeypatch, threads, in_place)
+    monkeypatch.setattr(divided_products, "_SMALL_PRODUCT", 7 * 6 * 5)
     rng = np.random.default_rng(3)
     for height, step in {0: 1, 1: 1, 7: 7, 8: 4, 14: 7, 23: 6}.items():
-        assert conv_kernels.rows_at_once(height, 6, 5) == (step if threads == 1 else max(1, height))
+        expected = height if threads > 1 else 4 if in_place and height > 7 else step
+        assert divided_products.rows_at_once(height, 6, 5) == max(1, expected)
         for a in (rng.normal(size=(height, 6)), rng.normal(size=(6, height)).T):
             b, ct, out = rng.normal(size=(6, 5)), rng.normal(size=(height, 5)), np.empty((height, 5))
-            conv_kernels._product(a, b, out)
+            divided_products.product(a, b, out)
             np.testing.assert_allclose(out, a @ b, rtol=1e-12)
-            np.testing.assert_allclose(conv_kernels._product_of_columns(a, ct), a.T @ ct, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(divided_products.product_of_columns(a, ct), a.T @ ct, rtol=1e-12, atol=1e-12)
+
+
+def divide(patch: pytest.MonkeyPatch, threads: int, in_place: bool) -> None:
+    """Have small products of matrices divided too."""
+    patch.setattr(divided_products, "blas_threads", lambda: threads)
+    patch.setattr(divided_products, "multiplies_in_place", lambda: in_place)
+    for name, value in {
+        "_LEAST_ROWS": 2,
+        "_FEW_ROWS": 2,
+        "_AT_ONCE": 6,
+        "_SUMMED": (4, 8),
+        "_LEAST_COLUMNS": 2,
+    }.items():
+        patch.setattr(divided_products, name, value)
+
+
+@pytest.mark.parametrize(("width", "outputs"), [(6, 5), (7, 5), (12, 3), (48, 1), (35, 64), (12, 65), (36, 10), (1, 4)])
+@pytest.mark.parametrize("height", [1, 6, 13, 96])
+def test_products_of_some_columns_at_a_time(
+    height: int, width: int, outputs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    divide(monkeypatch, 1, True)
+    monkeypatch.setattr(divided_products, "_SMALL_PRODUCT", 4 * 8 * 10)
+    rows, columns = divided_products.rows_and_columns_at_once(height, width, outputs)
+    assert 1 <= rows <= height
+    assert width % columns == 0
+    rng = np.random.default_rng(6)
+    a, ct = rng.normal(size=(height, width)), rng.normal(size=(height, outputs))
+    np.testing.assert_allclose(divided_products.product_of_columns(a, ct), a.T @ ct, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)
+def test_products_divided_in_c(
+    space: Any, size: Any, strides: Any, padding: Any, dilations: Any, in_place: bool, dtype: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    divide(monkeypatch, 1, in_place)
+    rng, moves = np.random.default_rng(7), {"windows": Windows(strides, padding, dilations), "stack": 0}
+    for channels, outputs in ((17, 4), (24, 9)):
+        monkeypatch.setattr(divided_products, "_SMALL_PRODUCT", 40 * channels * outputs)
+        x, w = (rng.normal(size=s).astype(dtype) for s in ((3, *space, channels), (*size, channels, outputs)))
+        ct = both(monkeypatch, conv_kernels.conv_kernel, x, w, **moves)
+        both(monkeypatch, conv_kernels.conv_data_kernel, np.array(x.shape), w, ct, **moves)
+        both(monkeypatch, conv_kernels.conv_filters_kernel, x, np.array(w.shape), ct, **moves)
+
+
+def test_a_product_that_does_not_fit_is_refused() -> None:
+    x, w = np.ones((2, 4, 4, 8), np.float32), np.ones((32, 5), np.float32)
+    moves = Windows((1, 1), "SAME", (1, 1))
+    lies = windows.geometry(2, (4, 4), 8, (2, 2), moves, spans("", (4, 4), (2, 2), moves))
+    points, rows, none, share = (np.zeros(s, np.float32) for s in ((32, 5), (8, 32), (0, 32, 5), (2, 32, 5)))
+    in_c: Any = windows.in_c
+    in_c.multiply(x, w, points, rows, none, lies, 8, 32, False)
+    in_c.multiply(x, w, points, rows, share, lies, 8, 16, True)
+    in_c.multiply(x, w, points, np.zeros((32, 32), np.float32), none, lies, 40, 32, False)
+    frozen = w.copy()
+    frozen.flags.writeable = False
+    wrong: list[tuple[Any, ...]] = [
+        (x, w, points, rows, none, lies, 9, 32, False),
+        (x, w, points, rows, none, lies, 0, 32, False),
+        (x, w, points, rows, none, lies, 8, 0, True),
+        (x, w, points, rows, share, lies, 8, 7, True),
+        (x, w, points, rows, none, lies, 8, 16, True),
+        (x, w, points[1:], rows, none, lies, 8, 32, False),
+        (x, w[1:], points, rows, none, lies, 8, 32, False),
+        (x, frozen, points, rows, share, lies, 8, 32, True),
+        (x, w.astype(np.float64), points, rows, none, lies, 8, 32, False),
+        (x[:0], w, points, rows, none, (0, *lies[1:]), 8, 32, False),
+    ]
+    for arguments in wrong:
+        with pytest.raises(ValueError, match="windows:"):
+            in_c.multiply(*arguments)

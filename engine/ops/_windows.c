@@ -10,6 +10,7 @@
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
 #include <string.h>
 
 #include "../runtime/built_from.h"
@@ -22,7 +23,6 @@
 #endif
 
 #define RANK 3
-#define LINE 64                       /* bytes that are copied at once */
 #define MOST_TAPS 255                 /* of a window whose largest entry is looked for */
 #define CHANNELS 32                   /* that are placed at once */
 #define LARGE ((npy_intp)1 << 40)     /* no dimension is larger */
@@ -128,6 +128,19 @@ static void inside(const Dim *d, npy_intp start, npy_intp *first, npy_intp *end)
     }
 }
 
+/* The windows whose tap lies inside, if that of the first one lies at `shift`: from first up to end. */
+static void windows_inside(const Dim *d, npy_intp shift, npy_intp *first, npy_intp *end)
+{
+    *first = shift >= 0 ? 0 : (-shift + d->stride - 1) / d->stride;
+    *end = shift >= d->dim ? 0 : (d->dim - 1 - shift) / d->stride + 1;
+    if (*end > d->number) {
+        *end = d->number;
+    }
+    if (*first > *end) {
+        *first = *end;
+    }
+}
+
 /* Where the taps of a window lie from its first one on. */
 static void offsets_of(const Geometry *g, npy_intp *offsets)
 {
@@ -174,54 +187,99 @@ static void places_of(const Geometry *g, const npy_intp *window, const npy_intp 
 
 /* ---- side by side ------------------------------------------------------------------------------------------------ */
 
-/* Copy, where what lies behind `out` is written later: up to a line at a time. */
-static inline void copy_ahead(char *out, const char *in, npy_intp size, const char *out_end, const char *in_end)
-{
-    if (size <= 4 * LINE && out_end - out >= size + LINE && in_end - in >= size + LINE) {
-        for (npy_intp at = 0; at < size; at += LINE) {
-            memcpy(out + at, in + at, LINE);
-        }
-        return;
+/* Copy runs of `size` bytes, as the processor moves them: of a constant number of bytes, the last ones again. */
+#define COPY_RUNS(unit) \
+    for (npy_intp i = 0; i < runs; i++, out += apart, in += step) { \
+        for (npy_intp at = 0; at < size - (unit); at += (unit)) { \
+            memcpy(out + at, in + at, (unit)); \
+        } \
+        memcpy(out + size - (unit), in + size - (unit), (unit)); \
     }
-    memcpy(out, in, (size_t)size);
+
+WIDE static void copy_runs(char *RESTRICT out, npy_intp apart, const char *RESTRICT in, npy_intp step, npy_intp runs, npy_intp size)
+{
+    if (size >= 64) {
+        COPY_RUNS(64)
+    }
+    else if (size >= 32) {
+        COPY_RUNS(32)
+    }
+    else if (size >= 16) {
+        COPY_RUNS(16)
+    }
+    else if (size >= 8) {
+        COPY_RUNS(8)
+    }
+    else if (size >= 4) {
+        COPY_RUNS(4)
+    }
 }
 
-static void lay_out_windows(const Geometry *g, npy_intp item, const char *x, char *out)
+/* What windows read along a line, in bytes, and a row of taps of one window; -1 if it is too large. */
+static npy_intp line_size(const Geometry *g, npy_intp item)
+{
+    const Dim *d = &g->dims[2];
+    const npy_intp steps[2] = {d->number, d->stride}, reach[2] = {d->taps, d->dilation};
+    const npy_intp moved = product(steps, 2), extent = product(reach, 2);
+    const npy_intp sizes[3] = {moved < 0 || extent < 0 ? LARGE : moved + extent + d->taps, g->channels, item};
+    return moved < 0 || extent < 0 ? -1 : product(sizes, 3);
+}
+
+/* A row of taps of some windows, of which the first one begins at `from`. */
+static void lay_out_row(const Dim *d, npy_intp pixel, const char *from, npy_intp windows, char *out, npy_intp window)
+{
+    const npy_intp at_once = d->dilation == 1 ? d->taps : 1;
+    for (npy_intp k = 0; k < d->taps; k += at_once) {
+        copy_runs(out + k * pixel, window, from + k * d->dilation * pixel, d->stride * pixel, windows, at_once * pixel);
+    }
+}
+
+/* Windows side by side, one after the other: so many of them from the first one on. `scratch` has zeros at first: what windows at
+ * the ends of a line read is put there, where their padding is zero, and windows beside the data read from its end. */
+static void lay_out_windows(
+    const Geometry *g, npy_intp item, const char *x, char *out, npy_intp first, npy_intp count, char *scratch)
 {
     const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
     const npy_intp pixel = g->channels * item, row = d2->dim * pixel, plane = d1->dim * row, image = d0->dim * plane;
-    const npy_intp width = d2->taps * pixel;
-    const char *out_end = out + size_of(g, SIDE_BY_SIDE) * item, *x_end = x + size_of(g, DATA) * item;
-    for (npy_intp n = 0; n < g->images; n++, x += image) {
-        for (npy_intp a = 0; a < d0->number; a++) {
-            for (npy_intp b = 0; b < d1->number; b++) {
-                for (npy_intp c = 0; c < d2->number; c++) {
-                    const npy_intp start = c * d2->stride - d2->before;
-                    npy_intp first, end;
-                    inside(d2, start, &first, &end);
-                    for (npy_intp i = 0; i < d0->taps; i++) {
-                        const npy_intp at0 = a * d0->stride - d0->before + i * d0->dilation;
-                        for (npy_intp j = 0; j < d1->taps; j++, out += width) {
-                            const npy_intp at1 = b * d1->stride - d1->before + j * d1->dilation;
-                            if (at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim) {
-                                memset(out, 0, (size_t)width);
-                                continue;
-                            }
-                            const char *line = x + at0 * plane + at1 * row + start * pixel;
-                            if (d2->dilation == 1 && first == 0 && end == d2->taps) {
-                                copy_ahead(out, line, width, out_end, x_end);
-                                continue;
-                            }
-                            memset(out, 0, (size_t)(first * pixel));
-                            for (npy_intp k = first; k < end; k++) {
-                                memcpy(out + k * pixel, line + k * d2->dilation * pixel, (size_t)pixel);
-                            }
-                            memset(out + end * pixel, 0, (size_t)((d2->taps - end) * pixel));
-                        }
-                    }
-                }
+    const npy_intp width = d2->taps * pixel, window = d0->taps * d1->taps * width;
+    const npy_intp reach = (d2->taps - 1) * d2->dilation + 1, extent = (d2->number - 1) * d2->stride + reach;
+    /* windows from `low` up to `high` lie inside of a line; ends[0] is read by those before, from ends[1] on by those behind */
+    const npy_intp before = d2->before, room = d2->dim + before - reach;
+    const npy_intp up = (before + d2->stride - 1) / d2->stride, low = up < d2->number ? up : d2->number;
+    const npy_intp top = room < 0 ? 0 : room / d2->stride + 1, most = top < d2->number ? top : d2->number, high = most > low ? most : low;
+    const npy_intp limit = before >= extent ? 0 : extent - before < d2->dim ? extent - before : d2->dim;
+    const npy_intp read = (low - 1) * d2->stride + reach - before, start = high * d2->stride - before;
+    const npy_intp ends[2] = {low == 0 || read < 0 ? 0 : read < limit ? read : limit, start < 0 ? 0 : start < limit ? start : limit};
+    while (count > 0) {
+        const npy_intp line = first / d2->number, begin = first % d2->number;
+        const npy_intp end = d2->number - begin < count ? d2->number : begin + count;
+        const npy_intp n = line / (d0->number * d1->number), a = line / d1->number % d0->number, b = line % d1->number;
+        const npy_intp left = end < low ? end : low, from = begin > low ? begin : low, to = end < high ? end : high;
+        const npy_intp right = begin > high ? begin : high;
+        for (npy_intp tap = 0; tap < d0->taps * d1->taps; tap++) {
+            const npy_intp at0 = a * d0->stride - d0->before + tap / d1->taps * d0->dilation;
+            const npy_intp at1 = b * d1->stride - d1->before + tap % d1->taps * d1->dilation;
+            char *target = out + tap * width - begin * window;
+            if (at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim) {
+                copy_runs(target + begin * window, window, scratch + extent * pixel, 0, end - begin, width);
+                continue;
+            }
+            const char *data = x + n * image + at0 * plane + at1 * row;
+            if (begin < left) {
+                memcpy(scratch + before * pixel, data, (size_t)(ends[0] * pixel));
+                lay_out_row(d2, pixel, scratch + begin * d2->stride * pixel, left - begin, target + begin * window, window);
+            }
+            if (from < to) {
+                lay_out_row(d2, pixel, data + (from * d2->stride - before) * pixel, to - from, target + from * window, window);
+            }
+            if (right < end) {
+                memcpy(scratch + (before + ends[1]) * pixel, data + ends[1] * pixel, (size_t)((limit - ends[1]) * pixel));
+                lay_out_row(d2, pixel, scratch + right * d2->stride * pixel, end - right, target + right * window, window);
             }
         }
+        out += (end - begin) * window;
+        first += end - begin;
+        count -= end - begin;
     }
 }
 
@@ -269,6 +327,16 @@ static int is_float(PyArrayObject *array)
     return 1;
 }
 
+/* Memory with zeros. */
+static char *zeros(npy_intp size)
+{
+    char *memory = size < 0 ? NULL : PyMem_Calloc((size_t)size + 1, 1);
+    if (memory == NULL) {
+        PyErr_NoMemory();
+    }
+    return memory;
+}
+
 static PyObject *lay_out(PyObject *NPY_UNUSED(module), PyObject *args)
 {
     PyArrayObject *x, *out;
@@ -283,17 +351,129 @@ static PyObject *lay_out(PyObject *NPY_UNUSED(module), PyObject *args)
     if (by_tap && g.channels != 1) {
         return PyErr_Format(PyExc_ValueError, "windows: taps are laid out of planes, not of %zd channels", (Py_ssize_t)g.channels);
     }
+    char *scratch = PyArray_SIZE(out) ? zeros(line_size(&g, PyArray_ITEMSIZE(x))) : NULL;
+    if (PyArray_SIZE(out) && scratch == NULL) {
+        return NULL;
+    }
     NPY_BEGIN_THREADS_DEF;
     NPY_BEGIN_THREADS_THRESHOLDED(PyArray_SIZE(out) / RELEASE * 500);
 #define TAPS(type) lay_out_taps_##type(&g, PyArray_DATA(x), PyArray_DATA(out))
     if (by_tap) {
         FOR_TYPE(x, TAPS)
     }
-    else {
-        lay_out_windows(&g, PyArray_ITEMSIZE(x), PyArray_BYTES(x), PyArray_BYTES(out));
+    else if (scratch != NULL) {
+        lay_out_windows(
+            &g, PyArray_ITEMSIZE(x), PyArray_BYTES(x), PyArray_BYTES(out), 0, size_of(&g, POINTS) / g.channels, scratch);
     }
 #undef TAPS
     NPY_END_THREADS;
+    PyMem_Free(scratch);
+    Py_RETURN_NONE;
+}
+
+/* ---- products of windows and filters ------------------------------------------------------------------------------- */
+
+/* NumPy's loops that multiply matrices of floats and doubles; they live as long as the process. */
+static struct {
+    PyUFuncGenericFunction function;
+    void *data;
+} matmul[2];
+
+static int find_matmul(void)
+{
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *found = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "matmul");
+    Py_XDECREF(numpy);
+    if (found == NULL || !PyObject_TypeCheck(found, &PyUFunc_Type)) {
+        Py_XDECREF(found);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    const PyUFuncObject *ufunc = (PyUFuncObject *)found;
+    for (int i = 0; i < ufunc->ntypes && ufunc->nargs == 3; i++) {
+        const char *types = ufunc->types + 3 * i;
+        const int at = types[0] == NPY_FLOAT ? 0 : 1;
+        if ((types[0] == NPY_FLOAT || types[0] == NPY_DOUBLE) && types[1] == types[0] && types[2] == types[0]) {
+            matmul[at].function = ufunc->functions[i];
+            matmul[at].data = ufunc->data == NULL ? NULL : ufunc->data[i];
+        }
+    }
+    return 0;
+}
+
+/* The product of two matrices; that of the columns of the first one if `columns` says how many there are in all. */
+static void multiply_matrices(
+    int type, char *a, char *b, char *out, npy_intp height, npy_intp width, npy_intp outputs, npy_intp columns)
+{
+    const npy_intp item = type == NPY_FLOAT ? sizeof(npy_float) : sizeof(npy_double);
+    char *arrays[3] = {a, b, out};
+    const npy_intp dims[4] = {1, height, width, outputs};
+    const npy_intp steps[9] = {0, 0, 0, columns ? item : width * item, columns ? columns * item : item, outputs * item, item,
+        outputs * item, item};
+    matmul[type == NPY_DOUBLE].function(arrays, dims, steps, matmul[type == NPY_DOUBLE].data);
+}
+
+/* Lay so many windows at a time side by side in `rows`, and multiply them. */
+static PyObject *multiply(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyArrayObject *x, *filters, *points, *rows, *share;
+    PyObject *given;
+    Geometry g;
+    npy_intp step, columns;
+    int to_filters;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!Onnp", &PyArray_Type, &x, &PyArray_Type, &filters, &PyArray_Type, &points, &PyArray_Type,
+            &rows, &PyArray_Type, &share, &given, &step, &columns, &to_filters) ||
+        !is_float(x) || read_geometry(given, &g) < 0) {
+        return NULL;
+    }
+    const int type = PyArray_TYPE(x);
+    if (matmul[type == NPY_DOUBLE].function == NULL) {
+        return PyErr_Format(PyExc_ValueError, "windows: NumPy has no loop that multiplies such matrices");
+    }
+    const npy_intp size = size_of(&g, SIDE_BY_SIDE), item = PyArray_ITEMSIZE(x);
+    const npy_intp taps[4] = {g.dims[0].taps, g.dims[1].taps, g.dims[2].taps, g.channels}, width = product(taps, 4);
+    const npy_intp outputs = width > 0 ? PyArray_SIZE(filters) / width : 0, height = width > 0 ? size / width : 0;
+    if (step < 1 || step > LARGE || size < 1 || outputs < 1 || columns < 1 || width % columns != 0) {
+        return PyErr_Format(PyExc_ValueError, "windows: there is nothing to multiply");
+    }
+    const npy_intp most = step < height ? step : height, numbers[2] = {height, outputs}, block[2] = {most, width};
+    if (check(x, size_of(&g, DATA), type, 0) < 0 || check(filters, width * outputs, type, to_filters) < 0 ||
+        check(points, product(numbers, 2), type, !to_filters) < 0 || check(rows, product(block, 2), type, 1) < 0 ||
+        check(share, to_filters ? 2 * width * outputs : 0, type, to_filters) < 0) {
+        return NULL;
+    }
+    char *scratch = zeros(line_size(&g, item));
+    if (scratch == NULL) {
+        return NULL;
+    }
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(size / RELEASE * 500);
+    char *product_of_rows = PyArray_BYTES(share), *total = product_of_rows + width * outputs * item;
+#define ADD(type) add_##type((npy_##type *)to, (npy_##type *)from, width *outputs)
+    for (npy_intp begin = 0; begin < height; begin += step) {
+        const npy_intp some = height - begin < step ? height - begin : step;
+        char *some_points = PyArray_BYTES(points) + begin * outputs * item;
+        lay_out_windows(&g, item, PyArray_BYTES(x), PyArray_BYTES(rows), begin, some, scratch);
+        if (!to_filters) {
+            multiply_matrices(type, PyArray_BYTES(rows), PyArray_BYTES(filters), some_points, some, width, outputs, 0);
+            continue;
+        }
+        /* the sum of the products begins with the first one, and is added to what is there */
+        for (npy_intp at = 0; at < width; at += columns) {
+            char *to = (begin ? product_of_rows : total) + at * outputs * item;
+            multiply_matrices(type, PyArray_BYTES(rows) + at * item, some_points, to, columns, some, outputs, width);
+        }
+        if (begin) {
+            char *to = total, *from = product_of_rows;
+            FOR_TYPE(x, ADD)
+        }
+    }
+    if (to_filters) {
+        char *to = PyArray_BYTES(filters), *from = total;
+        FOR_TYPE(x, ADD)
+    }
+#undef ADD
+    NPY_END_THREADS;
+    PyMem_Free(scratch);
     Py_RETURN_NONE;
 }
 
@@ -496,6 +676,8 @@ static PyObject *reduce(PyObject *NPY_UNUSED(module), PyObject *args)
 
 static PyMethodDef methods[] = {
     {"lay_out", lay_out, METH_VARARGS, "lay_out(x, out, windows, by_tap): lay windows side by side, or one tap of them after the other."},
+    {"multiply", multiply, METH_VARARGS,
+     "multiply(x, filters, points, rows, share, windows, step, to_filters): products of windows and filters, or their transpose."},
     {"overlay", overlay, METH_VARARGS, "overlay(x, out, windows, by_window): add up numbers, per tap or per window, where windows lie in the data."},
     {"depthwise", depthwise, METH_VARARGS, "depthwise(x, y, w, windows, what, step): add up products of two of the arrays in the third one."},
     {"largest_tap", largest_tap, METH_VARARGS, "largest_tap(x, maximum, out, windows): which tap is the largest."},
@@ -510,5 +692,6 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__windows(void)
 {
     import_array();
-    return with_sources(PyModule_Create(&module));
+    import_umath();
+    return find_matmul() < 0 ? NULL : with_sources(PyModule_Create(&module));
 }

@@ -4,38 +4,38 @@
 static void NAMED(lay_out_taps)(const Geometry *g, const TYPE *RESTRICT x, TYPE *RESTRICT out)
 {
     const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
-    const npy_intp plane = d1->dim * d2->dim, image = d0->dim * plane, number = d2->number;
-    for (npy_intp i = 0; i < d0->taps; i++) {
-        for (npy_intp j = 0; j < d1->taps; j++) {
-            for (npy_intp k = 0; k < d2->taps; k++) {
-                const npy_intp shift = k * d2->dilation - d2->before;
-                /* windows whose tap lies inside */
-                npy_intp first = shift >= 0 ? 0 : (-shift + d2->stride - 1) / d2->stride;
-                npy_intp end = shift >= d2->dim ? 0 : (d2->dim - 1 - shift) / d2->stride + 1;
-                end = end < number ? end : number;
-                first = first < end ? first : end;
-                for (npy_intp n = 0; n < g->images; n++) {
-                    for (npy_intp a = 0; a < d0->number; a++) {
-                        const npy_intp at0 = a * d0->stride - d0->before + i * d0->dilation;
-                        for (npy_intp b = 0; b < d1->number; b++, out += number) {
-                            const npy_intp at1 = b * d1->stride - d1->before + j * d1->dilation;
-                            if (at0 < 0 || at0 >= d0->dim || at1 < 0 || at1 >= d1->dim) {
-                                memset(out, 0, (size_t)number * sizeof(TYPE));
-                                continue;
-                            }
-                            const TYPE *RESTRICT from = x + n * image + at0 * plane + at1 * d2->dim + shift;
-                            memset(out, 0, (size_t)first * sizeof(TYPE));
-                            if (d2->stride == 1) {
-                                memcpy(out + first, from + first, (size_t)(end - first) * sizeof(TYPE));
-                            }
-                            else {
-                                for (npy_intp c = first; c < end; c++) {
-                                    out[c] = from[c * d2->stride];
-                                }
-                            }
-                            memset(out + end, 0, (size_t)(number - end) * sizeof(TYPE));
-                        }
-                    }
+    const npy_intp plane = d1->dim * d2->dim, image = d0->dim * plane, number = d2->number, points = d1->number * number;
+    /* lines of windows then lie as those of the data */
+    const int alike = d1->stride == 1 && d2->stride == 1 && number == d2->dim;
+    for (npy_intp tap = 0; tap < d0->taps * d1->taps * d2->taps; tap++) {
+        const npy_intp i = tap / (d1->taps * d2->taps), j = tap / d2->taps % d1->taps, k = tap % d2->taps;
+        const npy_intp shift = k * d2->dilation - d2->before, shift1 = j * d1->dilation - d1->before;
+        npy_intp first, end, begin, stop;
+        windows_inside(d2, shift, &first, &end);
+        windows_inside(d1, shift1, &begin, &stop);
+        for (npy_intp l = 0; l < g->images * d0->number; l++, out += points) {
+            const npy_intp at0 = l % d0->number * d0->stride - d0->before + i * d0->dilation;
+            if (at0 < 0 || at0 >= d0->dim || first == end || begin == stop) {
+                memset(out, 0, (size_t)points * sizeof(TYPE));
+                continue;
+            }
+            const TYPE *RESTRICT from = x + l / d0->number * image + at0 * plane + shift1 * d2->dim + shift;
+            memset(out, 0, (size_t)(begin * number) * sizeof(TYPE));
+            memset(out + stop * number, 0, (size_t)(points - stop * number) * sizeof(TYPE));
+            if (alike) {
+                const npy_intp start = begin * number + first;
+                memcpy(out + start, from + start, (size_t)((stop - 1) * number + end - start) * sizeof(TYPE));
+            }
+            for (npy_intp b = begin; b < stop; b++) {
+                TYPE *RESTRICT line = out + b * number;
+                for (npy_intp c = 0; c < first; c++) {
+                    line[c] = 0;
+                }
+                for (npy_intp c = first; !alike && c < end; c++) {
+                    line[c] = from[b * d1->stride * d2->dim + c * d2->stride];
+                }
+                for (npy_intp c = end; c < number; c++) {
+                    line[c] = 0;
                 }
             }
         }
@@ -53,10 +53,8 @@ WIDE static void NAMED(overlay)(const Geometry *g, const TYPE *RESTRICT x, TYPE 
             for (npy_intp j = 0; j < d1->taps; j++) {
                 for (npy_intp k = 0; k < d2->taps; k++, from += tap) {
                     const npy_intp shift = k * d2->dilation - d2->before;
-                    /* windows whose tap lies inside */
-                    const npy_intp first = shift >= 0 ? 0 : (-shift + d2->stride - 1) / d2->stride;
-                    npy_intp end = shift >= d2->dim ? 0 : (d2->dim - 1 - shift) / d2->stride + 1;
-                    end = end < d2->number ? end : d2->number;
+                    npy_intp first, end;
+                    windows_inside(d2, shift, &first, &end);
                     for (npy_intp a = 0; a < d0->number; a++) {
                         const npy_intp at0 = a * d0->stride - d0->before + i * d0->dilation;
                         for (npy_intp b = 0; at0 >= 0 && at0 < d0->dim && b < d1->number; b++) {
@@ -133,6 +131,14 @@ WIDE static void NAMED(overlay_windows)(const Geometry *g, const TYPE *RESTRICT 
     }
 }
 
+/* Add some numbers to others. */
+WIDE static void NAMED(add)(TYPE *RESTRICT out, const TYPE *RESTRICT x, npy_intp count)
+{
+    for (npy_intp k = 0; k < count; k++) {
+        out[k] += x[k];
+    }
+}
+
 /* ---- each channel on its own ---------------------------------------------------------------------------------------- */
 
 /* Add products of pixels that lie so many numbers apart. */
@@ -169,11 +175,8 @@ static void NAMED(depthwise_line)(
             const npy_intp row = ((n * d0->dim + at0) * d1->dim + at1) * d2->dim;
             for (npy_intp k = 0; k < d2->taps; k++, w += tap) {
                 const npy_intp shift = k * d2->dilation - d2->before;
-                /* windows whose tap lies inside */
-                npy_intp first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-                npy_intp end = outside || shift >= d2->dim ? 0 : (d2->dim - 1 - shift) / stride + 1;
-                end = end < d2->number ? end : d2->number;
-                first = first < end ? first : end;
+                npy_intp first, end;
+                windows_inside(d2, outside ? d2->dim : shift, &first, &end);
                 if (first < end) {
                     TYPE *from = x + (row + first * stride + shift) * pixel, *at = y + first * pixel, *weight = w + first * pixel;
                     const npy_intp pixels = stride == 1 ? 1 : end - first, size = stride == 1 ? (end - first) * pixel : pixel;

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.ops.divided_products import product, product_of_columns, rows_and_columns_at_once, rows_at_once
 from engine.ops.shape import as_dims
 from engine.ops.windows import (
     LINE,
@@ -23,6 +24,7 @@ from engine.ops.windows import (
     Windows,
     blank,
     blocks,
+    compact,
     core,
     geometry,
     images_at_once,
@@ -36,17 +38,12 @@ from engine.ops.windows import (
     taps,
     without_buffers,
 )
-from engine.runtime.blas import blas_threads
 from engine.runtime.buffer_pool import empty
 
-MANY_CHANNELS = 32
+MANY_CHANNELS = 4
 """Where each pixel has fewer, pixels rather than channels lie beside each other when taps are added up."""
 _SHORT_RUNS = 24, 16
 """Windows whose rows are shorter than this are copied tap by tap: in steps of one, and in larger ones."""
-_SMALL_PRODUCT = 10**6
-"""Multiplications in a product of matrices that one thread of OpenBLAS takes as they lie, without copying them."""
-_LEAST_ROWS = 128
-"""Rows that such a product must have to be worth it."""
 
 # ---- what the kernels share ------------------------------------------------------------------------------------------
 
@@ -85,7 +82,7 @@ def windows_as_rows(x: Any, size: Sequence[int], windows: Windows, along: Sequen
     if is_pointwise(size, windows, along):
         return x.reshape(*lead, height, width)
     flat = x.reshape(math.prod(lead) * images, *x.shape[-rank - 1 :])
-    wide = lead or size[-1] * channels >= _SHORT_RUNS[windows.strides[-1] > 1]
+    wide = lead or _has_long_runs(size, channels, windows)
     if wide and takes_c(flat, rank):
         out = empty((*lead, height, width), x.dtype)
         lies = geometry(len(flat), flat.shape[1:-1], channels, size, windows, along)
@@ -107,42 +104,44 @@ def windows_as_rows(x: Any, size: Sequence[int], windows: Windows, along: Sequen
     return np.ascontiguousarray(by_tap).reshape(width, height).T
 
 
+def _has_long_runs(size: Sequence[int], channels: int, windows: Windows) -> bool:
+    """Whether the rows of a window are long enough to be copied one by one."""
+    return size[-1] * channels >= _SHORT_RUNS[windows.strides[-1] > 1]
+
+
+def _multiplied_in_c(
+    x: Any, filters: Any, points: Any, size: Sequence[int], windows: Windows, along: Sequence[Span], to_filters: bool
+) -> bool:
+    """Have the windows of images multiplied by filters, or by points for filters, some at a time; whether that is done.
+
+    They are laid out in memory that the cache holds when they are multiplied. The products are those that `product`
+    and `product_of_columns` ask of NumPy, one by one.
+
+    Parameters
+    ----------
+    x : array, shape (n, *space, channels)
+    filters : array, shape (size * channels, outputs)
+        If they are wanted, the product is added to them.
+    points : array, shape (windows, outputs)
+    """
+    if not takes_c(x, len(size)) or not (x.dtype == filters.dtype == points.dtype):
+        return False
+    (width, outputs), height = filters.shape, len(points)
+    long = _has_long_runs(size, x.shape[-1], windows) and not is_pointwise(size, windows, along)
+    if not (long and width and outputs and height and filters.flags.c_contiguous and points.flags.c_contiguous):
+        return False
+    step, columns = rows_at_once(height, width, outputs), width
+    if to_filters:
+        step, columns = rows_and_columns_at_once(height, width, outputs)
+    rows, share = empty((step, width), x.dtype), empty((2 * to_filters, width, outputs), x.dtype)
+    lies = geometry(len(x), x.shape[1:-1], x.shape[-1], size, windows, along)
+    in_c.multiply(np.ascontiguousarray(x), filters, points, rows, share, lies, step, columns, to_filters)
+    return True
+
+
 def is_pointwise(size: Sequence[int], windows: Windows, along: Sequence[Span]) -> bool:
     """Whether each window is one point, and each point one window."""
     return math.prod(size) == max(windows.strides) == 1 and not any(s.before or s.behind for s in along)
-
-
-def _product(a: Any, b: Any, out: Any) -> None:
-    """Put the product of two matrices into `out`, made of so many rows at a time as are quickest."""
-    step = rows_at_once(len(a), a.shape[1], b.shape[1])
-    whole = len(a) - len(a) % step
-    np.matmul(_stacked(a[:whole], step), b, out=_stacked(out[:whole], step))
-    if whole < len(a):
-        np.matmul(a[whole:], b, out=out[whole:])
-
-
-def _product_of_columns(a: Any, b: Any) -> np.ndarray:
-    """The product of the transpose of a matrix and a matrix, added up from products of some rows."""
-    step = rows_at_once(len(a), a.shape[1], b.shape[1])
-    whole = len(a) - len(a) % step
-    if whole <= step:
-        return np.matmul(a.T, b)
-    total = np.add.reduce(np.matmul(_stacked(a[:whole], step).swapaxes(1, 2), _stacked(b[:whole], step)), axis=0)
-    if whole < len(a):
-        total += np.matmul(a[whole:].T, b[whole:])
-    return total
-
-
-def rows_at_once(height: int, width: int, outputs: int) -> int:
-    """How many rows of a matrix to multiply at a time by another one."""
-    most = _SMALL_PRODUCT // max(1, width * outputs)
-    if height <= most or most < _LEAST_ROWS or blas_threads() > 1:
-        return max(1, height)
-    return -(-height // -(-height // most))
-
-
-def _stacked(matrix: Any, step: int) -> np.ndarray:
-    return matrix.reshape(len(matrix) // step, step, matrix.shape[1])
 
 
 def _in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -175,15 +174,18 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
     images = _images(x, stack, rank)
     matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
     lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
-    out = np.empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
+    out = empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
     every, each = (slice(None),) * stack, math.prod(x.shape[:stack]) * matrix.shape[-2]
     for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
-        rows = windows_as_rows(images[(*every, block.images, block.reads)], size, windows, block.along)
-        target = out[(*every, block.images, block.windows)]
+        some, target = images[(*every, block.images, block.reads)], out[(*every, block.images, block.windows)]
+        points = target if stack else target.reshape(math.prod(target.shape[:-1]), outputs)
+        if not stack and _multiplied_in_c(some, matrix, points, size, windows, block.along, to_filters=False):
+            continue
+        rows = windows_as_rows(some, size, windows, block.along)
         if stack:
             target[...] = np.matmul(rows, matrix).reshape(target.shape)
         else:
-            _product(rows, matrix, target.reshape(len(rows), outputs))
+            product(rows, matrix, points)
         # the next ones are laid out where these were, in memory that the cache holds
         del rows
     return out.reshape(*lead, *x.shape[stack : -rank - 1], *inner, outputs)
@@ -203,14 +205,13 @@ def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: in
     along = spans(f"conv{rank}d", space, size, windows)
     _check_result(ct, along, w.shape[-1])
     _check_batch(batch, wanted[: -rank - 1])
-    turned = turned_windows(windows, size, along)
-    if turned is not None and w.shape[-1] <= channels:
-        # it lays windows of outputs side by side, which are fewer than the products that it saves
+    turned = turned_windows(windows, size, along, channels, w.shape[-1])
+    if turned is not None:
         reverse = (slice(None),) * stack + (slice(None, None, -1),) * rank
         return conv_kernel(ct, w[reverse].swapaxes(-1, -2), windows=turned, stack=stack)
     images, inner = _images(ct, stack, rank), tuple([s.number for s in along])
     lead = np.broadcast_shapes(ct.shape[:stack], w.shape[:stack])
-    out = np.empty((*lead, images.shape[stack], *space, channels), ct.dtype)
+    out = empty((*lead, images.shape[stack], *space, channels), ct.dtype)
     every = (slice(None),) * stack
     for part in parts(images.shape[stack], math.prod(lead + inner + size) * channels):
         some = images[(*every, part)]
@@ -239,7 +240,7 @@ def _overlay(points: Any, w: Any, target: Any, stack: int, windows: Windows, alo
     products = np.matmul(a, b, out=empty((*lead, a.shape[-2], b.shape[-1]), points.dtype))
     images, each = (count, channels) if many else (channels * count, 1)
     if not stack and takes_c(products, rank):
-        sums = target if many else np.empty((images, *space, each), products.dtype)
+        sums = target if many else empty((images, *space, each), products.dtype)
         in_c.overlay(products, sums, geometry(images, space, each, size, windows, along), many)
     else:
         padded_sums = blank((*lead, images), space, each, along, products.dtype)
@@ -248,19 +249,25 @@ def _overlay(points: Any, w: Any, target: Any, stack: int, windows: Windows, alo
         by_tap = products.reshape(*lead, *order, each)
         by_tap = np.moveaxis(by_tap, -2 if many else len(lead), 0)
         for share, key in zip(by_tap, taps(size, windows, along), strict=True):
-            padded_sums[key] += share
+            padded_sums[key] += compact(share) if many and each < LINE else share
         sums = core(padded_sums, space, along)
     if sums is not target:
         target[...] = sums if many else np.moveaxis(sums.reshape(*lead, channels, count, *space), len(lead), -1)
 
 
-def turned_windows(windows: Windows, size: Sequence[int], along: Sequence[Span]) -> Windows | None:
-    """The windows of the convolution with mirrored filters that is the transpose in the data, for steps of one."""
+def turned_windows(
+    windows: Windows, size: Sequence[int], along: Sequence[Span], channels: int, outputs: int
+) -> Windows | None:
+    """The windows of the convolution with mirrored filters that is the transpose in the data, if it is quicker.
+
+    It is one for steps of one. It lays windows of outputs side by side, which must be fewer than the products that it
+    saves.
+    """
     if max(windows.strides) > 1 or not all(s.number for s in along) or is_pointwise(size, windows, along):
         return None
     reach = [(taps - 1) * dilation for taps, dilation in zip(size, windows.dilations, strict=True)]
     padding = tuple([(r - s.before, r - s.behind) for r, s in zip(reach, along, strict=True)])
-    return None if min(map(min, padding)) < 0 else windows._replace(padding=padding)
+    return windows._replace(padding=padding) if min(map(min, padding)) >= 0 and outputs <= channels else None
 
 
 def _check_batch(batch: Sequence[int], wanted: Sequence[int]) -> None:
@@ -291,10 +298,12 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
     out = np.zeros((*lead, width, outputs), x.dtype)
     every, each = (slice(None),) * stack, math.prod(x.shape[:stack]) * width
     for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
-        rows = windows_as_rows(images[(*every, block.images, block.reads)], size, windows, block.along)
-        points = results[(*every, block.images, block.windows)]
-        points = points.reshape(*ct.shape[:stack], rows.shape[-2], outputs)
-        out += np.matmul(rows.swapaxes(-1, -2), points) if stack else _product_of_columns(rows, points)
+        some, points = images[(*every, block.images, block.reads)], results[(*every, block.images, block.windows)]
+        points = points.reshape(*ct.shape[:stack], math.prod(points.shape[stack:-1]), outputs)
+        if not stack and _multiplied_in_c(some, out, points, size, windows, block.along, to_filters=True):
+            continue
+        rows = windows_as_rows(some, size, windows, block.along)
+        out += np.matmul(rows.swapaxes(-1, -2), points) if stack else product_of_columns(rows, points)
         del rows
     return out.reshape(*lead, *size, channels, outputs)
 
@@ -350,12 +359,13 @@ def depthwise_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndar
     inner = tuple([s.number for s in along])
     images, weights = _images(x, stack, rank), _tap_weights(w, stack, inner[-1])
     lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
-    out = np.zeros((*lead, images.shape[stack], *inner, channels * multiplier), x.dtype)
+    out = empty((*lead, images.shape[stack], *inner, channels * multiplier), x.dtype)
     if not stack and takes_c(images, rank) and w.dtype == x.dtype:
         lies = geometry(len(images), images.shape[1:-1], channels * multiplier, size, windows, along)
         data = np.ascontiguousarray(_repeated(images, multiplier))
         in_c.depthwise(data, out, weights, lies, _FORWARD, 1)
         return out.reshape(*x.shape[: -rank - 1], *inner, channels * multiplier)
+    out[...] = 0
     every = (slice(None),) * stack
     for part in parts(images.shape[stack], math.prod(lead + inner) * channels * multiplier * PASSES):
         some = padded(_repeated(images[(*every, part)], multiplier), along)
@@ -378,9 +388,9 @@ def depthwise_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stac
     _check_batch(batch, wanted[: -rank - 1])
     images, weights = _images(ct, stack, rank), _tap_weights(w, stack, along[-1].number)
     lead = np.broadcast_shapes(ct.shape[:stack], w.shape[:stack])
-    out = np.empty((*lead, images.shape[stack], *space, channels), ct.dtype)
+    out = empty((*lead, images.shape[stack], *space, channels), ct.dtype)
     if not stack and takes_c(images, rank) and w.dtype == ct.dtype:
-        sums = out if multiplier == 1 else np.empty((*out.shape[:-1], channels * multiplier), ct.dtype)
+        sums = out if multiplier == 1 else empty((*out.shape[:-1], channels * multiplier), ct.dtype)
         lies = geometry(len(images), space, channels * multiplier, size, windows, along)
         in_c.depthwise(sums, np.ascontiguousarray(images), weights, lies, _TO_DATA, 1)
         _add_shares(sums, out)

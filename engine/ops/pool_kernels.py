@@ -40,6 +40,7 @@ from engine.ops.windows import (
     taps,
     without_buffers,
 )
+from engine.runtime.buffer_pool import empty
 from engine.runtime.cache import cached
 
 _BLOCK = 1 << 19
@@ -94,7 +95,7 @@ def _reduced(
     rank = len(numbers)
     lead, space, channels = x.shape[: -1 - rank], x.shape[-1 - rank : -1], x.shape[-1]
     images = _images(x, rank)
-    out = np.empty((len(images), *numbers, channels), x.dtype)
+    out = empty((len(images), *numbers, channels), x.dtype)
     each = channels * max(math.prod(space), math.prod(numbers))
     some, rows = max(1, _BLOCK // max(1, each)), max(1, min(numbers[0], numbers[0] * _BLOCK // max(1, each)))
     if out.size and takes_c(images) and ufunc in (np.maximum, np.add):
@@ -213,11 +214,12 @@ def largest_tap(x: Any, maximum: Any, *, size: tuple[int, ...], windows: Windows
     """Which tap of each window has the largest entry."""
     places, lowest = along("max_pool", x, size, windows), _lowest(x.dtype)
     images, largest_ones = _images(x, len(size)), _images(maximum, len(size))
-    which = np.zeros(largest_ones.shape, tap_dtype(size).numpy)
+    which = empty(largest_ones.shape, tap_dtype(size).numpy)
     if which.size and which.dtype == np.uint8 and takes_c(images, len(size)) and x.dtype == maximum.dtype:
         lies = geometry(len(images), images.shape[1:-1], images.shape[-1], size, windows, places)
         in_c.largest_tap(images, largest_ones, which, lies)
         return which.reshape(maximum.shape)
+    which[...] = 0
     # a tap of the padding must not win, not even where all entries are -inf
     inside = np.zeros((1, *x.shape[-1 - len(size) : -1], 1), bool)
     with without_buffers():
@@ -267,7 +269,7 @@ def place(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Wi
     places = spans("max_pool", space, size, windows)
     points, numbers = _images(ct, len(size)), _images(which, len(size))
     if which.dtype == np.uint8 and takes_c(points, len(size)):
-        placed = np.empty((*ct.shape[: -1 - len(size)], *space, channels), ct.dtype)
+        placed = empty((*ct.shape[: -1 - len(size)], *space, channels), ct.dtype)
         in_c.place(points, numbers, placed, geometry(len(points), space, channels, size, windows, places))
         return placed
     out = blank(points.shape[:1], space, channels, places, ct.dtype)

@@ -15,7 +15,8 @@ import numpy as np
 
 from engine.core.op import Op
 from engine.ops.conv import conv_data_op, conv_filters_op, conv_op
-from engine.ops.conv_kernels import MANY_CHANNELS, is_pointwise, rows_at_once, turned_windows, windows_as_rows
+from engine.ops.conv_kernels import MANY_CHANNELS, is_pointwise, turned_windows, windows_as_rows
+from engine.ops.divided_products import rows_at_once
 from engine.ops.shape import as_dims
 from engine.ops.windows import Span, Windows, core, patches, spans, taps
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of
@@ -106,8 +107,8 @@ def _data(recorder: Writer, wanted: tuple[int, ...], w: Any, ct: Any, windows: W
         raise Opaque
     space = wanted[-rank - 1 : -1]
     along = spans(f"conv{rank}d", space, size, windows)
-    turned = turned_windows(windows, size, along)
-    if turned is not None and outputs <= channels:
+    turned = turned_windows(windows, size, along, channels, outputs)
+    if turned is not None:
         return _conv(recorder, ct, w[(slice(None, None, -1),) * rank].swapaxes(-1, -2), turned)
     images, height, width = math.prod(ct.shape[: -rank - 1]), ct.size // max(outputs, 1), math.prod(size) * channels
     if not 0 < height * width <= _MOST_ADDED:

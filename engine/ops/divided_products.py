@@ -1,0 +1,86 @@
+"""Products of tall matrices, some rows or columns at a time: so few that BLAS is quickest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.runtime.blas import blas_threads, multiplies_in_place
+
+_SMALL_PRODUCT = 10**6
+"""Multiplications in a product of matrices that one thread of OpenBLAS takes as they lie, without copying them."""
+_LEAST_ROWS = 128
+"""Rows that such a product must have to be worth it, if they are copied after all."""
+_FEW_ROWS = 8
+"""If they are not."""
+_AT_ONCE = 1 << 16
+"""Numbers in the rows up to which a product is not worth being divided."""
+_SUMMED = 128, 256
+"""Rows that a product of columns sums over: fewer are added up elsewhere more often, more leave the cache."""
+_LEAST_COLUMNS = 16
+"""Columns that such a product should have."""
+_MANY_OUTPUTS = 64
+"""Where there are more, it is made in one piece."""
+
+
+def product(a: Any, b: Any, out: Any) -> None:
+    """Put the product of two matrices into `out`, made of so many rows at a time as are quickest."""
+    step = rows_at_once(len(a), a.shape[1], b.shape[1])
+    whole = len(a) - len(a) % step
+    np.matmul(_stacked(a[:whole], step), b, out=_stacked(out[:whole], step))
+    if whole < len(a):
+        np.matmul(a[whole:], b, out=out[whole:])
+
+
+def product_of_columns(a: Any, b: Any) -> np.ndarray:
+    """The product of the transpose of a matrix and a matrix, added up from products of some rows and columns."""
+    if not a.size or not b.size:
+        return np.matmul(a.T, b)
+    step, columns = rows_and_columns_at_once(len(a), a.shape[1], b.shape[1])
+    whole = len(a) - len(a) % step
+    total = np.add.reduce(_products_of_columns(a[:whole], b[:whole], step, columns), axis=0)
+    if whole < len(a):
+        total += _products_of_columns(a[whole:], b[whole:], len(a) - whole, columns)[0]
+    return total.reshape(a.shape[1], b.shape[1])
+
+
+def _products_of_columns(a: Any, b: Any, step: int, columns: int) -> np.ndarray:
+    """For each `step` rows, and so many columns of `a`, their product: an array of four dimensions."""
+    parts = a.reshape(len(a) // step, step, a.shape[1] // columns, columns)
+    return np.matmul(parts.transpose(0, 2, 3, 1), _stacked(b, step)[:, None])
+
+
+def rows_at_once(height: int, width: int, outputs: int) -> int:
+    """How many rows of a matrix to multiply at a time by another one."""
+    most = _SMALL_PRODUCT // max(1, width * outputs)
+    in_place = multiplies_in_place()
+    least = _FEW_ROWS if in_place else _LEAST_ROWS
+    if height <= most or most < least or height * width <= _AT_ONCE or blas_threads() > 1:
+        return max(1, height)
+    return _in_fours(most) if in_place else -(-height // -(-height // most))
+
+
+def _in_fours(rows: int) -> int:
+    """A multiple of four, which registers hold, or what is less."""
+    return rows // 4 * 4 or rows
+
+
+def rows_and_columns_at_once(height: int, width: int, outputs: int) -> tuple[int, int]:
+    """How many rows and columns of a matrix to multiply at a time, transposed, by another one."""
+    if not multiplies_in_place() or height * width <= _AT_ONCE or blas_threads() > 1:
+        return rows_at_once(height, width, outputs), width
+    if outputs > _MANY_OUTPUTS:
+        return height, width
+    most = _SMALL_PRODUCT // (_SUMMED[0] * outputs)
+    # as many as registers hold, or what else there is
+    fitting = [n for n in range(_LEAST_COLUMNS, most + 1) if width % n == 0]
+    fitting = [n for n in fitting if n % _LEAST_COLUMNS == 0] or fitting
+    if not fitting and width > most:
+        return height, width
+    columns = width if width <= most else fitting[-1]
+    return min(_in_fours(_SMALL_PRODUCT // (columns * outputs)), _SUMMED[1], height), columns
+
+
+def _stacked(matrix: Any, step: int) -> np.ndarray:
+    return matrix.reshape(len(matrix) // step, step, matrix.shape[1])
