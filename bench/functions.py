@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -80,7 +81,7 @@ def _supervised(tf: Any, model: Any, x: Any, labels: Any) -> Step:
     loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer = tf.keras.optimizers.Adam(0.001)
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def step(x: Any, labels: Any) -> Any:
         with tf.GradientTape() as tape:
             loss = loss_of(labels, model(x, training=True))
@@ -105,7 +106,7 @@ def physics(tf: Any, points: int) -> Step:
             h = tf.tanh(tf.matmul(h, w) + b)
         return tf.matmul(h, weights[-1]) + biases[-1]
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def step(x: Any, t: Any) -> Any:
         with tf.GradientTape() as tape:
             with tf.GradientTape() as second:
@@ -133,7 +134,7 @@ def q_learning(tf: Any, rows: int) -> Step:
     )
     optimizer, loss_of = tf.keras.optimizers.Adam(0.001, clipnorm=1.0), tf.keras.losses.Huber()
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def step(before: Any, actions: Any, rewards: Any, after: Any) -> Any:
         wanted = rewards + 0.99 * tf.reduce_max(target(after), axis=1)
         with tf.GradientTape() as tape:
@@ -151,7 +152,7 @@ def hessian_product(tf: Any, rows: int) -> Step:
     """The product of a Hessian with a vector."""
     w, x, y, v = tf.Variable(_drawn(20, 1)), *map(tf.constant, (_drawn(rows, 20), _drawn(rows, 1), _drawn(20, 1)))
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def product(v: Any) -> Any:
         with tf.GradientTape() as outer:
             with tf.GradientTape() as inner:
@@ -190,9 +191,14 @@ def _checked(name: str, calls: dict[str, Step]) -> dict[str, float]:
     return firsts
 
 
+def _read(call: Step) -> np.ndarray:
+    return np.asarray(call())
+
+
 def rows(seconds: float) -> list[tuple[str, ...]]:
     """A row of the table per step."""
-    theirs, found = peers.tensorflow(), []
+    theirs = peers.tensorflow()
+    found: list[tuple[str, ...]] = []
     for name, make in STEPS.items():
         python = make(tape_api)
 
@@ -205,7 +211,7 @@ def rows(seconds: float) -> list[tuple[str, ...]]:
 
         calls = {"program": make(tape_api), "python": as_python, "tensorflow": make(theirs)}
         firsts = _checked(name, calls)
-        read = {library: lambda call=call: np.asarray(call()) for library, call in calls.items()}
+        read = {library: partial(_read, call) for library, call in calls.items()}
         for call in [*read.values()] * CHECKED:
             call()
         took = {library: float(np.median(t)) for library, t in interleaved(read, seconds).items()}
