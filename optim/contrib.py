@@ -64,6 +64,7 @@ class DecoupledWeightDecay(Optimizer):
     Loshchilov and Hutter (2017), *Decoupled Weight Decay Regularization*, arXiv:1711.05101.
     """
 
+    decided_by = ("_weight_decay",)
     _weight_decay: Any
 
     def _new_values(

@@ -5,8 +5,9 @@ do not), it becomes an `UpdateLoop`, which gives the same bits:
 
 - A large variable is updated tile by tile, and so are its slots, where they lie if nobody else holds them. That is the
   last thing a step does: all that could fail has been done by then.
-- Small variables of one dtype are put together to one array, as are their slots and gradients; it is updated, and taken
-  apart again.
+- Many small variables of one dtype are put together to one array, as are their slots and gradients; it is updated, and
+  taken apart again.
+- A few small ones are updated by one program (`optim.at_once`), whatever the update is made of.
 """
 
 from __future__ import annotations
@@ -31,12 +32,16 @@ from engine.program.update_loop import Overwriting, Replacing, UpdateLoop, trace
 from engine.runtime.buffer_pool import empty
 from engine.runtime.packs import copied, joined
 from engine.runtime.state import commit, in_order
+from optim.at_once import AtOnce
 from optim.pairs import Change, Pair
 
 LARGE = 1 << 16
 """Elements of a variable that is updated by itself."""
 MANY = 16
 """Smaller variables that are updated together, at least."""
+
+_OTHERS = 3
+"""Plans that are kept beside the last one."""
 
 Hypers = Callable[[Variable], SimpleNamespace]
 Found = tuple[UpdateLoop, list[np.ndarray], list[str]]
@@ -58,8 +63,12 @@ class Plan:
         Positions of the pairs whose variables are updated by themselves.
     kinds : list of list of int
         Of those whose variables are small, by shape and dtype.
+    few : list of int
+        Of those that are updated by one program.
     rest : list of int
-        Of those that no loop can update.
+        Of all others.
+    others : list of Plan
+        Those of the optimizer's last steps with other variables, as two networks trained in turn have.
     """
 
     def __init__(self, optimizer: Any, pairs: Sequence[Pair]) -> None:
@@ -71,25 +80,29 @@ class Plan:
         self._own = [lock for v in every for lock in v.locks]
         self._locks: tuple[Any, tuple[Any, ...]] | None = None
         self._places: dict[Any, list[tuple[slice, Any]]] = {}
+        self.others: list[Plan] = []
         self._sort(optimizer, pairs)
 
     def _sort(self, optimizer: Any, pairs: Sequence[Pair]) -> None:
-        self.large, self.rest = [], []
+        self.large, self.rest, self.few = [], [], []
         kinds: dict[Any, list[int]] = {}
         times = Counter(map(id, self.variables))
         for i, (g, v) in enumerate(pairs):
             size = g._array.size
             fixed = times[id(v)] == 1 and getattr(v, "constraint", None) is None and g._array.shape == v._shape
-            if not fixed or not g._array.ndim or not size:
+            if not fixed:
                 self.rest.append(i)
+            elif not g._array.ndim or not size:
+                self.few.append(i)
             elif size >= LARGE:
                 self.large.append(i)
             else:
                 kinds.setdefault((v._shape, v.dtype, optimizer.hyper_kind(v)), []).append(i)
         self.kinds = list(kinds.values())
         if sum(map(len, self.kinds)) < MANY:
-            self.rest += [i for kind in self.kinds for i in kind]
+            self.few += [i for kind in self.kinds for i in kind]
             self.kinds = []
+        self.at_once = AtOnce(optimizer, [self.variables[i] for i in self.few], [self.slots[i] for i in self.few])
 
     @staticmethod
     def _facts(optimizer: Any, variables: Sequence[Any]) -> tuple[list[int], list[Any], list[str]]:
@@ -141,6 +154,26 @@ class Planned(list[Pair]):
         self.plan = plan
 
 
+def known_plan(optimizer: Any, pairs: Sequence[Pair]) -> Plan | None:
+    """The plan that pairs fit, from then on the optimizer's; None if there is none."""
+    plan = optimizer._plan
+    if plan is None or plan.fits(optimizer, pairs):
+        return plan
+    for other in plan.others:
+        if other.fits(optimizer, pairs):
+            _follow(other, plan)
+            optimizer._plan = other
+            return other
+    return None
+
+
+def _follow(plan: Plan, before: Plan | None) -> None:
+    """Let a plan keep those that an optimizer has had."""
+    if before is not None:
+        plan.others = [before, *[p for p in before.others if p is not plan]][:_OTHERS]
+        before.others = []
+
+
 def _no_plan() -> None:
     return None
 
@@ -178,6 +211,11 @@ def updates(
             same.setdefault(key, (found, []))[1].extend(kind)
     for found, positions in same.values():
         changes += _together(plan, pairs, positions, *found, late)
+    if plan.few:
+        few = computed([pairs[i] for i in plan.few])
+        made = plan.at_once.changes(optimizer, few, hyper_of, state, late)
+        changes += made or ()
+        rest += few if made is None else ()
     return changes, computed(rest)
 
 
@@ -194,15 +232,15 @@ def _plan_for(optimizer: Any, pairs: Sequence[Pair]) -> Plan | None:
     """The plan for pairs, if it is worth while to have one."""
     if isinstance(pairs, Planned):
         return None if raises() else pairs.plan
-    if not any(type(g) is EagerTensor and (g._array.size >= LARGE or len(pairs) >= MANY) for g, _ in pairs):
-        return None
     if any(isinstance(v.handle, Symbol) for _, v in pairs[:1]) or raises() or active.function is not None:
         return None
-    plan = optimizer._plan
-    if plan is None or not plan.fits(optimizer, pairs):
+    plan = known_plan(optimizer, pairs)
+    if plan is None:
         if any(type(g) is not EagerTensor for g, _ in pairs):
             return None
-        plan = optimizer._plan = Plan(optimizer, pairs)
+        plan = Plan(optimizer, pairs)
+        _follow(plan, optimizer._plan)
+        optimizer._plan = plan
     return plan
 
 

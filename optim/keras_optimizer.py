@@ -73,6 +73,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     """
 
     counts_steps: ClassVar[bool] = True
+    decided_by = ("weight_decay",)
     in_single_precision: ClassVar[frozenset[str]] = frozenset({"learning_rate", "weight_decay"})
     """The hyperparameters that Keras holds in float32 whatever the variable is; others are exact for float64 ones."""
 

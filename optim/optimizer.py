@@ -95,6 +95,8 @@ class Optimizer(UserProtocol):
     """Whether `update` uses ``state.iterations`` (which otherwise is there only if a schedule needs it)."""
     _restoring: Sequence[tuple[Any, int]] = ()
     """Checkpoints that hold values for variables which are not made yet."""
+    decided_by: ClassVar[tuple[str, ...]] = ()
+    """The attributes besides hyperparameters that decide what a new value is."""
     accepts: ClassVar[frozenset[DType]] = FLOATING
     """The dtypes of variables it can update."""
 
@@ -312,8 +314,7 @@ class Optimizer(UserProtocol):
 
     def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         ready = those_with_gradient(pairs)
-        plan = self._plan if active.function is None else None
-        plan = plan if plan is not None and plan.fits(self, ready) else None
+        plan = dense.known_plan(self, ready) if active.function is None else None
         if plan is not None:
             ready = dense.Planned(ready, plan)
         else:

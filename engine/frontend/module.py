@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
+from engine.core.dtypes import DType
 from engine.core.variable import Variable
+
+_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
+_NOTHING_HELD = frozenset(
+    {bool, bytes, complex, float, int, str, type(None), FunctionType, MethodType, np.ndarray, DType}
+)
+"""Types of which most attributes are, and which hold neither variables nor modules: a model is walked at each step."""
 
 
 def held_by(values: Iterable[Any]) -> Iterator[Any]:
     """The variables and modules among the values, and in lists, tuples, sets and dicts at any depth."""
     for value in values:
+        kind = type(value)
+        if kind in _NOTHING_HELD or (kind in _CONTAINERS and not value):
+            continue
         if isinstance(value, (Variable, Module)):
             yield value
         elif isinstance(value, (list, tuple, set, frozenset)):
@@ -66,16 +79,20 @@ class Module:
         """The variables and modules that this one holds directly, by the names of the attributes."""
         return list(held_by(value for _, value in sorted(vars(self).items())))
 
-    def _walk(self, seen: set[int] | None = None) -> Iterator[Any]:
+    def _walk(self) -> list[Any]:
         """All variables and modules below this one: its own variables first, then those of each module."""
-        seen = {id(self)} if seen is None else seen
-        members = [m for m in distinct(self._members()) if id(m) not in seen]
-        yield from (m for m in members if isinstance(m, Variable))
-        for module in members:
-            if isinstance(module, Module) and id(module) not in seen:
-                seen.add(id(module))
-                yield module
-                yield from module._walk(seen)
+        found: list[Any] = []
+        self._collect(found, {id(self)})
+        return found
+
+    def _collect(self, found: list[Any], seen: set[int]) -> None:
+        members = {id(m): m for m in self._members() if id(m) not in seen}
+        found += [m for m in members.values() if isinstance(m, Variable)]
+        for key, module in members.items():
+            if isinstance(module, Module) and key not in seen:
+                seen.add(key)
+                found.append(module)
+                module._collect(found, seen)
 
     @property
     def variables(self) -> Sequence[Variable]:

@@ -325,7 +325,7 @@ class Layer(Bound, Configured, Module):
 
     def _parts(self) -> tuple[list[Any], list[Layer]]:
         """The weights, and this layer with all that it holds, directly or not."""
-        below = list(self._walk())
+        below = self._walk()
         weights = distinct(x for x in below if isinstance(x, EngineVariable))
         return weights, [self, *(x for x in below if isinstance(x, Layer))]
 

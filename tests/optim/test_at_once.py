@@ -1,0 +1,124 @@
+"""A few small variables updated by one program: the bits of one update after the other."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tf
+from optim import at_once, dense
+from optim.at_once import AtOnce
+from tests.optim.cases import IDS, PAIRS, Case
+from tests.optim.test_dense import trained
+from tests.support import assert_same_bits
+
+Adam = tf.keras.optimizers.Adam
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was made by programs: the changes of each step, None where there was no program."""
+    seen: list[Any] = []
+    changes = AtOnce.changes
+
+    def watched(self: AtOnce, *args: Any) -> Any:
+        seen.append(changes(self, *args))
+        return seen[-1]
+
+    monkeypatch.setattr(AtOnce, "changes", watched)
+    return seen
+
+
+@pytest.mark.parametrize(("case", "dtype"), PAIRS, ids=IDS)
+def test_bits_are_those_of_one_update_after_the_other(
+    case: Case, dtype: str, monkeypatch: pytest.MonkeyPatch, made: list[Any]
+) -> None:
+    monkeypatch.setattr(at_once, "AFTER", 1 << 40)
+    singly = trained(case, dtype, 1 << 40, 1 << 40, monkeypatch)
+    assert set(map(type, made)) <= {type(None)}
+    made.clear()
+    monkeypatch.setattr(at_once, "AFTER", 0)
+    assert_same_bits(trained(case, dtype, 1 << 40, 1 << 40, monkeypatch), singly)
+    assert made
+    assert None not in made
+
+
+def steps(optimizer: Any, change: Callable[[Any, int], None] = lambda o, i: None, count: int = 6) -> list[np.ndarray]:
+    """The variables after each step; before each the optimizer is changed."""
+    rng, found = np.random.default_rng(2), []
+    variables = [tf.Variable(rng.standard_normal(shape).astype(np.float32)) for shape in [(3,), (2, 2), ()]]
+    for i in range(count):
+        change(optimizer, i)
+        gradients = [tf.constant(rng.standard_normal(v.shape).astype(np.float32)) for v in variables]
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+        found += [v.numpy() for v in variables]
+    return found
+
+
+def both(monkeypatch: pytest.MonkeyPatch, *given: Any, make: Callable[[], Any] = Adam) -> tuple[Any, Any]:
+    """The steps of an optimizer op by op, and those of another one with programs."""
+    monkeypatch.setattr(at_once, "AFTER", 1 << 40)
+    singly = steps(make(), *given)
+    monkeypatch.setattr(at_once, "AFTER", 1)
+    return singly, steps(make(), *given)
+
+
+def set_rate(optimizer: Any, i: int) -> None:
+    optimizer.learning_rate = 0.1 * (i + 1)
+
+
+def set_flag(optimizer: Any, i: int) -> None:
+    optimizer.nesterov = i % 2 == 0
+
+
+def test_hyperparameters_may_change(monkeypatch: pytest.MonkeyPatch, made: list[Any]) -> None:
+    singly, together = both(monkeypatch, set_rate)
+    assert_same_bits(together, singly)
+    singly, together = both(monkeypatch, set_flag, make=lambda: tf.keras.optimizers.SGD(0.1, momentum=0.9))
+    assert_same_bits(together, singly)
+    schedule = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
+    singly, together = both(monkeypatch, make=lambda: Adam(schedule))
+    assert_same_bits(together, singly)
+    assert sum(m is not None for m in made) == 3 * 5
+
+
+def test_an_update_that_users_write_is_asked_each_time(made: list[Any]) -> None:
+    class Mine(tf.keras.optimizers.SGD):
+        asked = 0
+
+        def update(self, gradient: Any, value: Any, slots: Any, hyper: Any, state: Any) -> Any:
+            Mine.asked += 1
+            return value - gradient * float(Mine.asked), slots
+
+    steps(Mine())
+    assert Mine.asked == 18
+    assert set(made) == {None}
+
+
+def test_networks_in_turn_have_a_plan_each(made: list[Any]) -> None:
+    optimizer, nets = Adam(), [[tf.Variable(np.ones(n, np.float32))] for n in (2, 3)]
+    for _ in range(5):
+        for net in nets:
+            optimizer.apply_gradients([(tf.ones_like(v), v) for v in net])
+    assert [m is not None for m in made] == [False] * 2 * at_once.AFTER + [True] * (10 - 2 * at_once.AFTER)
+    assert copy.deepcopy(optimizer)._plan is None
+
+
+def test_a_step_that_cannot_be_made_changes_nothing(made: list[Any]) -> None:
+    optimizer, v = Adam(), tf.Variable([1.0, 2.0])
+    for _ in range(5):
+        optimizer.apply_gradients([(tf.ones_like(v), v)])
+    before = v.numpy()
+    for bad in (tf.constant([1.0, 2.0, 3.0]), tf.constant([[1.0, 2.0]])):
+        with pytest.raises(ValueError, match="shape"):
+            optimizer.apply_gradients([(bad, v)])
+    optimizer.beta_1 = tf.constant([0.5, 0.5])
+    with pytest.raises(ValueError, match="beta_1"):
+        optimizer.apply_gradients([(tf.ones_like(v), v)])
+    assert v.numpy().tolist() == before.tolist()
+    assert dense.MANY > 1
+    assert made[-1] is None or made[-1]
