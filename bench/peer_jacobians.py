@@ -17,7 +17,7 @@ from scipy import sparse
 
 from bench import peers
 from bench.casadi_arrays import CasadiArray, CasadiNamespace
-from bench.jacobians import LARGEST, LONGEST_LOOP, NotHere, Runner, is_scalar, shape
+from bench.jacobians import LARGEST, LONGEST_LOOP, NotHere, Runner, check, is_scalar, shape
 from bench.namespaces import ArrayNamespace, TorchNamespace
 from bench.problems import Problem, Values
 from engine.core.operands import Operand
@@ -58,6 +58,28 @@ def first_calls(ways: Ways) -> dict[str, float]:
         run()
         found[name] = time.perf_counter() - start
     return found
+
+
+def right_ways(problem: Problem, values: Values, ways: Ways) -> tuple[Ways, dict[str, str]]:
+    """The ways whose results are right; and in what each other one is off, which is not to be compared with.
+
+    Raises
+    ------
+    NotHere
+        If none is right.
+    """
+    right, off = {}, {}
+    for name, run in ways.items():
+        try:
+            check(problem, values, run())
+            right[name] = run
+        except AssertionError as error:
+            off[name] = str(error)
+    if not right:
+        rows, columns = shape(problem, values)
+        wrong = "; ".join(f"{name}: {how}" for name, how in off.items())
+        raise NotHere(f"wrong for {rows} x {columns}: {wrong}")
+    return right, off
 
 
 def fastest(ways: Ways) -> str:

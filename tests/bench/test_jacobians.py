@@ -145,6 +145,17 @@ def test_what_is_wrong_is_noticed() -> None:
         jacobians.check(problem, values, [right[:3]])
 
 
+def test_a_peer_that_is_off_is_left_out_and_named() -> None:
+    problem = PROBLEMS["bottleneck"]
+    values = problem.values(SMALL["bottleneck"])
+    right = problem.expected(*values)
+    ways = {"right": lambda: [right], "off": lambda: [right * (1 + 1e-6)]}
+    kept, off = peer_jacobians.right_ways(problem, values, ways)
+    assert kept == {"right": ways["right"]} and list(off) == ["off"] and "bottleneck: off by" in off["off"]
+    with pytest.raises(NotHere, match=r"wrong for \d+ x \d+: off: bottleneck: off by"):
+        peer_jacobians.right_ways(problem, values, {"off": ways["off"]})
+
+
 def test_what_is_too_large_is_refused() -> None:
     with pytest.raises(NotHere, match="one by one"):
         jacobians.ours(PROBLEMS["hand"], PROBLEMS["hand"].values((1000,)), "tape", "row loop")
