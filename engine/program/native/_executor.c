@@ -284,7 +284,7 @@ static PyObject *object_of(const Access *access, Frame *frame, PyObject *const *
         return NULL;
     }
     if (shown != owner) {
-        data = PyArray_BYTES((PyArrayObject *)shown);
+        data = PyArray_BYTES((PyArrayObject *)shown) + access->offset;
     }
     int flags = access->writable && PyArray_ISWRITEABLE((PyArrayObject *)shown) ? NPY_ARRAY_WRITEABLE : 0;
     Py_INCREF(access->descr);

@@ -8,6 +8,25 @@ static int refused(const char *what)
     return -1;
 }
 
+/* Whether a shape and strides lead further than memory can be large. */
+static int too_large(int nd, const npy_intp *shape, const npy_intp *strides)
+{
+    npy_intp reach = 0, size = 1;
+    for (int d = 0; d < nd; d++) {
+        const npy_intp more = shape[d] > 1 ? shape[d] - 1 : 0;
+        if (strides[d] > LARGE || strides[d] < -LARGE || (more && strides[d] && more > LARGE / Py_ABS(strides[d])) ||
+            size > LARGE / (more + 1)) {
+            return 1;
+        }
+        size *= more + 1;
+        reach += more * Py_ABS(strides[d]);
+        if (reach > LARGE) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Read a dtype, a shape and strides. */
 static int read_form(
     PyObject *dtype, PyObject *shape, PyObject *strides, PyArray_Descr **descr, int *nd, npy_intp **dims, npy_intp **steps)
@@ -39,10 +58,10 @@ static int read_form(
             return refused("a shape has a negative dimension");
         }
     }
-    return 0;
+    return too_large(*nd, *dims, *steps) ? refused("an array is too large") : 0;
 }
 
-/* What an array reaches from its address: nothing if it is empty. */
+/* What an array reaches from its address: nothing if it is empty. Forms that were read lead nowhere too large. */
 static void reach_of(const PyArray_Descr *descr, int nd, const npy_intp *shape, const npy_intp *strides, Extent *extent)
 {
     npy_intp low = 0, high = PyDataType_ELSIZE(descr);
@@ -77,6 +96,7 @@ static void extents_of(const Table *self, Extent *extents)
         else if (base->descr != NULL) {
             reach_of(base->descr, base->nd, base->shape, base->strides, extent);
         }
+        extent->there = base->kind != SLOT;
         extent->writable = base->kind == BLOCK || base->kind == FRESH || base->written;
     }
 }
@@ -91,7 +111,7 @@ static int read_base(Table *self, Base *base, PyObject *spec)
     if (strcmp(kind, "block") == 0) {
         base->kind = BLOCK;
         self->block = a == NULL ? -1 : PyLong_AsSsize_t(a);
-        return self->block < 0 ? refused("a block has a size") : 0;
+        return self->block < 0 || self->block > LARGE ? refused("a block has a size") : 0;
     }
     if (strcmp(kind, "constant") == 0 && a != NULL) {
         base->kind = CONSTANT;
@@ -117,7 +137,17 @@ static int read_base(Table *self, Base *base, PyObject *spec)
         if (d != NULL && d != Py_None) {
             base->object = Py_NewRef(d);
         }
-        return read_form(a, b, c, &base->descr, &base->nd, &base->shape, &base->strides);
+        if (read_form(a, b, c, &base->descr, &base->nd, &base->shape, &base->strides) < 0) {
+            return -1;
+        }
+        /* NumPy allocates as much as there are elements, wherever strides lead */
+        Extent reach;
+        npy_intp size = PyDataType_ELSIZE(base->descr);
+        for (int d = 0; d < base->nd; d++) {
+            size *= base->shape[d];
+        }
+        reach_of(base->descr, base->nd, base->shape, base->strides, &reach);
+        return reach.low < 0 || reach.high > size ? refused("a fresh array has gaps") : 0;
     }
     if (strcmp(kind, "slot") == 0) {
         base->kind = SLOT;
@@ -150,6 +180,9 @@ static int read_access(Table *self, const Extent *extents, Access *access, PyObj
         return refused("there is no such memory");
     }
     const enum base_kind base = self->bases[access->index].kind;
+    if (!extents[access->index].there) {
+        return refused("a slot is empty");
+    }
     if (strcmp(kind, "whole") == 0) {
         access->kind = WHOLE;
         return base == FRESH || base == SLOT ? 0 : refused("only results are taken as a whole");
@@ -161,6 +194,16 @@ static int read_access(Table *self, const Extent *extents, Access *access, PyObj
     access->offset = offset;
     if (strides == NULL || read_form(dtype, shape, strides, &access->descr, &access->nd, &access->shape, &access->strides) < 0) {
         return refused("a view has dtype, shape and strides");
+    }
+    if (offset > LARGE || offset < -LARGE || (access->scalar && access->nd)) {
+        return refused("a view leads out of its memory");
+    }
+    const Base *shown = &self->bases[access->index];
+    if (shown->object != NULL && PyBytes_Check(shown->object)) {
+        return refused("bytes are no array");
+    }
+    if (shown->kind == SLOT && shown->descr == NULL) {
+        return refused("an object is no array");
     }
     Extent reach;
     reach_of(access->descr, access->nd, access->shape, access->strides, &reach);
@@ -214,7 +257,7 @@ static int read_slots(Table *self, PyObject *given, npy_intp **found, Py_ssize_t
     return 0;
 }
 
-static int read_step(Table *self, const Extent *extents, Step *step, PyObject *spec)
+static int read_step(Table *self, Extent *extents, Step *step, PyObject *spec)
 {
     const char *kind;
     PyObject *rest;
@@ -240,8 +283,18 @@ static int read_step(Table *self, const Extent *extents, Step *step, PyObject *s
                 (!PyTuple_Check(names) || PyTuple_GET_SIZE(names) > step->noperands)) {
                 read = 0;
             }
+            for (Py_ssize_t i = 0; read && step->names != NULL && i < PyTuple_GET_SIZE(names); i++) {
+                read = PyUnicode_CheckExact(PyTuple_GET_ITEM(names, i));
+            }
             if (read && !step->multi && step->nouts != 1) {
                 read = 0;
+            }
+            /* what comes behind finds these slots filled, and those empty */
+            for (Py_ssize_t i = 0; read && i < step->nouts; i++) {
+                extents[step->outs[i]].there = 1;
+            }
+            for (Py_ssize_t i = 0; read && i < step->nfrees; i++) {
+                extents[step->frees[i]].there = 0;
             }
         }
     }

@@ -4,9 +4,6 @@
 
 #include "rows.h"
 
-/* No number that describes memory is larger. */
-#define LARGE ((npy_intp)1 << 48)
-
 static int core_strides(const Loop *loop)
 {
     int count = 0;
@@ -114,7 +111,7 @@ int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp t
 {
     const Loop *loop = row->loop;
     for (int j = 0; j < loop->nargs; j++) {
-        if (row->base[j] < 0 || row->base[j] >= nbases) {
+        if (row->base[j] < 0 || row->base[j] >= nbases || !extents[row->base[j]].there) {
             PyErr_SetString(PyExc_ValueError, "native executor: a row names memory that there is not");
             return -1;
         }
@@ -133,6 +130,12 @@ int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp t
         PyErr_SetString(PyExc_ValueError, "native executor: a row is empty");
         return -1;
     }
+    if (tiles > 1 && check_tile(row, extents, tiles - 2, row->dims[0]) < 0) {
+        return -1;
+    }
+    if (check_tile(row, extents, tiles - 1, tiles == 1 || !rest ? row->dims[0] : rest) < 0) {
+        return -1;
+    }
     if (loop->kind != STRIDED) {
         const int indexed = loop->kind == TAKE ? 1 : loop->nargs - 1;
         if (tiles != 1 || row->steps[indexed] || check_offsets(row, extents, indexed, row->dims[0]) < 0) {
@@ -142,10 +145,7 @@ int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp t
             return -1;
         }
     }
-    if (tiles > 1 && check_tile(row, extents, tiles - 2, row->dims[0]) < 0) {
-        return -1;
-    }
-    return check_tile(row, extents, tiles - 1, tiles == 1 || !rest ? row->dims[0] : rest);
+    return 0;
 }
 
 /* Go through the dimensions around an inner loop, the last one fastest; whether the loop refused. */

@@ -35,9 +35,13 @@ typedef struct {
     int core[MAX_CORE];          /* and which those are, one operand after the other */
 } Loop;
 
+/* No number that describes memory is larger. */
+#define LARGE ((npy_intp)1 << 48)
+
 /* Memory that operands lie in: what can be reached from its address, and whether rows may write there. */
 typedef struct {
     npy_intp low, high;
+    int there; /* whether it has its contents: a slot has those of a call before */
     int writable;
     const char *fixed; /* its contents, where these never change */
 } Extent;
