@@ -33,6 +33,7 @@ def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Se
     nodes : sequence of Node
         In the order of execution.
     seeds : iterable of (value, tangent)
+        The tangents of one value are added up; so are its own and what comes from values that it is computed from.
     targets : sequence of Value
 
     Returns
@@ -68,7 +69,9 @@ def push(tangents: dict[int, Any], nodes: Iterable[Node]) -> None:
         for out, tangent in zip(node.outputs, pushforward(node, given), strict=True):
             if tangent is not None and type(tangent) is not Zero:
                 _check(tangent, out, node)
-                tangents[id(out)] = tangent
+                # a source that is computed from another one has a tangent of its own
+                own = tangents.get(id(out))
+                tangents[id(out)] = tangent if own is None else add(own, tangent)
 
 
 def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:

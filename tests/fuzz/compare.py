@@ -12,7 +12,8 @@ import numpy as np
 
 from tests.fuzz.around import contents_asked, decisions, infinities_met, late_calls, quiet, unknown_shapes
 from tests.fuzz.differences import check_differences
-from tests.fuzz.execute import Failed, Results, attempt, reference_of, run_on_tape, values_of
+from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, run_on_tape, values_of
+from tests.fuzz.keys import numbers
 from tests.fuzz.peer import check_tensorflow
 from tests.fuzz.programs import Program
 from tests.fuzz.ways import WAYS, Run
@@ -224,7 +225,49 @@ def consistent(program: Program, results: Results) -> list[Difference]:
                     found.append(Difference("itself", f"{key} and jacobian", "value", f"{g!r}\n  and {e!r}"))
         if not program.weighted and "gradient" in usable and not isinstance(usable["gradient"], Failed):
             found += _summed(usable, _within(program))
+    if not program.has(NO_DUALS):
+        found += _dual(program, usable)
     return found
+
+
+NO_DUALS = {"custom"}
+"""Recipes with a rule in one direction that is not the transpose of that in the other."""
+
+
+def _dual(program: Program, results: Results) -> list[Difference]:
+    """Tangents times the Jacobian or its transpose, and times the Hessian or its entries, are the same."""
+    known = {leaf.name: leaf.value for leaf in program.leaves}
+    ys, xs = program.parted(results["value"], known)
+    if not all(a.dtype in (np.float32, np.float64) for a in (*ys, *xs)):
+        return []
+    tangents = numbers([(x.shape, x.dtype) for x in xs])
+    seeds = numbers([(y.shape, y.dtype) for y in ys]) if program.weighted else [np.ones_like(y) for y in ys]
+    pairs = []
+    if "jvp" in results and "gradient" in results:
+        pairs.append(("jvp and gradient", _terms(results["jvp"], seeds), _terms(results["gradient"], tangents)))
+    if "hvp" in results and "hessian" in results:
+        n = len(xs)
+        rows = [_terms(results["hvp"][i : i + 1], [np.ones_like(xs[i])]) for i in range(n)]
+        sums = [
+            [np.sum(b, tuple(range(x.ndim))) for b in results["hessian"][i * n : i * n + n]] for i, x in enumerate(xs)
+        ]
+        pairs += [
+            ("hvp and hessian", row, _terms(row_sums, tangents)) for row, row_sums in zip(rows, sums, strict=True)
+        ]
+    found = []
+    for key, one, other in pairs:
+        terms = [*one, *other]
+        size = float(np.sum(np.abs(terms)))
+        tolerance = 100 * max(_within(program), _tolerance(*ys, *xs))
+        if size < LARGE and abs(np.sum(one) - np.sum(other)) > tolerance * (1 + size):
+            found.append(Difference("itself", key, "value", f"{np.sum(one)!r}\n  and {np.sum(other)!r}"))
+    return found
+
+
+def _terms(products: Sequence[Any], factors: Sequence[np.ndarray]) -> list[Any]:
+    """The summands of an inner product."""
+    pairs = [(p, f) for p, f in zip(products, factors, strict=True) if p is not None]
+    return [x for p, f in pairs for x in np.ravel(np.multiply(p, f, dtype=np.float64))]
 
 
 def _summed(results: Results, least: float) -> list[Difference]:
@@ -307,6 +350,8 @@ def differences(program: Program, ways: Sequence[str] | None = None) -> list[Dif
         reference = attempt(lambda: reference_of(program, values))
         if isinstance(reference, Failed):
             # generated programs run; one that has been shrunk need not
+            return []
+        if not follows(program, values):
             return []
         run = Run(program, values, others, program.keys, reference)
         found = consistent(program, reference)

@@ -6,7 +6,6 @@ The reference is a plain tape whose reverse walk is not replayed. All other ways
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from engine.core.value import Value, dtype_of
 from engine.gradient_tape import GradientTape
 from engine.program import lower
 from engine.reverse import reverse
+from tests.fuzz.keys import KEYS, Asked, numbers
 from tests.fuzz.programs import LAYOUTS, Leaf, Program, compiled
 
 Results = dict[str, Any]
@@ -40,65 +40,6 @@ class Failed:
 
     kind: str
     message: str
-
-
-# ---- what is asked of a function: the same calls in both front ends --------------------------------------------------
-
-
-def numbers(like: Sequence[Any]) -> list[np.ndarray]:
-    """Cotangents or tangents for values of known shapes."""
-    rng = np.random.default_rng(5)
-    made = []
-    for shape, dtype in like:
-        a = np.round(rng.standard_normal(shape), 2)
-        made.append(np.asarray(a + 1j * np.round(rng.standard_normal(shape), 2) if dtype.kind == "c" else a, dtype))
-    return made
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked of one run of a program.
-
-    Attributes
-    ----------
-    api : object
-        Something with the methods of a `GradientTape`: a tape, or `graph_api` itself.
-    ys, xs : list of tensor
-        Floating targets, and sources.
-    cotangents : list of array, or None
-    tangents : list of array
-    """
-
-    api: Any
-    ys: list[Any]
-    xs: list[Any]
-    cotangents: list[np.ndarray] | None
-    tangents: list[np.ndarray]
-
-
-def _least(jacobian: Callable[..., Any]) -> Any:
-    """A Jacobian in as many chunks as can be."""
-    try:
-        return jacobian(max_bytes=1)
-    except tape_api.errors.InvalidArgumentError as error:
-        found = re.search(r"must be at least (\d+)", str(error))
-        if found is None:
-            raise
-        return jacobian(max_bytes=int(found[1]))
-
-
-KEYS: dict[str, Callable[[Asked], Any]] = {
-    "jvp": lambda a: a.api.jvp(a.ys, a.xs, a.tangents),
-    "jacobian": lambda a: a.api.jacobian(a.ys, a.xs),
-    "csr": lambda a: a.api.jacobian(a.ys, a.xs, format="csr"),
-    "forward": lambda a: a.api.jacobian(a.ys, a.xs, mode="forward"),
-    "reverse": lambda a: a.api.jacobian(a.ys, a.xs, mode="reverse"),
-    "chunks": lambda a: _least(lambda **options: a.api.jacobian(a.ys, a.xs, **options)),
-    "batch_jacobian": lambda a: a.api.batch_jacobian(a.ys[0], a.xs[0]),
-    "hessian": lambda a: a.api.hessian(a.ys[0], a.xs),
-    "hvp": lambda a: a.api.hvp(a.ys[0], a.xs, a.tangents),
-    "hessian_diag": lambda a: a.api.hessian_diag(a.ys[0], a.xs),
-}
 
 
 def attempt(function: Callable[[], Any]) -> Any:
@@ -169,22 +110,23 @@ def run_on_tape(
 
     def start() -> tuple[dict[str, Any], list[Any]]:
         tensors = {leaf.name: tape_leaf(leaf, values[leaf.name]) for leaf in program.leaves}
-        return tensors, [tensors[name] for name in program.sources]
+        return tensors, [tensors[name] for name in program.watched]
 
     def call(tensors: dict[str, Any]) -> list[Any]:
         given = tensors.values()
         return wrap(fn, *given) if wrap else fn(tape_api, *given)
 
     results: Results = {}
-    tensors, xs = start()
+    tensors, watching = start()
     with tape_api.GradientTape() if watched else nullcontext() as outer:
         if watched:
-            outer.watch(xs)
+            outer.watch(watching)
         with tape_api.GradientTape(persistent=True) as tape:
-            tape.watch(xs)
-            ys = call(tensors)
-        results["value"] = [plain(y) for y in ys]
-        asked = asked_of(program, tape, ys, xs)
+            tape.watch(watching)
+            found = call(tensors)
+        results["value"] = [plain(y) for y in found]
+        ys, xs = program.parted(found, tensors)
+        asked = asked_of(program, tape, ys, xs, results["value"])
         if asked.ys and xs:
             sources = [[x] for x in xs] if one_by_one else [xs]
             results["gradient"] = attempt(
@@ -203,24 +145,35 @@ def run_on_tape(
     return results
 
 
-def asked_of(program: Program, api: Any, ys: Sequence[Any], xs: list[Any], shapes: Any = None) -> Asked:
-    """The floating targets, and numbers to multiply them with; `shapes` where those of the values are not known."""
+def asked_of(program: Program, api: Any, ys: Sequence[Any], xs: list[Any], values: Sequence[np.ndarray]) -> Asked:
+    """The floating targets, and numbers to multiply them with; `values` are the results of the program."""
     which = [i for i, y in enumerate(ys) if dtype_of(y).is_differentiable]
-    seeds = numbers([(shapes[i] if shapes else tuple(ys[i].shape), dtype_of(ys[i]).numpy) for i in which])
-    leaves = {leaf.name: leaf.value for leaf in program.leaves}
-    tangents = numbers([(leaves[n].shape, leaves[n].dtype) for n in program.sources])
+    seeds = numbers([(values[i].shape, dtype_of(ys[i]).numpy) for i in which])
+    _, sources = program.parted(values, {leaf.name: leaf.value for leaf in program.leaves})
+    tangents = numbers([(x.shape, x.dtype) for x in sources])
     return Asked(api, [ys[i] for i in which], xs, seeds if program.weighted else None, tangents)
+
+
+def taped(program: Program, values: Mapping[str, np.ndarray], persistent: bool = False) -> Asked:
+    """A program recorded by a tape."""
+    tensors = {x.name: tape_leaf(x, values[x.name]) for x in program.leaves}
+    with tape_api.GradientTape(persistent) as tape:
+        tape.watch([tensors[name] for name in program.watched])
+        found = compiled(program)(tape_api, *tensors.values())
+    ys, xs = program.parted(found, tensors)
+    return asked_of(program, tape, ys, xs, [plain(y) for y in found])
 
 
 def _second(program: Program, start: Callable[[], Any], call: Callable[..., Any]) -> list[Any]:
     """The gradient of the sum of all gradients."""
-    tensors, xs = start()
+    tensors, watching = start()
     with tape_api.GradientTape() as outer:
-        outer.watch(xs)
+        outer.watch(watching)
         with tape_api.GradientTape() as tape:
-            tape.watch(xs)
-            ys = call(tensors)
-        asked = asked_of(program, tape, ys, xs)
+            tape.watch(watching)
+            results = call(tensors)
+        ys, xs = program.parted(results, tensors)
+        asked = asked_of(program, tape, ys, xs, [plain(y) for y in results])
         found = tape.gradient(asked.ys, xs, asked.cotangents)
         found = [tape_api.convert_to_tensor(g) for g in found if g is not None]
     if not found:
@@ -254,14 +207,14 @@ def run_in_graph(
                 tensors[leaf.name] = LAYOUTS[leaf.layout](value)
             else:
                 tensors[leaf.name] = (tf.constant if leaf.kind == "constant" else tf.Variable)(value)
-        xs = [tensors[name] for name in program.sources]
         with tf.GradientTape(persistent=True) if tape else nullcontext() as recorder:
             if tape:
-                recorder.watch(xs)
-            ys = fn(tf, *tensors.values())
-        nodes: Results = {"value": ys}
+                recorder.watch([tensors[name] for name in program.watched])
+            found = fn(tf, *tensors.values())
+        nodes: Results = {"value": found}
+        ys, xs = program.parted(found, tensors)
         # shapes that are not known here are those of the reference
-        asked = asked_of(program, recorder if tape else tf, ys, xs, [a.shape for a in reference["value"]])
+        asked = asked_of(program, recorder if tape else tf, ys, xs, reference["value"])
         if asked.ys and xs:
             if tape:
                 nodes["gradient"] = attempt(lambda: recorder.gradient(asked.ys, xs, asked.cotangents))
@@ -356,6 +309,14 @@ def values_of(program: Program) -> tuple[dict[str, np.ndarray], dict[str, np.nda
     fed = {x.name for x in program.leaves if x.kind == "source" and x.value.dtype.kind in "fc"}
     others = {n: np.flip(v).copy() if n in fed and n in program.sources else v for n, v in values.items()}
     return values, others
+
+
+def follows(program: Program, values: Mapping[str, np.ndarray]) -> bool:
+    """Whether a tape follows all sources: not what an op without a derivative gives, which in a graph is as good."""
+    if not program.computed:
+        return True
+    asked = taped(program, values, persistent=True)
+    return all(asked.api.gradient(x, x) is not None for x in asked.xs)
 
 
 def reference_of(program: Program, values: Mapping[str, np.ndarray]) -> Results:

@@ -18,6 +18,7 @@ from engine.core.value import as_array
 from engine.core.variable import Variable
 from tests.fuzz.programs import LAYOUTS, NAMESPACE, Body, Instruction, Leaf, Program, _lines
 from tests.fuzz.recipes import CONTROL, FROM_IDIOMS, FROM_ROWS, RECIPES, SIMPLE, UPDATE, Recipe
+from tests.fuzz.related import RELATED, move_some, related_sources
 
 SHAPES = ((), (), (1,), (2,), (3,), (3,), (4,), (2, 3), (2, 3), (3, 2), (3, 3), (2, 2), (1, 1), (1, 3), (3, 1))
 ODD_SHAPES = ((0,), (0, 3), (2, 0), (2, 1, 3), (1, 1, 1), (2, 2, 2), (1, 4), (5,), (2, 3, 1), (3, 3, 3), (20,))
@@ -423,16 +424,21 @@ def _generate(seed: int, only: str | Recipe | None) -> Program:
     wanted = [only] if isinstance(only, Recipe) else [r for r in RECIPES if only is not None and only in r.name]
     if only is not None and not wanted:
         raise ValueError(f"no recipe is called {only!r}")
-    steps = g.random.choice((1, 2, 2, 3, 3, 4, 5, 6))
+    # with numbers of their own, such programs leave those of other seeds as they are
+    further = random.Random(~seed)
+    related = further.random() < RELATED
+    if related:
+        move_some(g, further)
+    steps = g.random.choice((1, 2, 2, 3, 3, 4, 5, 6)) + len(g.sinks[0])
     for i in range(4 * steps):
         if len(g.sinks[0]) >= steps:
             break
         pool = g.random.choices((FROM_ROWS, FROM_IDIOMS, CONTROL, [UPDATE]), (5, 5, 1.5, 0.4))[0]
         g.choice(wanted if wanted and i < 2 * steps and i % 2 == 0 else pool).make(g)
-    return _asked(g, seed)
+    return _asked(g, seed, further if related else None)
 
 
-def _asked(g: Generator, seed: int) -> Program:
+def _asked(g: Generator, seed: int, related: random.Random | None) -> Program:
     """What is asked of what has been made."""
     made = [n for i in g.sinks[0] for n in i.names]
     used = {a for i in _all(g.sinks[0]) for a in i.args} | {a for b in _all_bodies(g.sinks[0]) for a in b.args}
@@ -445,6 +451,8 @@ def _asked(g: Generator, seed: int) -> Program:
     sources = [x.name for x in leaves if x.kind != "array" and x.value.dtype.kind in "fc"]
     if len(sources) > 1 and g.chance(0.5):
         sources = g.random.sample(sources, g.random.randint(1, len(sources)))
+    if related is not None:
+        sources = related_sources(g, sources, related)
     keys = _some(g.random, FURTHER_KEYS, g.choice(HOW_MANY_KEYS)) if sources else ()
     ways = _some(g.random, FURTHER_WAYS, g.choice(HOW_MANY_WAYS))
     return Program(

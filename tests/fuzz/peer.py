@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.nest import flatten
-from tests.fuzz.execute import Failed, Results, attempt, numbers
+from tests.fuzz.execute import Failed, Results, attempt
+from tests.fuzz.keys import numbers
 from tests.fuzz.programs import BY_ID, LAYOUTS, Body, Instruction, Program, updated
 
 COMPLEX = {"complex64", "complex128"}
@@ -137,21 +138,23 @@ def run_in_tensorflow(program: Program, values: Mapping[str, np.ndarray]) -> Res
         raise NotCompared("pivots of complex matrices")
     function = _compiled(_translated(program).text)
     leaves = {x.name: _leaf(tf, x.kind, LAYOUTS[x.layout](values[x.name])) for x in program.leaves}
-    xs = [leaves[name] for name in program.sources]
     try:
         with tf.GradientTape() as tape:
-            tape.watch(xs)
-            ys = [y if isinstance(y, tf.Variable) else tf.convert_to_tensor(y) for y in function(tf, *leaves.values())]
+            tape.watch([leaves[name] for name in program.watched])
+            found = [
+                y if isinstance(y, tf.Variable) else tf.convert_to_tensor(y) for y in function(tf, *leaves.values())
+            ]
+        ys, xs = program.parted(found, leaves)
         targets = [y for y in ys if y.dtype.is_floating or y.dtype.is_complex]
         seeds = numbers([(tuple(y.shape), np.dtype(y.dtype.as_numpy_dtype)) for y in targets])
-        results: Results = {"value": [np.asarray(y) for y in ys]}
+        results: Results = {"value": [np.asarray(y) for y in found]}
         if program.has({"top_k", "sort"}):
             # it sorts what is beside a NaN in no order
             tf.debugging.enable_check_numerics()
             function(tf, *leaves.values())
         if targets and xs and not _known_to_differ(program):
-            found = tape.gradient(targets, xs, [tf.constant(s) for s in seeds] if program.weighted else None)
-            results["gradient"] = [None if g is None else np.asarray(tf.convert_to_tensor(g)) for g in found]
+            gradients = tape.gradient(targets, xs, [tf.constant(s) for s in seeds] if program.weighted else None)
+            results["gradient"] = [None if g is None else np.asarray(tf.convert_to_tensor(g)) for g in gradients]
     except Exception as error:
         # what TensorFlow does not have, or does not take
         raise NotCompared(f"{type(error).__name__}: {error}") from error

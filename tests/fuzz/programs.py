@@ -191,7 +191,8 @@ class Program:
     instructions : tuple of Instruction
     targets : tuple of str
     sources : tuple of str
-        Leaves with respect to which the floating ones of `targets` are differentiated.
+        With respect to what the floating ones of `targets` are differentiated: leaves, or what is computed from them;
+        the same more than once, or one computed from another, too.
     keys : tuple of str
         What to compute, of `tests.fuzz.execute.KEYS`, beside values and gradients.
     ways : tuple of str
@@ -211,10 +212,33 @@ class Program:
     seed: int = field(default=0, compare=False)
 
     @property
+    def computed(self) -> tuple[str, ...]:
+        """The sources that are no leaves."""
+        leaves = {leaf.name for leaf in self.leaves}
+        return tuple(dict.fromkeys(name for name in self.sources if name not in leaves))
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """What the function returns: the targets, and the sources that it computes."""
+        return self.targets + self.computed
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The leaves that a tape must watch: those that are sources, or that sources may be computed from."""
+        leaves = [x.name for x in self.leaves if x.kind != "array" and x.value.dtype.kind in "fc"]
+        return tuple(leaves) if self.computed else self.sources
+
+    def parted(self, results: Sequence[Any], leaves: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+        """The targets and the sources, of what the function returned."""
+        count = len(self.targets)
+        named = {**leaves, **dict(zip(self.computed, results[count:], strict=True))}
+        return list(results[:count]), [named[name] for name in self.sources]
+
+    @property
     def text(self) -> str:
-        """The program as a function of the front end and its leaves that returns its targets."""
+        """The program as a function of the front end and its leaves that returns its `results`."""
         head = ", ".join(["tf", *[leaf.name for leaf in self.leaves]])
-        lines = [*_lines(self.instructions), f"return [{', '.join(self.targets)}]"]
+        lines = [*_lines(self.instructions), f"return [{', '.join(self.results)}]"]
         return f"def program({head}):\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
 
     @property
@@ -330,12 +354,14 @@ def pasteable(program: Program, front_end: str) -> str:
         for x in program.leaves
     ]
     call = f"ys = program({', '.join(['tf', *[x.name for x in program.leaves]])})"
+    made = [f"*ys, {', '.join(program.computed)} = ys"] * bool(program.computed)
     sources = f"[{', '.join(program.sources)}]"
     if front_end == "graph_api":
         feeds = ", ".join(f"{x.name}: {x.text}" for x in program.leaves if x.kind == "source")
         tail = [
             *leaves,
             call,
+            *made,
             f"gs = tf.gradients(ys, {sources})",
             "with tf.Session() as session:",
             "    session.run(tf.global_variables_initializer())",
@@ -345,8 +371,9 @@ def pasteable(program: Program, front_end: str) -> str:
         tail = [
             *leaves,
             "with tf.GradientTape() as tape:",
-            f"    tape.watch({sources})",
+            f"    tape.watch([{', '.join(program.watched)}])",
             f"    {call}",
+            *made,
             "print(ys)",
             f"print(tape.gradient(ys, {sources}))",
         ]

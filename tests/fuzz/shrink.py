@@ -61,7 +61,7 @@ def _tidy(program: Program) -> Program:
     """Without leaves and instructions that nobody uses."""
     instructions = list(program.instructions)
     while True:
-        used = set(program.targets).union(*map(taken, instructions))
+        used = set(program.results).union(*map(taken, instructions))
         kept = [i for i in instructions if used.intersection(i.names)]
         if len(kept) == len(instructions):
             break
@@ -114,6 +114,7 @@ def _mapped(program: Program, change: Callable[[Instruction], Instruction], name
         program,
         instructions=each(program.instructions),
         targets=tuple(dict.fromkeys(map(name, program.targets))),
+        sources=tuple(map(name, program.sources)),
     )
 
 
@@ -140,9 +141,9 @@ def _plainer_codes(program: Program) -> Iterator[Program]:
 
 def _fewer_sources(program: Program) -> Iterator[Program]:
     if len(program.sources) > 1:
-        for source in program.sources:
+        for i, source in enumerate(program.sources):
             yield replace(program, sources=(source,))
-            yield replace(program, sources=tuple(s for s in program.sources if s != source))
+            yield replace(program, sources=program.sources[:i] + program.sources[i + 1 :])
 
 
 def _plainer(program: Program) -> Iterator[Program]:

@@ -22,6 +22,7 @@ from tests.fuzz.execute import (
     run_on_tape,
     some_passes,
     tape_leaf,
+    taped,
 )
 from tests.fuzz.programs import Program, compiled
 
@@ -86,16 +87,11 @@ def _plan(run: Run) -> Results:
     """The plan of a recording at other values, called at the values."""
     if not run.program.sources or "jacobian" not in run.keys:
         return {}
-    tensors = {x.name: tape_leaf(x, run.others[x.name]) for x in run.program.leaves}
-    xs = [tensors[name] for name in run.program.sources]
 
     def planned() -> Any:
-        with tape_api.GradientTape() as tape:
-            tape.watch(xs)
-            ys = compiled(run.program)(tape_api, *tensors.values())
-        asked = asked_of(run.program, tape, ys, xs)
-        plan = tape.jacobian_plan(asked.ys, xs)
-        return [plain(b) for b in flatten(plan(*[run.values[name] for name in run.program.sources]))]
+        asked = taped(run.program, run.others)
+        _, sources = run.program.parted(run.reference["value"], run.values)
+        return [plain(b) for b in flatten(asked.api.jacobian_plan(asked.ys, asked.xs)(*sources))]
 
     return {"jacobian": attempt(planned)}
 
@@ -104,20 +100,20 @@ def _executor(run: Run) -> Results:
     """A Jacobian swept by two threads."""
     if "jacobian" not in run.keys:
         return {}
-    tensors = {x.name: tape_leaf(x, run.values[x.name]) for x in run.program.leaves}
-    xs = [tensors[name] for name in run.program.sources]
 
     def spread() -> Any:
-        with ThreadPoolExecutor(2) as pool, tape_api.GradientTape() as tape:
-            tape.watch(xs)
-            ys = compiled(run.program)(tape_api, *tensors.values())
-            asked = asked_of(run.program, tape, ys, xs)
-            return [plain(b) for b in flatten(tape.jacobian(asked.ys, xs, executor=pool))]
+        asked = taped(run.program, run.values)
+        with ThreadPoolExecutor(2) as pool:
+            return [plain(b) for b in flatten(asked.api.jacobian(asked.ys, asked.xs, executor=pool))]
 
     return {"chunks": attempt(spread)}
 
 
 def _function(run: Run) -> Results:
+    if run.program.computed:
+        # what a function returns is not what it used inside
+        return {}
+
     def wrap(fn: Callable[..., Any], *leaves: Any) -> Any:
         # as an argument, an array would be put in C order
         stay = [isinstance(x, np.ndarray) and not x.flags.c_contiguous for x in leaves]
@@ -140,20 +136,20 @@ def _traced(run: Run) -> Results:
 
     def first(*given: Any) -> Any:
         tensors = {**leaves, **dict(zip(fed, given, strict=True))}
-        xs = [tensors[name] for name in run.program.sources]
         with tape_api.GradientTape(persistent=True) as tape:
-            tape.watch(xs)
-            ys = compiled(run.program)(tape_api, *tensors.values())
-        asked = asked_of(run.program, tape, ys, xs)
+            tape.watch([tensors[name] for name in run.program.watched])
+            made = compiled(run.program)(tape_api, *tensors.values())
+        ys, xs = run.program.parted(made, tensors)
+        asked = asked_of(run.program, tape, ys, xs, run.reference["value"])
         found = tape.gradient(asked.ys, xs, asked.cotangents) if has_gradient else []
-        return ys, [None if g is None else tape_api.convert_to_tensor(g) for g in found]
+        return made, [None if g is None else tape_api.convert_to_tensor(g) for g in found]
 
     def second(*given: Any) -> Any:
         tensors = {**leaves, **dict(zip(fed, given, strict=True))}
-        xs = [tensors[name] for name in run.program.sources]
         with tape_api.GradientTape() as tape:
-            tape.watch(xs)
-            _, found = first(*given)
+            tape.watch([tensors[name] for name in run.program.watched])
+            made, found = first(*given)
+        _, xs = run.program.parted(made, tensors)
         found = [g for g in found if g is not None]
         further = tape.gradient(found, xs) if found else [None] * len(xs)
         return [None if g is None else tape_api.convert_to_tensor(g) for g in further]

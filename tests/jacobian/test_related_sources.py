@@ -119,3 +119,43 @@ def test_hessians_by_related_sources(function: Function) -> None:
     for row, gradient in zip(blocks, gradients, strict=True):
         for block, expected in zip(row, row_by_row(outer, gradient, sources), strict=True):
             np.testing.assert_allclose(np.reshape(block, expected.shape), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_a_product_with_tangents_is_that_of_the_blocks(function: Function) -> None:
+    """Each source has a tangent of its own, beside what comes from those that it is computed from."""
+    rng = np.random.default_rng(0)
+    x = tape_api.constant(X)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        sources, ys = function(tape_api, x)
+    targets = ys if isinstance(ys, list) else [ys]
+    tangents = [rng.standard_normal(s.shape) for s in sources]
+    expected = [
+        sum(np.asarray(rows) @ t.ravel() for rows, t in zip(row_by_row(tape, y, sources), tangents, strict=True))
+        for y in targets
+    ]
+    got = tape.jvp(targets, sources, tangents)
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        p = graph_api.placeholder("float64", [4])
+        graph_sources, ys = function(graph_api, p)
+        targets = ys if isinstance(ys, list) else [ys]
+        in_graph = session.run(graph_api.jvp(targets, graph_sources, tangents), {p: X})
+    for e, product, other in zip(expected, got, in_graph, strict=True):
+        np.testing.assert_allclose(np.ravel(product), e, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(other, product)
+
+
+@pytest.mark.parametrize("function", [reversed_, moved_behind_an_op, differences, pairs, twice_and_moved])
+def test_a_product_with_the_hessian_is_that_of_its_blocks(function: Function) -> None:
+    rng = np.random.default_rng(0)
+    x = tape_api.constant(X)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        sources, ys = function(tape_api, x)
+        y = tape_api.reduce_sum(ys**3.0)
+    tangents = [rng.standard_normal(s.shape) for s in sources]
+    blocks = tape.hessian(y, sources)
+    for row, product, source in zip(blocks, tape.hvp(y, sources, tangents), sources, strict=True):
+        parts = [np.asarray(b).reshape(-1, t.size) @ t.ravel() for b, t in zip(row, tangents, strict=True)]
+        np.testing.assert_allclose(product, np.reshape(sum(parts), source.shape), rtol=1e-9, atol=1e-9)
