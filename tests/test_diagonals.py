@@ -22,6 +22,11 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "number of diagonals": (lambda tf: tf.linalg.diag(D, k=(0, 1)), r"diagonal.*\(2, 3\).*\(3, 3\)"),
     "no such diagonal": (lambda tf: tf.linalg.diag_part(D, k=5), r"\(-3, 3\), got 5"),
     "no such diagonals": (lambda tf: tf.linalg.diag_part(D, k=(-3, 3)), r"\(-3, 3\), got -3"),
+    "no entries, too large": (
+        lambda tf: tf.linalg.diag(np.ones((2, 0)), k=(0, 1), num_rows=3, num_cols=3),
+        "do not fill",
+    ),
+    "no entries, more diagonals": (lambda tf: tf.linalg.diag(np.ones((3, 0)), k=(0, 1)), r"0 to 1 in rows.*\(3, 0\)"),
     "diagonal to set": (lambda tf: tf.linalg.set_diag(D, D, k=(0, 1)), r"diagonal.*\(2, 3\).*\(3, 3\)"),
     "more matrices": (lambda tf: tf.linalg.set_diag(D, np.ones((4, 2, 3)), k=(0, 1)), "does not fit"),
     "padding": (lambda tf: tf.linalg.diag(np.arange(3), padding_value=1.5), "padding_value"),
@@ -35,6 +40,31 @@ def test_refused(tf: Any, key: str) -> None:
     for _ in range(2):  # what a kernel must find out itself, as shapes are inferred once per dtype
         with graph_api.Graph().as_default(), pytest.raises((ValueError, TypeError), match=message):
             call(tf)
+
+
+@pytest.mark.parametrize(
+    ("k", "options", "shape"),
+    [
+        ((0, 1), {}, (0, 0)),
+        ((-1, 2), {"num_rows": 4}, (4, 0)),
+        ((2, 3), {}, (2, 2)),
+        ((-3, -2), {"padding_value": 9.0}, (2, 2)),
+        ((-3, -2), {"num_cols": 1}, (2, 1)),
+    ],
+)
+def test_diagonals_without_entries(k: tuple[int, int], options: dict[str, Any], shape: tuple[int, ...]) -> None:
+    """The shapes are TensorFlow's."""
+    d = np.zeros((5, k[1] - k[0] + 1, 0))
+    expected = np.full((5, *shape), options.get("padding_value", 0.0))
+    x = tape_api.constant(d)
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = tape_api.linalg.diag(x, k=k, **options)
+    assert_same_bits([y.numpy(), tape.gradient(y, x).numpy()], [expected, d])
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        p = graph_api.placeholder("float64", d.shape)
+        y = graph_api.linalg.diag(p, k=k, **options)
+        assert_same_bits(session.run([y, *graph_api.gradients(y, p)], {p: d}), [expected, d])
 
 
 def test_unknown_shapes() -> None:

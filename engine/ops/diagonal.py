@@ -108,7 +108,7 @@ def _sides(
     if rows is None and columns is None:
         return max(least), max(least)
     size = (least[0] if rows is None else rows), (least[1] if columns is None else columns)
-    if size[0] < least[0] or size[1] < least[1] or count != longest(size, low, high):
+    if size[0] < least[0] or size[1] < least[1] or count != longest(size, low, high, empty=not count):
         shown = str(low) if low == high else str((low, high))
         raise ShapeError(f"diag: {count} entries at `k` = {shown} do not fill a diagonal of a matrix of shape {size}")
     return size
@@ -183,6 +183,12 @@ def matrix_diag(
         make = partial(matrix_diag_op, offset=low, rows=rows, columns=columns)
         return _padded("diag", make, diagonal, padding_value)
     params, shape = _band("diag", low, high, align), shape_of(diagonal)
+    if shape is not None and shape[-1:] == (0,):
+        if len(shape) < 2 or shape[-2] not in (None, high - low + 1):
+            raise ShapeError(f"diag: argument `diagonal` must hold the diagonals {low} to {high} in rows, got {shape}")
+        # no matrix has all of these diagonals; the one next to the main one is as empty as the others
+        make = partial(matrix_diag_op, offset=min(max(low, 0), high), rows=rows, columns=columns)
+        return _padded("diag", lambda d: make(getitem(d, (..., 0, slice(None)))), diagonal, padding_value)
     sides = _sides(shape[-1] if shape else None, low, high, rows, columns)
     if None in sides:
         raise NotKnownYet(f"diag: the last dimension of `diagonal` must be known, got {aval_of(diagonal)}")
