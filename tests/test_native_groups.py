@@ -15,10 +15,9 @@ from engine.program import native
 from engine.program.native import encoding, grouping
 from engine.program.native.grouping import Group
 from tests.support import assert_same_bits
-from tests.test_native import derived, natively, other
+from tests.test_native import check_random_programs, derived, natively, other
 from tests.test_program import lowered
 from tests.test_same_numbers import assert_same
-from tests.test_same_numbers import program as random_program
 
 pytestmark = [
     pytest.mark.skipif(not native.status().active, reason=str(native.status())),
@@ -98,12 +97,5 @@ def test_what_is_read_elsewhere_is_written_before(groups: list[Group]) -> None:
 
 @pytest.mark.parametrize("first", [1000, 1020])
 def test_random_programs_tile_by_tile(first: int, groups: list[Group]) -> None:
-    for seed in range(first, first + 20):
-        f, inputs = random_program(seed)
-        program = lowered(lambda *xs, f=f: derived(f, xs), inputs)
-        if not program.instructions:
-            continue
-        table = natively(program, inputs)
-        for given in (inputs, [other(x) for x in inputs]):
-            assert_same(table(*given), program.run_generated(*given), f"program {seed}")
+    check_random_programs(first)
     assert groups
