@@ -67,8 +67,16 @@ def spread(x: Any, y: Any) -> Any:
     return explog.exp(x[:1] - y[:, :1]) * x + y[0] / (1.0 + y[:, 1:2] * x)
 
 
+def sums(x: Any, y: Any) -> Any:
+    """Arithmetic whose parts are needed once, twice, and on either side; infinities and zeros among them."""
+    a = x * y - y / x + (x - 1.5 * y)
+    b = (y - a * x) * (2.0 - (x + x)) / (a - 3.0) - x[:1] * y
+    c = arithmetic.square(x - y) * -(b / 3.0) + (a + b) * (a + b)
+    return b * (y[:, :1] - c * x) + (a - (c - x * y) * y) / (1.0 - c)
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("f", [chain, stencil, shifted, spread], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [chain, stencil, shifted, spread, sums], ids=lambda f: f.__name__)
 def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
     rng = np.random.default_rng(0)
     for size in ((41, 37), (40, 32), (3, 300)):
@@ -79,6 +87,22 @@ def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Gro
             assert_same(table(*given), program.run_generated(*given), f.__name__)
     assert any(group.count > group.tile for group in groups)
     assert any(root.tiled for group in groups for root in group.forms)
+
+
+def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
+    rng = np.random.default_rng(1)
+    for size in ((41, 37), (8, 1), (7, 300), (1, 2001)):
+        for dtype in ("f4", "f8"):
+            x, y = [np.round(3 * rng.standard_normal(size)).astype(dtype) for _ in range(2)]
+            x.flat[:3] = np.inf, -0.0, np.nan
+            program = lowered(lambda *xs: derived(functools.partial(_sum_of, sums), xs), [x, y])
+            table = natively(program, [x, y])
+            for given in ([x, y], [x[:], -y], [other(x), other(y)]):
+                assert_same(table(*given), program.run_generated(*given), f"{size} {dtype}")
+    names = {row.loop[0] for group in groups for row in group.rows if isinstance(row.loop[0], str)}
+    letters = {letter for name in names if name.startswith("fused") for letter in name[8:]}
+    assert set("l+-*/nQ2st") <= letters
+    assert letters & set("ABCDEF")
 
 
 def _sum_of(f: Callable[..., Any], x: Any, y: Any) -> Any:

@@ -16,7 +16,7 @@ from engine.program import program as program_module
 from engine.program.layout import Order
 from engine.program.native import loops, reductions, staged, vocabulary
 from engine.program.native.hidden import Opaque
-from engine.program.native.memory import Ref
+from engine.program.native.memory import Ref, constant_ref, elementwise
 from engine.runtime.cache import clear_caches
 from tests.support import assert_same_bits
 from tests.test_native import by_rows, natively
@@ -160,3 +160,64 @@ def test_arithmetic_goes_through_many_short_lines(left: Any, right: Any, ufunc: 
         assert_same_bits(by_rows(ufunc, a, b), ufunc(a, b))
     recording = staged.observed(lowered(lambda x, y: x - y, [x, y]), [x, y], program_module.located)[1]
     assert [step.loop for step in recording.steps] == [(f"subtracts_{x.dtype.char}",)]
+
+
+_BY_LETTER: dict[str, Any] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "r": lambda a, b: b - a,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "q": lambda a, b: b / a,
+    "s": lambda a, b: scale.kernel(a, b),
+    "t": lambda a, b: scale.kernel(b, a),
+    "n": lambda a: -a,
+    "Q": lambda a: a * a,
+    "2": lambda a: a + a,
+    "A": lambda a, b, c: a + b * c,
+    "B": lambda a, b, c: a - b * c,
+    "C": lambda a, b, c: b * c - a,
+    "D": lambda a, b, c: a + scale.kernel(b, c),
+    "E": lambda a, b, c: a - scale.kernel(b, c),
+    "F": lambda a, b, c: scale.kernel(b, c) - a,
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", ["f", "d"])
+@pytest.mark.parametrize("letters", [*_BY_LETTER, "+-r", "*DQ", "tA-", "nF2s"])
+def test_steps_in_registers_give_the_bits_of_numpy(letters: str, kind: str) -> None:
+    taken = [_BY_LETTER[letter].__code__.co_argcount - 1 for letter in letters]
+    ways = itertools.cycle([1, 1, 0, 1, 3, 1, 1])
+    for n in (1, 2, 5, 31, 64, 67, 130, 300, 517):
+        given, operands = [], []
+        for k in range(1 + sum(taken)):
+            way = next(ways)
+            held = np.resize(loops.samples(np.dtype(kind), k), max(n * way, 1))
+            given.append(np.lib.stride_tricks.as_strided(held, (n,), (way * held.itemsize,)))
+            operands.append(constant_ref(given[-1]))
+        left = iter(given)
+        expected = next(left)
+        for letter, count in zip(letters, taken, strict=True):
+            expected = _BY_LETTER[letter](expected, *itertools.islice(left, count))
+        row = elementwise((f"fused_{kind}_l{letters}",), [*operands, constant_ref(expected)])
+        pairs = list(zip(operands, given, strict=True))
+        assert_same_bits(loops.run_rows([row], pairs, np.empty(n, kind)), np.asarray(expected))
+
+
+@pytest.mark.parametrize("name", ["fused_d_", "fused_d_+", "fused_d_lx", "fused_d_ll", "fused_d_lAAAA", "fused_i_l+"])
+def test_steps_that_there_are_not_are_refused(name: str) -> None:
+    x = np.zeros(3)
+    row = elementwise((name,), [constant_ref(x), constant_ref(x)])
+    with pytest.raises(ValueError, match="there is no such loop"):
+        loops.run_rows([row], [(constant_ref(x), x)], x)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_what_lies_with_gaps_is_laid_side_by_side(dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    table, many = rng.standard_normal((3, 700)).astype(dtype).T, rng.standard_normal((50, 700)).astype(dtype)
+    points = np.ascontiguousarray(table)
+    found = by_rows(lambda x, p: (x - p[:, 0]) / (p[:, 2] + x * p[::-1, 1]), many, points)
+    with np.errstate(all="ignore"):
+        assert_same_bits(found, (many - points[:, 0]) / (points[:, 2] + many * points[::-1, 1]))

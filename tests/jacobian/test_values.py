@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 import graph_api
 import tape_api
 from engine.core.errors import InvalidArgumentError
+from engine.jacobian.execution.evaluate import _transposed
 from tests.jacobian.both import Function, in_graph, matrix, on_tape, points, row_by_row
+from tests.support import assert_same_bits
 
 MODES = ("auto", "forward", "reverse")
 RNG = np.random.default_rng(0)
@@ -303,3 +306,40 @@ def test_a_source_without_elements_that_no_path_leads_from_has_no_jacobian() -> 
         assert first is not None and second is None
         (joined, other) = run(lambda tf, x, empty: tf.concat([x, empty], 0), np.ones(2), np.zeros(0))
         assert joined.shape == (2, 2) and other.shape == (2, 0)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("mode", MODES)
+def test_targets_stacked_along_any_axis(axis: int, mode: str) -> None:
+    """The sweeps' results are put in their places by an order of axes, not by an index for each number."""
+    rng = np.random.default_rng(4)
+    weights, at = rng.normal(size=(70, 40)), rng.normal(size=40)
+
+    def stacked(tf: Any, x: Any) -> Any:
+        y = tf.reshape(tf.linalg.matvec(weights, x), [7, 10])
+        return tf.stack([tf.sin(y), y * y, tf.tanh(y)], axis=axis)
+
+    y = (weights @ at).reshape(7, 10)
+    parts = [slope[..., np.newaxis] * weights.reshape(7, 10, 40) for slope in (np.cos(y), 2 * y, 1 / np.cosh(y) ** 2)]
+    for taken in (on_tape, in_graph):
+        (found,) = taken(stacked, at, mode=mode)
+        np.testing.assert_allclose(np.asarray(found), np.stack(parts, axis), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(3, 50, 40), (50, 3, 40), (4, 5, 6, 100), (60, 70)])
+def test_positions_that_are_an_order_of_axes(shape: tuple[int, ...]) -> None:
+    size = int(np.prod(shape))
+    for order in itertools.permutations(range(len(shape))):
+        positions = np.arange(size).reshape(shape).transpose(order).ravel()
+        found = _transposed(positions, size)
+        if found is not None:
+            dims, axes = found
+            assert_same_bits(np.arange(size).reshape(dims).transpose(axes).ravel(), positions)
+        elif order == tuple(range(len(shape)))[::-1]:
+            raise AssertionError(f"{shape} in reverse is an order of axes")
+        swapped = positions.copy()
+        swapped[[-1, -2]] = swapped[[-2, -1]]
+        assert _transposed(swapped, size) is None
+    assert _transposed(np.arange(size)[::-1], size) is None
+    assert _transposed(np.zeros(size, np.intp), size) is None
+    assert _transposed(np.arange(0), 0) is None

@@ -35,7 +35,10 @@ from engine.ops.linalg import matmul
 from engine.ops.selection import add_at_op, pick_op, place_op
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
+from engine.runtime.tuning import TUNING
 
+_AXES, _SLICES = 4, TUNING.slice_concat_slices
+"""Axes whose order may pick all elements; slices that may do it in their place."""
 _SMALL = 1 << 16
 """Elements of a block up to which an index for each is no burden."""
 
@@ -299,7 +302,32 @@ def _picked(joined: Any, positions: np.ndarray) -> Operand:
     size = joined.shape[0]
     if len(positions) == size and bool((positions == np.arange(size)).all()):
         return joined
+    axes = _transposed(positions, size)
+    if axes is not None:
+        dims, order = axes
+        return reshape(transpose(reshape(joined, dims), order), (-1,))
     return pick_op(joined, positions, size=size, distinct=_distinct(positions, size))
+
+
+def _transposed(positions: np.ndarray, size: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The shape of an array, and the order of axes that picks all its elements so; None if no order does, or slices do.
+
+    So are those of sweeps whose targets are stacked along another axis than the first.
+    """
+    steps: list[tuple[int, int]] = []
+    rest = positions if len(positions) == size else positions[:0]
+    while len(rest) > 1 and len(steps) < _AXES:
+        step = int(rest[1] - rest[0])
+        ends = np.flatnonzero(np.diff(rest) != step)
+        steps.append((step, int(ends[0]) + 1 if len(ends) else len(rest)))
+        rest = rest[:: steps[-1][1]]
+    if len(rest) != 1 or math.prod(d for _, d in steps) != size or size // max(d for _, d in steps) <= _SLICES:
+        return None
+    steps.reverse()
+    along = sorted(range(len(steps)), key=lambda k: -steps[k][0])
+    dims, order = tuple([steps[k][1] for k in along]), tuple(np.argsort(along).tolist())
+    whole = np.arange(size).reshape(dims).transpose(order).ravel()
+    return (dims, order) if np.array_equal(whole, positions) else None
 
 
 def _distinct(positions: np.ndarray, size: int) -> bool:

@@ -369,10 +369,12 @@ static int read_loops(Table *self, PyObject *specs)
         if (PyUnicode_Check(spec)) {
             const char *name = PyUnicode_AsUTF8(spec);
             const Loop *own = name == NULL ? NULL : own_loop(name);
-            if (own == NULL) {
+            if (own != NULL) {
+                self->loops[i] = *own;
+            }
+            else if (name == NULL || !fused_loop(name, &self->loops[i])) {
                 return refused("there is no such loop");
             }
-            self->loops[i] = *own;
         }
         else if (!PyTuple_Check(spec) || !PyArg_ParseTuple(spec, "On", &ufunc, &index) ||
                  loop_of_ufunc(&self->loops[i], ufunc, index) < 0) {
@@ -664,7 +666,7 @@ PyMODINIT_FUNC PyInit__executor(void)
     }
     PyObject *made = PyModule_Create(&module), *names = own_loop_names();
     if (made == NULL || names == NULL || PyModule_AddObjectRef(made, "Table", (PyObject *)&table_type) < 0 ||
-        PyModule_AddObjectRef(made, "LOOPS", names) < 0) {
+        PyModule_AddObjectRef(made, "LOOPS", names) < 0 || PyModule_AddIntConstant(made, "FUSES", fused_loop("fused_d_l", &(Loop){0})) < 0) {
         Py_CLEAR(made);
     }
     Py_XDECREF(names);

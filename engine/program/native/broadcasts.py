@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,15 @@ _OURS = {np.add: "adds", np.subtract: "subtracts", np.multiply: "multiplies", np
 
 def made_long(row: Row, operands: Sequence[Ref]) -> list[Row]:
     """Rows that do the same as an elementwise one; `operands` are its own, the result last."""
+    for k, x in enumerate(operands[:-1]):
+        item, count, step = x.dtype.itemsize, row.dims[0], row.steps[k]
+        if step not in (0, item) and count >= _SHORT and not any(row.strides[k :: len(operands)]):
+            # what lies with gaps, and is read for many rows, is laid side by side once
+            line = Root("computed", x.dtype, (count,), (item,))
+            copied = Row((f"copy_{item}",), (row.operands[k], (line, 0)), (count,), (step, item))
+            moved = tuple([(line, 0) if j == k else place for j, place in enumerate(row.operands)])
+            steps = tuple([item if j == k else s for j, s in enumerate(row.steps)])
+            return [copied, *made_long(replace(row, operands=moved, steps=steps), operands)]
     items = tuple([0 if x.dtype.kind == "c" else x.dtype.itemsize for x in operands])
     if isinstance(row.loop[0], str):
         name, _, kind = row.loop[0].rpartition("_")

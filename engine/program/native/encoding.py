@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.program.instruction import Instruction
 from engine.program.native.extension import executor
+from engine.program.native.fusion import fused
 from engine.program.native.grouping import Group, grouped
 from engine.program.native.loops import encoded
 from engine.program.native.memory import Call, Recording, Ref, Root, Row
@@ -99,6 +100,7 @@ class _Encoding:
                         need = self.in_block(root, free, _aligned(root.extent[1]))
                         dying.setdefault(self.last[root], []).append((need, root.offset))
             if isinstance(step, Group):
+                step.rows = fused(step.rows, step.count, step.length)
                 self.tiles(step, free)
             for need, offset in dying.pop(i, ()):
                 free.setdefault(need, []).append(offset)

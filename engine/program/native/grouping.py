@@ -127,6 +127,7 @@ def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
 def _place(row: Row, waiting: list[Group]) -> None:
     """Add a row to the latest group that takes it, or behind all."""
     count, length = _split(row)
+    free = 0
     for k, group in enumerate(reversed(waiting[-_BACK:])):
         one_size = count and group.count * group.length == count * length
         if one_size and (length == 1 or group.length in (1, length)):
@@ -135,10 +136,13 @@ def _place(row: Row, waiting: list[Group]) -> None:
                 return
         if group.hinders(row):
             break
+        free += 1
     made = Group([], count, length)
     if not (count and made.add(row, length)):
         made = Group([row], 0, 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)})
-    waiting.append(made)
+    # what is small goes before groups that it does not need, which then may go on behind it
+    small = row.work * row.operands[-1][0].item < _LEAST
+    waiting.insert(len(waiting) - (free if small else 0), made)
 
 
 def _written(row: Row) -> Sequence[tuple[Root, int]]:

@@ -7,6 +7,9 @@
 /* The loop of this name; NULL if there is none. */
 const Loop *own_loop(const char *name);
 
+/* The loop fused_TYPE_STEPS (fused.c), which needs its name as long as it is used; whether there is one. */
+int fused_loop(const char *name, Loop *loop);
+
 /* Where LAPACK's strtrs and dtrtrs are; whether they are anywhere. */
 int set_trtrs(void *single, void *both);
 

@@ -28,7 +28,9 @@ from engine.program.passes.inplace_concat import alloc
 from engine.runtime.collector import uncollected
 
 _LARGE = 1 << 20
-"""Bytes of what chunks are put together to, from which on a program runs in Python, which keeps limits on memory."""
+"""Bytes of what chunks are put together to, from which on a program runs in Python, which computes in its place."""
+_LARGE_EACH = 1 << 19
+"""The same for each instruction: what calls of many take is more than what copies do."""
 _LARGEST_CONSTANT = 1 << 16
 """Bytes of a constant that a table may hold of what is computed from shapes."""
 _TABLES = 4
@@ -395,4 +397,5 @@ def runs_natively(program: Runnable) -> bool:
     if executor is None or _switched_off or not program.instructions:
         return False
     whole = [program.avals[i.outputs[0]] for i in program.instructions if i.op is alloc]
-    return all((a.size or 0) * a.dtype.size < _LARGE for a in whole)
+    most = max(_LARGE, len(program.instructions) * _LARGE_EACH)
+    return all((a.size or 0) * a.dtype.size < most for a in whole)

@@ -1,0 +1,191 @@
+/* Several steps of arithmetic in one pass: what lies between two of them stays in registers.
+ *
+ * fused_TYPE_STEPS goes through its operands side by side. STEPS are letters; each works on what the steps before it gave, and
+ * takes the next operand (A to F the next two). Each result of a step is rounded, as if it had gone to memory and come back.
+ */
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include <string.h>
+
+#include "loops.h"
+
+#if defined(__GNUC__)
+#define MANY(BYTES) ((BYTES) == 64 ? 16 : 8) /* vectors at a time: as many as there are registers for */
+#define FEW 4
+#define INLINED static inline __attribute__((always_inline))
+
+/* How many operands a letter takes, and one more; 0 if it is none. */
+static const signed char takes[256] = {
+    ['n'] = 1, ['Q'] = 1, ['2'] = 1, ['l'] = 2, ['+'] = 2, ['-'] = 2, ['r'] = 2, ['*'] = 2, ['/'] = 2, ['q'] = 2,
+    ['s'] = 2, ['t'] = 2, ['A'] = 3, ['B'] = 3, ['C'] = 3, ['D'] = 3, ['E'] = 3, ['F'] = 3,
+};
+#define TAKEN(LETTER) (takes[(unsigned char)(LETTER)] - 1)
+
+/* An array of vectors would be kept in memory. */
+#define PART(I, RESULT) \
+    if (I < count) { \
+        VEC b, c; \
+        memcpy(&b, at + I * bytes, bytes); \
+        memcpy(&c, more + I * bytes, bytes); \
+        const VEC a = x##I; \
+        x##I = RESULT; \
+        (void)a, (void)b, (void)c; \
+    }
+#define EACH(RESULT) \
+    PART(0, RESULT) PART(1, RESULT) PART(2, RESULT) PART(3, RESULT) PART(4, RESULT) PART(5, RESULT) PART(6, RESULT) PART(7, RESULT) \
+    PART(8, RESULT) PART(9, RESULT) PART(10, RESULT) PART(11, RESULT) PART(12, RESULT) PART(13, RESULT) PART(14, RESULT) PART(15, RESULT) \
+    break;
+#define STORE(I) \
+    if (I < count) { \
+        memcpy(out + I * bytes, &x##I, bytes); \
+    }
+/* the product with a partial derivative is zero where the cotangent is, and the product is no number */
+#define SCALED(CT, PARTIAL) ((VEC)((MASK)((CT) * (PARTIAL)) & ~(((CT) * (PARTIAL) != (CT) * (PARTIAL)) & ((CT) == 0))))
+
+/* So many vectors at a time; the last of them again with what is left over. */
+#define WITH(COUNT, T, BYTES) \
+    for (; start + (COUNT) * BYTES <= end; start += (COUNT) * BYTES) { \
+        steps_##T##BYTES(steps, from, moves, start, args[nin] + start, COUNT); \
+    } \
+    if (apart && start < end && end >= (COUNT) * BYTES) { \
+        start = end - (COUNT) * BYTES; \
+        steps_##T##BYTES(steps, from, moves, start, args[nin] + start, COUNT); \
+        return; \
+    }
+/* One type for one width of registers: vectors are made of what the machine has where they are compiled. */
+#define FUSED(T, TYPE, INTEGER, BYTES, TARGET) \
+    typedef TYPE VEC_##T##BYTES __attribute__((vector_size(BYTES))); \
+    typedef INTEGER MASK_##T##BYTES __attribute__((vector_size(BYTES))); \
+    TARGET INLINED void steps_##T##BYTES(const char *steps, char *const *from, const npy_intp *moves, npy_intp start, char *out, const int count) \
+    { \
+        typedef VEC_##T##BYTES VEC; \
+        typedef MASK_##T##BYTES MASK; \
+        enum { bytes = BYTES }; \
+        VEC x0 = {0}, x1 = x0, x2 = x0, x3 = x0, x4 = x0, x5 = x0, x6 = x0, x7 = x0; \
+        VEC x8 = x0, x9 = x0, x10 = x0, x11 = x0, x12 = x0, x13 = x0, x14 = x0, x15 = x0; \
+        for (int j = 0; *steps != 0; steps++) { \
+            const char *at = from[j] + (start & moves[j]), *more = from[j + 1] + (start & moves[j + 1]); \
+            j += TAKEN(*steps); \
+            switch (*steps) { \
+                case 'l': EACH(b) \
+                case '+': EACH(a + b) \
+                case '-': EACH(a - b) \
+                case 'r': EACH(b - a) \
+                case '*': EACH(a * b) \
+                case '/': EACH(a / b) \
+                case 'q': EACH(b / a) \
+                case 's': EACH(SCALED(a, b)) \
+                case 't': EACH(SCALED(b, a)) \
+                case 'n': EACH(-a) \
+                case 'Q': EACH(a * a) \
+                case '2': EACH(a + a) \
+                case 'A': EACH(a + b * c) \
+                case 'B': EACH(a - b * c) \
+                case 'C': EACH(b * c - a) \
+                case 'D': EACH(a + SCALED(b, c)) \
+                case 'E': EACH(a - SCALED(b, c)) \
+                case 'F': EACH(SCALED(b, c) - a) \
+            } \
+        } \
+        STORE(0) STORE(1) STORE(2) STORE(3) STORE(4) STORE(5) STORE(6) STORE(7) \
+        STORE(8) STORE(9) STORE(10) STORE(11) STORE(12) STORE(13) STORE(14) STORE(15) \
+    } \
+    TARGET static void all_##T##BYTES(const char *steps, int nin, char **args, npy_intp n, npy_intp const *by) \
+    { \
+        enum { LANES = BYTES / sizeof(TYPE) }; \
+        VEC_##T##BYTES one[MAX_OPERANDS][MANY(BYTES)], rest; \
+        char *from[MAX_OPERANDS + 1]; \
+        npy_intp moves[MAX_OPERANDS + 1], start = 0, end = n * (npy_intp)sizeof(TYPE); \
+        int together = by[nin] == sizeof(TYPE), apart = 1; \
+        for (int j = 0; j < nin; j++) { \
+            from[j] = args[j]; \
+            moves[j] = -1; \
+            together &= by[j] == sizeof(TYPE) || by[j] == 0; \
+            apart &= args[j] != args[nin]; \
+            if (by[j] == 0) { \
+                for (int k = 0; k < MANY(BYTES); k++) { \
+                    one[j][k] = *(const TYPE *)args[j] - (VEC_##T##BYTES){0}; \
+                } \
+                from[j] = (char *)one[j]; \
+                moves[j] = 0; \
+            } \
+        } \
+        from[nin] = from[nin + 1] = from[0]; /* a step may look at what it does not take */ \
+        moves[nin] = moves[nin + 1] = 0; \
+        if (together) { \
+            WITH(MANY(BYTES), T, BYTES) \
+            WITH(FEW, T, BYTES) \
+            for (; start + BYTES <= end; start += BYTES) { \
+                steps_##T##BYTES(steps, from, moves, start, args[nin] + start, 1); \
+            } \
+        } \
+        /* what is left over, or lies apart: side by side in a vector, filled up with the first one */ \
+        for (npy_intp i = start / (npy_intp)sizeof(TYPE); i < n; i += LANES) { \
+            const npy_intp left = n - i < LANES ? n - i : LANES; \
+            for (int j = 0; j < nin; j++) { \
+                for (npy_intp k = 0; k < LANES && by[j]; k++) { \
+                    one[j][0][k] = *(const TYPE *)(args[j] + (i + (k < left ? k : 0)) * by[j]); \
+                } \
+                from[j] = (char *)one[j]; \
+                moves[j] = 0; \
+            } \
+            steps_##T##BYTES(steps, from, moves, 0, (char *)&rest, 1); \
+            for (npy_intp k = 0; k < left; k++) { \
+                *(TYPE *)(args[nin] + (i + k) * by[nin]) = rest[k]; \
+            } \
+        } \
+    }
+#if defined(__x86_64__)
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
+FUSED(f, npy_float, npy_int32, 64, AVX512)
+FUSED(d, npy_double, npy_int64, 64, AVX512)
+FUSED(f, npy_float, npy_int32, 32, AVX2)
+FUSED(d, npy_double, npy_int64, 32, AVX2)
+#define CHOSEN(T) \
+    (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? all_##T##64 \
+     : __builtin_cpu_supports("avx2")                                                                               ? all_##T##32 \
+                                                                                                                    : all_##T##16)
+#else
+#define CHOSEN(T) all_##T##16
+#endif
+FUSED(f, npy_float, npy_int32, 16, )
+FUSED(d, npy_double, npy_int64, 16, )
+
+#define FUSED_LOOP(T) \
+    static void fused_##T(char **args, npy_intp const *dimensions, npy_intp const *by, void *data) \
+    { \
+        const char *steps = data; \
+        int nin = 0; \
+        for (const char *each = steps; *each != 0; each++) { \
+            nin += TAKEN(*each); \
+        } \
+        CHOSEN(T)(steps, nin, args, dimensions[0], by); \
+    }
+FUSED_LOOP(f)
+FUSED_LOOP(d)
+
+int fused_loop(const char *name, Loop *loop)
+{
+    if (strncmp(name, "fused_", 6) != 0 || (name[6] != 'f' && name[6] != 'd') || strncmp(name + 7, "_l", 2) != 0) {
+        return 0;
+    }
+    *loop = (Loop){name[6] == 'f' ? fused_f : fused_d, (void *)(name + 8), STRIDED, 0, 0, 0, {0}, 0, {0}, {0}};
+    for (const char *each = name + 8; *each != 0; each++) {
+        loop->nin += TAKEN(*each);
+        if (TAKEN(*each) < 0 || loop->nin >= MAX_OPERANDS || (*each == 'l' && each > name + 8)) {
+            return 0;
+        }
+    }
+    loop->nargs = loop->nin + 1;
+    for (int j = 0; j < loop->nargs; j++) {
+        loop->size[j] = name[6] == 'f' ? 4 : 8;
+    }
+    return 1;
+}
+#else
+int fused_loop(const char *NPY_UNUSED(name), Loop *NPY_UNUSED(loop))
+{
+    return 0;
+}
+#endif

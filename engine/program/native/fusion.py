@@ -1,0 +1,132 @@
+"""Rows of a group made one, where one needs what another gave and nobody else does: it stays in registers then.
+
+These are the four operations of arithmetic, signs, copies, and products with partial derivatives, which can be rounded
+in one way only. Each result is rounded as if it had gone through memory (see fused.c), so no bit changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.program.native.extension import executor
+from engine.program.native.memory import Root, Row
+
+Place = tuple[Root, int]
+"""Where an operand starts."""
+Strides = tuple[int, int]
+"""How it goes on along a line, and from line to line."""
+
+_ONE = {"negative": "n", "square": "Q", "copy": ""}
+"""By operation: its letter in fused.c."""
+_TWO = {"add": "++", "subtract": "-r", "multiply": "**", "divide": "/q", "scale": "st"}
+"""Its letter where the first operand is what the steps before it gave, and where the second one is."""
+_BOTH = {"add": "2", "multiply": "Q"}
+"""Its letter where both are."""
+_WITH_PRODUCT = {"+*": "A", "-*": "B", "r*": "C", "+s": "D", "-s": "E", "rs": "F"}
+"""The letter of an operation whose other operand is a product, by both of their letters."""
+_LONG = 96
+"""Elements of a line from which on a call for each line pays."""
+_MOST = 7
+"""Operands of a row beside its result."""
+
+
+@dataclass(slots=True)
+class _Steps:
+    """Letters and their operands, with which a row computes its result."""
+
+    row: Row
+    letters: str
+    operands: list[Place]
+    strides: list[Strides]
+
+    def then(self, row: Row, letter: str, operands: Sequence[Place] = (), strides: Sequence[Strides] = ()) -> _Steps:
+        """These steps and one more, for the result of a row."""
+        return _Steps(row, self.letters + letter, [*self.operands, *operands], [*self.strides, *strides])
+
+
+def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
+    """The rows of a group of `count` lines of `length` elements: as many, or fewer."""
+    if executor is None or not executor.FUSES:
+        return list(rows)
+    reads = Counter([root for row in rows for root, _ in row.operands[:-1]])
+    writes = Counter([row.operands[-1][0] for row in rows])
+    found: list[Row | _Steps | None] = []
+    written: dict[Root, int] = {}
+
+    def inner(place: Place, times: int = 1) -> _Steps | None:
+        """The steps that gave an operand, if only one row needs it, and nothing that they read has changed since."""
+        k = written.get(place[0], -1)
+        known = found[k] if k >= 0 else None
+        if type(known) is not _Steps or not place[0].tiled or (reads[place[0]], writes[place[0]]) != (times, 1):
+            return None
+        return None if any(written.get(root, -1) > k for root, _ in known.operands) else known
+
+    for row in rows:
+        name = _operation(row) if not row.outer or length >= _LONG else ""
+        made = _joined(name, row, length, inner) if name else row
+        if type(made) is _Steps:
+            for root in {root for root, _ in row.operands[:-1]} - {root for root, _ in made.operands}:
+                found[written[root]] = None
+        written[row.operands[-1][0]] = len(found)
+        found.append(made)
+    return [_row(x, count, length) for x in found if x is not None]
+
+
+def _operation(row: Row) -> str:
+    """What a row does to operands of one dtype that lie one after the other, or are one number; "" if neither."""
+    loop, root = row.loop[0], row.operands[-1][0]
+    name = loop.rpartition("_")[0] if isinstance(loop, str) else loop.__name__
+    kind = "" if root.dtype is None else root.dtype.char
+    if isinstance(loop, str) != (name in ("copy", "scale")) or name not in (*_ONE, *_TWO) or kind not in ("f", "d"):
+        return ""
+    alike = all(each.dtype == root.dtype for each, _ in row.operands)
+    return name if alike and row.steps[-1] == root.item and set(row.steps) <= {0, root.item} else ""
+
+
+def _joined(name: str, row: Row, length: int, inner: Callable[..., _Steps | None]) -> _Steps:
+    """The steps of a row, with those that gave its operands where these go no other way."""
+    operands, strides = row.operands[:-1], _strides(row, length)[:-1]
+    begun = [_Steps(row, "l", [x], [by]) for x, by in zip(operands, strides, strict=True)]
+    if len(operands) == 1:
+        return (inner(operands[0]) or begun[0]).then(row, _ONE[name])
+    if operands[0][0] is operands[1][0]:
+        if operands[0] == operands[1] and strides[0] == strides[1] and name in _BOTH:
+            return (inner(operands[0], 2) or begun[0]).then(row, _BOTH[name])
+        return begun[0].then(row, _TWO[name][0], operands[1:], strides[1:])
+    within = [inner(x) for x in operands]
+    # of two the longer one goes on; the other one can be a product only
+    k = int(max((0, 1), key=lambda k: 0 if (x := within[k]) is None else len(x.operands)))
+    first, other, letter = within[k], within[1 - k], _TWO[name][k]
+    if first is not None and other is not None and len(first.operands) + 2 <= _MOST:
+        both = _WITH_PRODUCT.get(letter + other.letters[1:])
+        if both is not None:
+            return first.then(row, both, other.operands, other.strides)
+    if first is None or len(first.operands) == _MOST:
+        first = begun[k]
+    return first.then(row, letter, [operands[1 - k]], [strides[1 - k]])
+
+
+def _strides(row: Row, length: int) -> list[Strides]:
+    lines = row.strides if row.outer else [length * s for s in row.steps]
+    return list(zip(row.steps, lines, strict=True))
+
+
+def _row(x: Row | _Steps, count: int, length: int) -> Row:
+    """The row of some steps: in one piece where all operands are."""
+    if isinstance(x, Row):
+        return x
+    if x.letters == "l":
+        return x.row
+    by = [*x.strides, _strides(x.row, length)[-1]]
+    result = x.row.operands[-1]
+    assert result[0].dtype is not None
+    loop, operands, steps = (
+        (f"fused_{result[0].dtype.char}_{x.letters}",),
+        (*x.operands, result),
+        tuple(s for s, _ in by),
+    )
+    if all(line == length * step for step, line in by):
+        return Row(loop, operands, (count * length,), steps)
+    return Row(loop, operands, (length,), steps, (count,), tuple([line for _, line in by]))
