@@ -135,7 +135,7 @@ def detached(value: Any, kind: str) -> None:
         See `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may mean `math`.
     """
     looked_at(value)
-    tapes = [tape for tape in active.tapes if is_tracked(value, tape)]
+    tapes = [tape for tape in active.tapes if tape is not active.function and is_tracked(value, tape)]
     if not tapes or _expected.depth:
         return
     caller = sys._getframe(2)

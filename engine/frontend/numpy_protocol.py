@@ -315,7 +315,8 @@ def _on_arrays(function: Any, name: str, advice: str, args: Any, kwargs: Any, cu
         what = _described(x)
         if not _is_eager(x):
             raise SymbolicArrayError(f"{name} cannot be applied to {what}, which has no array here; use {advice}")
-        if cuts and any(is_tracked(tracked_value(x), tape) for tape in active.tapes):
+        tapes = [tape for tape in active.tapes if tape is not active.function]
+        if cuts and any(is_tracked(tracked_value(x), tape) for tape in tapes):
             raise TypeError(
                 f"{name} cannot be recorded, but a gradient tape tracks its argument {what}, so that the "
                 f"gradient would be cut off here. Use {advice}; if no gradient is meant to pass, apply it to x.numpy() "

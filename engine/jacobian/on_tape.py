@@ -41,7 +41,7 @@ from engine.jacobian.second import (
     rowwise,
 )
 from engine.jacobian.structure.path import Path, is_connected
-from engine.jacobian.taking import TakingPlanned
+from engine.jacobian.taking import Taking
 from engine.jacobian.views.results import (
     SparseJacobian,
     options_for,
@@ -137,7 +137,7 @@ class TapeDerivatives:
         options = options_for("jacobian", mode, format, max_bytes)
         if executor is not None:
             check_executor(executor, format)
-        with TakingPlanned(self, target, sources) as (targets, flat):
+        with Taking(self, target, sources) as (targets, flat):
             if format == "operator":
                 found = [[self._operator(t, tracked_value(s), policy) for s in flat] for t in targets]
             else:
@@ -183,7 +183,7 @@ class TapeDerivatives:
         """
         as_policy(unconnected_gradients)
         options = options_for("batch_jacobian", mode, "dense", None)
-        with TakingPlanned(self, [target], [source]) as ((one,), (source,)):
+        with Taking(self, [target], [source]) as ((one,), (source,)):
             shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
             if not shape or not source_shape or shape[0] != source_shape[0]:
                 raise ShapeError(
@@ -243,7 +243,7 @@ class TapeDerivatives:
                [8., 2.]], dtype=float32)
         """
         options = options_for("hessian", mode, format, max_bytes, symmetric=True)
-        with TakingPlanned(self, target, sources) as (targets, flat):
+        with Taking(self, target, sources) as (targets, flat):
             if format == "operator":
                 found: list[list[Any]] = [[self._hessian_operator(targets, flat)]]
             else:
@@ -262,7 +262,7 @@ class TapeDerivatives:
         """The diagonal of the Hessian of the sum of `target`'s elements, in the shapes of the sources."""
         options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
         found = []
-        with TakingPlanned(self, target, sources) as (targets, flat):
+        with Taking(self, target, sources) as (targets, flat):
             for source in flat:
                 plan, ((values,),) = self._hessian(targets, [source], options)
                 shape = known_shape(source, "hessian_diag")
@@ -286,7 +286,7 @@ class TapeDerivatives:
         structure like `target`
             Zeros where it does not depend on the sources.
         """
-        with TakingPlanned(self, target, sources) as (targets, flat):
+        with Taking(self, target, sources) as (targets, flat):
             given = _eager(vectors_like("jvp", "tangents", tangents, flat))
             pairs = zip(map(tracked_value, flat), given, strict=True)
             found = forward(self._tape.nodes, [(x, t) for x, t in pairs if t is not None and self._usable(x)], targets)
@@ -314,7 +314,7 @@ class TapeDerivatives:
         -------
         structure like `sources`
         """
-        with TakingPlanned(self, target, sources) as (targets, flat):
+        with Taking(self, target, sources) as (targets, flat):
             given = _eager(vectors_like("hvp", "vectors", vectors, flat))
             wanted = [tracked_value(s) for s in flat]
             if gives_arrays([*targets, *wanted, *[v for v in given if v is not None]]):
@@ -348,7 +348,7 @@ class TapeDerivatives:
             `stop_gradient`) is computed anew; what Python decided (``if``, `stop_recording`) stays. It can be pickled.
         """
         options = options_for("jacobian_plan", mode, format, max_bytes)
-        with TakingPlanned(self, target, sources) as (targets, flat):
+        with Taking(self, target, sources) as (targets, flat):
             require_differentiable("jacobian_plan", [*targets, *flat])
             everything = self._tape.everything()
             path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets, known=contents_besides(everything))

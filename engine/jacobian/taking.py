@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from engine.core import nest
-from engine.core.detach import effect
 from engine.core.tape import active
 from engine.core.value import Value
 from engine.core.variable import Variable
@@ -18,14 +17,11 @@ class Taking:
     """
 
     __slots__ = ("_of", "_recording", "_sources", "_target")
-    planned = False
 
     def __init__(self, of: Any, target: Any, sources: Any) -> None:
         self._of, self._target, self._sources = of, target, sources
 
     def __enter__(self) -> tuple[list[Any], list[Any]]:
-        if self.planned and active.function is not None:
-            effect("it takes a Jacobian, or products with one, which has a program of its own")
         of, tape = self._of, self._of._tape
         self._recording = tape in active.tapes
         try:
@@ -55,13 +51,6 @@ class Taking:
         elif not self._of._persistent:
             self._of._spent = True
             self._of._tape.forget()
-
-
-class TakingPlanned(Taking):
-    """The same for derivatives that are planned, and have programs of their own."""
-
-    __slots__ = ()
-    planned = True
 
 
 def not_a_tensor(x: Any, role: str) -> TypeError:

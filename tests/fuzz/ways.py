@@ -13,6 +13,7 @@ import numpy as np
 import tape_api
 from engine.core.nest import flatten
 from tests.fuzz.execute import (
+    KEYS,
     Results,
     asked_of,
     attempt,
@@ -144,6 +145,17 @@ def _traced(run: Run) -> Results:
         found = tape.gradient(asked.ys, xs, asked.cotangents) if has_gradient else []
         return made, [None if g is None else tape_api.convert_to_tensor(g) for g in found]
 
+    def further(key: str) -> Callable[..., Any]:
+        def derived(*given: Any) -> Any:
+            tensors = {**leaves, **dict(zip(fed, given, strict=True))}
+            xs = [tensors[name] for name in run.program.sources]
+            with tape_api.GradientTape(persistent=True) as tape:
+                tape.watch(xs)
+                ys = compiled(run.program)(tape_api, *tensors.values())
+            return flatten(KEYS[key](asked_of(run.program, tape, ys, xs)))
+
+        return tape_api.function(derived)
+
     def second(*given: Any) -> Any:
         tensors = {**leaves, **dict(zip(fed, given, strict=True))}
         with tape_api.GradientTape() as tape:
@@ -168,6 +180,10 @@ def _traced(run: Run) -> Results:
     if found:
         results["gradient"] = [plain(g) for g in found]
     results["state"] = [plain(x.read_value()) for x in leaves.values() if isinstance(x, tape_api.Variable)]
+    for key in KEYS.keys() & set(run.keys) if found else ():
+        compute = further(key)
+        attempt(lambda compute=compute: called(compute, run.others))  # type: ignore[misc]
+        results[key] = attempt(lambda compute=compute: [plain(x) for x in called(compute, run.values)])  # type: ignore[misc]
     if "order2" in run.keys and found:
         compute = tape_api.function(second)
         attempt(lambda: called(compute, run.others))

@@ -335,7 +335,6 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "print": (lambda x: [x + 1, tf.print(x, output_stream=lambda text: None)][0], "it prints"),
     "py_function": (lambda x: tf.py_function(lambda y: y * 2, [x], tf.float32), "calls Python"),
     "numpy_function": (lambda x: tf.numpy_function(lambda: np.float32(LATEST[-1]), [], tf.float32), "calls Python"),
-    "jacobian": (lambda x: _jacobian(x), "Jacobian"),
     "variable": (lambda x: tf.Variable(x) * 2, "makes variables"),
     "data": (lambda x: sum(tf.data.Dataset.from_tensor_slices(x)), "data set"),
     "kept": (lambda x: [KEPT.append(x * 2), x][1], "keeps a tensor"),
@@ -345,11 +344,31 @@ KEPT: list[Any] = []
 LATEST = [0.0]
 
 
-def _jacobian(x: Any) -> Any:
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = x * x
-    return tape.jacobian(y, x)
+DERIVATIVES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "jacobian": lambda tape, y, x: tape.jacobian(y, x),
+    "hessian": lambda tape, y, x: tape.hessian(y, x),
+    "hvp": lambda tape, y, x: tape.hvp(y, x, x),
+    "batch_jacobian": lambda tape, y, x: tape.batch_jacobian(y[:, None], x[:, None]),
+    "csr": lambda tape, y, x: tape.jacobian(y, x, format="csr").toarray(),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_jacobians_are_part_of_a_program(name: str) -> None:
+    def make() -> tuple[Any, Sequence[Any]]:
+        @tf.function
+        def derivative(x: Any) -> Any:
+            with tf.GradientTape(persistent=True) as tape:
+                tape.watch(x)
+                y = tf.sin(x) * tf.concat([x[1:], x[:1]], 0) if name != "batch_jacobian" else tf.sin(x) * x
+                y = tf.reduce_sum(y) if name in ("hessian", "hvp") else y
+            return DERIVATIVES[name](tape, y, x)
+
+        return derivative, []
+
+    function = both(make, [(tf.constant(numbers(6, dtype=np.float64)),) for _ in range(4)])
+    assert is_a_program(function) or name == "csr"
 
 
 @pytest.mark.parametrize("name", REFUSED)
