@@ -34,6 +34,8 @@ def flatten(structure: Any) -> list[Any]:
     if type(structure) in LEAVES:
         return [structure]
     if isinstance(structure, (list, tuple)):
+        if LEAVES.issuperset(map(type, structure)):
+            return list(structure)
         return [leaf for item in structure for leaf in flatten(item)]
     if isinstance(structure, Mapping):
         return [leaf for key in sorted(structure) for leaf in flatten(structure[key])]
@@ -54,6 +56,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
     {'b': [8, (9,)], 'a': 7}
     """
     leaves = list(flat_sequence)
+    if type(structure) is list and len(structure) == len(leaves) and LEAVES.issuperset(map(type, structure)):
+        return leaves
     count = len(flatten(structure))
     if count != len(leaves):
         raise ValueError(f"pack_sequence_as: the structure has {count} leaves, but {len(leaves)} values were given")

@@ -15,7 +15,6 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.op import Node
 from engine.core.operands import Operand, Results
-from engine.core.structural import reshape_to
 from engine.core.tape import Tape
 from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
@@ -44,6 +43,8 @@ from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.taking import Taking
 from engine.jacobian.views.results import (
     SparseJacobian,
+    dense_block,
+    finished_block,
     options_for,
     pattern_for,
     require_differentiable,
@@ -251,7 +252,7 @@ class TapeDerivatives:
                 shapes = [known_shape(x, "hessian") for x in flat]
                 found = [
                     [
-                        _finished(values, block, shape, inner, other, format, UnconnectedGradients.ZERO)
+                        finished_block(values, block, shape, inner, other, format, UnconnectedGradients.ZERO)
                         for values, block, inner, other in zip(row, row_of_plan, shapes, flat, strict=True)
                     ]
                     for row, row_of_plan, shape in zip(blocks, plan.blocks, shapes, strict=True)
@@ -382,6 +383,13 @@ class TapeDerivatives:
         plan, found = blocks_of(
             self._tape.nodes, [wanted[j] for j in columns], [targets[i] for i in rows], options, pattern, executor
         )
+        if format == "dense" and len(rows) == len(targets) and len(columns) == len(wanted):
+            whole = [
+                [dense_block(x, t, w) for x, w in zip(row, wanted, strict=True)]
+                for row, t in zip(found, targets, strict=True)
+            ]
+            if not any(x is None for row in whole for x in row):
+                return whole
         parts = {
             (i, j): (values, block)
             for i, row, blocks in zip(rows, found, plan.blocks, strict=True)
@@ -396,7 +404,7 @@ class TapeDerivatives:
             # zeros by structure are zeros: only what no path leads to is None, as for `gradient`
             zeros = values is None and (i, j) in parts and is_connected(self._tape.nodes, wanted[j], targets[i])
             given = UnconnectedGradients.ZERO if zeros else policy
-            return _finished(values, block, shape, inner[j], wanted[j], format, given)
+            return finished_block(values, block, shape, inner[j], wanted[j], format, given)
 
         outer = [known_shape(t, "jacobian") for t in targets]
         return [[finished(i, j, shape) for j in range(len(flat))] for i, shape in enumerate(outer)]
@@ -470,30 +478,6 @@ class TapeDerivatives:
 
 def _eager(vectors: Sequence[Any]) -> list[Any]:
     return [v if v is None or isinstance(v, Value) else EagerTensor(v) for v in vectors]
-
-
-def _finished(
-    values: Any,
-    block: Any,
-    shape: tuple[int, ...],
-    source_shape: tuple[int, ...],
-    source: Any,
-    format: str,
-    policy: UnconnectedGradients,
-) -> Operand | SparseJacobian | sparray | None:
-    """A block as the caller gets it, of the shapes of target and source."""
-    if type(values) is np.ndarray and format == "dense":
-        return EagerTensor(values.reshape(shape + source_shape))
-    if values is None and policy is UnconnectedGradients.NONE:
-        return None
-    if format != "dense":
-        found = sparse_block(block, values, (math.prod(shape), math.prod(source_shape)), format, dtype_of(source).numpy)
-        if isinstance(values, Symbol):
-            return found
-        return found.rebuilt([np.asarray(v) for v in found.components()])
-    if values is None:
-        return EagerTensor(np.zeros(shape + source_shape, dtype_of(source).numpy))
-    return _wrapped(reshape_to(values, shape=shape + source_shape))
 
 
 def _wrapped(x: Any) -> Operand:

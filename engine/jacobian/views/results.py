@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -11,9 +12,13 @@ from scipy import sparse
 from engine.core import nest
 from engine.core.aval import compatible
 from engine.core.composite import Composite
+from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
 from engine.core.operands import Operand
-from engine.core.value import Value, as_array, aval_of, dtype_of, shape_of
+from engine.core.structural import reshape_to
+from engine.core.trace import Symbol
+from engine.core.unconnected import UnconnectedGradients
+from engine.core.value import Value, as_array, aval_of, dtype_of, known_shape, shape_of
 from engine.jacobian.execution.decompression import Scattered
 from engine.jacobian.planning.plan import MODES, Options
 from engine.ops.selection import pick_op, place_op
@@ -82,6 +87,36 @@ def sparse_block(block: Any, values: Any, shape: tuple[int, int], format: str, d
         block = Scattered((), nothing, nothing, np.zeros(shape[0] + 1, np.int32), shape)
     assert isinstance(block, Scattered)
     return SparseJacobian(np.zeros(0, dtype) if values is None else values, block, format)
+
+
+def dense_block(values: Any, target: Any, source: Any) -> EagerTensor | None:
+    """An array of numbers in the shapes of target and source; None of anything else, and of no numbers."""
+    if type(values) is not np.ndarray or not values.size:
+        return None
+    return EagerTensor(values.reshape(known_shape(target, "jacobian") + known_shape(source, "jacobian")))
+
+
+def finished_block(
+    values: Any,
+    block: Any,
+    shape: tuple[int, ...],
+    source_shape: tuple[int, ...],
+    source: Any,
+    format: str,
+    policy: UnconnectedGradients,
+) -> Operand | SparseJacobian | sparse.sparray | None:
+    """A block as the caller gets it, of the shapes of target and source."""
+    if values is None and policy is UnconnectedGradients.NONE:
+        return None
+    if format != "dense":
+        found = sparse_block(block, values, (math.prod(shape), math.prod(source_shape)), format, dtype_of(source).numpy)
+        if isinstance(values, Symbol):
+            return found
+        return found.rebuilt([np.asarray(v) for v in found.components()])
+    if values is None:
+        return EagerTensor(np.zeros(shape + source_shape, dtype_of(source).numpy))
+    whole = reshape_to(values, shape=shape + source_shape)
+    return whole if isinstance(whole, Value) else EagerTensor(whole)
 
 
 def options_for(name: str, mode: Any, format: Any, max_bytes: Any, symmetric: bool = False) -> Options:
