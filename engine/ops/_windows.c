@@ -23,6 +23,7 @@
 #endif
 
 #define RANK 3
+#define GROUP 8192                    /* bytes of windows that are laid out before others, so that they stay in the cache */
 #define MOST_TAPS 255                 /* of a window whose largest entry is looked for */
 #define CHANNELS 32                   /* that are placed at once */
 #define LARGE ((npy_intp)1 << 40)     /* no dimension is larger */
@@ -250,9 +251,11 @@ static void lay_out_windows(
     const npy_intp limit = before >= extent ? 0 : extent - before < d2->dim ? extent - before : d2->dim;
     const npy_intp read = (low - 1) * d2->stride + reach - before, start = high * d2->stride - before;
     const npy_intp ends[2] = {low == 0 || read < 0 ? 0 : read < limit ? read : limit, start < 0 ? 0 : start < limit ? start : limit};
+    const npy_intp group = 1 + GROUP / window;
     while (count > 0) {
         const npy_intp line = first / d2->number, begin = first % d2->number;
-        const npy_intp end = d2->number - begin < count ? d2->number : begin + count;
+        const npy_intp rest = d2->number - begin < count ? d2->number - begin : count;
+        const npy_intp end = begin + (rest < group ? rest : group);
         const npy_intp n = line / (d0->number * d1->number), a = line / d1->number % d0->number, b = line % d1->number;
         const npy_intp left = end < low ? end : low, from = begin > low ? begin : low, to = end < high ? end : high;
         const npy_intp right = begin > high ? begin : high;
