@@ -148,11 +148,11 @@ def _traced(run: Run) -> Results:
     def further(key: str) -> Callable[..., Any]:
         def derived(*given: Any) -> Any:
             tensors = {**leaves, **dict(zip(fed, given, strict=True))}
-            xs = [tensors[name] for name in run.program.sources]
             with tape_api.GradientTape(persistent=True) as tape:
-                tape.watch(xs)
-                ys = compiled(run.program)(tape_api, *tensors.values())
-            return flatten(KEYS[key](asked_of(run.program, tape, ys, xs)))
+                tape.watch([tensors[name] for name in run.program.watched])
+                made = compiled(run.program)(tape_api, *tensors.values())
+            ys, xs = run.program.parted(made, tensors)
+            return flatten(KEYS[key](asked_of(run.program, tape, ys, xs, run.reference["value"])))
 
         return tape_api.function(derived)
 
