@@ -80,8 +80,8 @@ MUTANTS = (
     Mutant(
         "a replay's key misses what seeds are",
         "engine/replay.py",
-        "key = (structure.key, len(seeds), *ends, *[_leaf(s) for _, s in seeds], sparse, pairwise, late)",
-        "key = (structure.key, len(seeds), *ends, sparse, pairwise, late)",
+        "key = (structure.key, len(seeds), *ends, *[_leaf(s) for _, s in seeds], *options, recorded)",
+        "key = (structure.key, len(seeds), *ends, *options, recorded)",
         ("tests/test_replay.py::test_seeds_that_lie_in_another_order_have_a_replay_of_their_own",),
     ),
     Mutant(
