@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.core import nest
 from engine.core.eager import EagerTensor
-from engine.core.function_tape import FunctionTape
+from engine.core.function_tape import Again, FunctionTape
 from engine.core.instantiate import in_trace, instantiate
 from engine.core.op import Node
 from engine.core.trace import Trace
@@ -107,12 +107,24 @@ class TracedFunction:
         return in_trace(self._trace)(node, operands) if same is None else [operands[i] for i in same]
 
     def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
-        """What the function returns for other arguments of the same shapes and dtypes."""
+        """What the function returns for other arguments of the same shapes and dtypes; an error changes nothing."""
         if self._program is None:
             self._lower()
         arrays = [x._array for x in arguments]
-        for again in self._again:
-            arrays += again()
+        if not self._again:
+            return self._result(arrays)
+        drawn: list[tuple[Again, Sequence[Any]]] = []
+        try:
+            for again in self._again:
+                drawn.append((again, again()))  # noqa: PERF401 - what was drawn before one fails is needed
+            return self._result([*arrays, *[x for _, found in drawn for x in found]])
+        except Exception:
+            # Python, which runs now, draws the same once more
+            for again, found in reversed(drawn):
+                again.take_back(found)
+            raise
+
+    def _result(self, arrays: list[Any]) -> Any:
         found = exclusively(self._locks, self._run, arrays) if self._locks else self._run(arrays)
         leaves = list(self._leaves)
         for i, array in zip(self._places, found, strict=False):

@@ -7,11 +7,12 @@ of a tensor, prints, makes a variable in each call, or hands out tensors by othe
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gc
 import inspect
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,7 @@ class Function:
         self._known: Cache[Any, TracedFunction | str] = Cache("recorded functions", _KEPT)
         self._seen: dict[int, int] = {}
         self._recorded = 0
+        self._without_key = ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns."""
@@ -114,7 +116,8 @@ class Function:
         try:
             key = _described((args, kwargs) if kwargs else args, arguments, {})
             found = self._known.get(key)
-        except TypeError:
+        except (TypeError, RecursionError) as error:
+            self._without_key = str(error)
             return self._as_python(args, kwargs)
         if type(found) is TracedFunction:
             try:
@@ -162,7 +165,9 @@ class Function:
             if programs
             else []
         )
-        reasons = dict.fromkeys(x for x in found if isinstance(x, str))
+        reasons = dict.fromkeys([x for x in found if isinstance(x, str)])
+        if self._without_key:
+            reasons[self._without_key] = None
         lines += [f"{_name(self.python_function)} runs as Python: {reason}" for reason in reasons]
         return "\n".join(lines) or f"{_name(self.python_function)} has not been called outside a tape"
 
@@ -272,8 +277,10 @@ class _ByIdentity:
         return id(self._object)
 
 
-def _described(x: Any, tensors: list[EagerTensor], numbers: dict[int, int]) -> Any:
+def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int]) -> Any:
     """What arguments are, as a key; the distinct tensors among them are added to `tensors`.
+
+    If that is None, `x` is what an object holds: its tensors are constants.
 
     Raises
     ------
@@ -281,6 +288,8 @@ def _described(x: Any, tensors: list[EagerTensor], numbers: dict[int, int]) -> A
         If they hold something that no program takes.
     """
     if type(x) is EagerTensor:
+        if tensors is None:
+            return _ByIdentity(x)
         number = numbers.setdefault(id(x), len(tensors))
         if number < len(tensors):
             return "again", number
@@ -292,13 +301,38 @@ def _described(x: Any, tensors: list[EagerTensor], numbers: dict[int, int]) -> A
     if isinstance(x, (list, tuple)):
         return type(x), *[_described(item, tensors, numbers) for item in x]
     if isinstance(x, dict):
-        return type(x), tuple(x), *[_described(item, tensors, numbers) for item in x.values()]
+        names = [k if type(k) is str else _described(k, None, {}) for k in x]
+        return type(x), tuple(names), *[_described(item, tensors, numbers) for item in x.values()]
     if isinstance(x, (Value, Composite, TensorArray)) and not isinstance(x, Variable):
-        raise TypeError("what it stands for may be another value each time")
+        raise TypeError(f"what a {type(x).__name__} among its arguments stands for may be another value each time")
+    if isinstance(x, np.generic):
+        return type(x), x.dtype, x.tobytes()
     try:
         return distinct(x)
     except TypeError:
-        return _ByIdentity(x)
+        return _ByIdentity(x) if _is_itself(x) else (type(x), *_contents(x))
+
+
+def _is_itself(x: Any) -> bool:
+    """Whether an object is equal to itself only, as far as we can know, and not to all that hold the same."""
+    if isinstance(x, (Variable, type)):
+        return True
+    return type(x).__hash__ is not None and not isinstance(x, frozenset) and not dataclasses.is_dataclass(x)
+
+
+def _contents(x: Any) -> Iterator[Any]:
+    """What a set, or an object that is compared by what it holds, is made of, as part of a key."""
+    if isinstance(x, (set, frozenset)):
+        yield frozenset([_described(item, None, {}) for item in x])
+        return
+    if hasattr(x, "__dict__"):
+        held = vars(x)
+    elif dataclasses.is_dataclass(x):
+        held = {field.name: getattr(x, field.name, None) for field in dataclasses.fields(x)}
+    else:
+        raise TypeError(f"what a {type(x).__name__} among its arguments holds may be changed")
+    for name, item in held.items():
+        yield name, _described(item, None, {})
 
 
 def _fitting(

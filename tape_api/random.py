@@ -71,8 +71,34 @@ class Draws:
         seeds = np.array([s % _LIMIT for s in pair], np.int64)
         draw = EagerTensor(seeds), EagerTensor(np.int64(count))
         if active.function is not None:
-            active.function.draw(draw, lambda: [x._array for x in self.next(function, seed)])
+            active.function.draw(draw, _Again(self, function, seed))
         return draw
+
+    def _taken_back(self, key: Any, count: int) -> None:
+        counters = self._state[2]
+        # another thread may have drawn meanwhile, or set the seed
+        if counters.get(key) == count:
+            counters[key] = count - 1
+
+    def take_back(self, seed: Any, function: str, count: int) -> None:
+        """Let the next call of `function` give what the call of number `count` gave, if that was the last one."""
+        exclusively(self._locks, self._taken_back, None if seed is None else (function, int(seed)), count)
+
+
+class _Again:
+    """The draw of one more call, in a program (`engine.core.function_tape`)."""
+
+    __slots__ = ("_draws", "_function", "_seed")
+
+    def __init__(self, draws: Draws, function: str, seed: Any) -> None:
+        self._draws, self._function, self._seed = draws, function, seed
+
+    def __call__(self) -> list[Any]:
+        return [x._array for x in self._draws.next(self._function, self._seed)]
+
+    def take_back(self, arrays: list[Any]) -> None:
+        """Undo a call that gave `arrays`, as Python draws again."""
+        self._draws.take_back(self._seed, self._function, int(arrays[1]))
 
 
 draws = Draws()

@@ -124,6 +124,11 @@ def is_tracked(value: Any, tape: Tape) -> bool:
     return address(value) in tape.tracked or (tape.watch_accessed_variables and getattr(value, "trainable", False))
 
 
+def followers(value: Any) -> list[Tape]:
+    """The tapes that follow `value` for a derivative, which that of a function does not."""
+    return [tape for tape in active.tapes if tape is not active.function and is_tracked(value, tape)]
+
+
 def detached(value: Any, kind: str) -> None:
     """Note, and perhaps report, that `value` is asked for its array (see the module).
 
@@ -135,7 +140,7 @@ def detached(value: Any, kind: str) -> None:
         See `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may mean `math`.
     """
     looked_at(value)
-    tapes = [tape for tape in active.tapes if tape is not active.function and is_tracked(value, tape)]
+    tapes = followers(value)
     if not tapes or _expected.depth:
         return
     caller = sys._getframe(2)

@@ -7,15 +7,22 @@ something that is no op. It looked at the contents of a tensor, say, or printed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from engine.core.op import Node, Op
 from engine.core.tape import NOTHING, Tape, active
 from engine.core.value import address
 
-Again = Callable[[], Sequence[Any]]
-"""Gives the arrays of values that are other ones each time the function runs."""
+
+class Again(Protocol):
+    """Gives the arrays of values that are other ones each time the function runs."""
+
+    def __call__(self) -> Sequence[Any]:
+        """Those of the next run."""
+
+    def take_back(self, arrays: Sequence[Any]) -> None:
+        """Undo a call that gave `arrays`."""
 
 
 class FunctionTape(Tape):

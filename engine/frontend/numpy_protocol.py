@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import broadcast_shapes
-from engine.core.detach import is_tracked
+from engine.core.detach import followers
 from engine.core.eager import EagerTensor
 from engine.core.errors import DTypeError, SymbolicArrayError
 from engine.core.nest import flatten, map_structure
@@ -315,8 +315,7 @@ def _on_arrays(function: Any, name: str, advice: str, args: Any, kwargs: Any, cu
         what = _described(x)
         if not _is_eager(x):
             raise SymbolicArrayError(f"{name} cannot be applied to {what}, which has no array here; use {advice}")
-        tapes = [tape for tape in active.tapes if tape is not active.function]
-        if cuts and any(is_tracked(tracked_value(x), tape) for tape in tapes):
+        if cuts and followers(tracked_value(x)):
             raise TypeError(
                 f"{name} cannot be recorded, but a gradient tape tracks its argument {what}, so that the "
                 f"gradient would be cut off here. Use {advice}; if no gradient is meant to pass, apply it to x.numpy() "
