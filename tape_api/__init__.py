@@ -40,6 +40,7 @@ from engine.core.indexed_slices import IndexedSlices
 from engine.core.tensor_shape import TensorShape
 from engine.core.unconnected import UnconnectedGradients
 from engine.frontend import platform as _platform
+from engine.frontend.eager_scopes import name_scope
 from engine.frontend.module import Module
 from engine.frontend.namespace import defined as _defined
 from engine.frontend.namespace import namespace as _namespace
@@ -62,7 +63,6 @@ from tape_api.flow import (
     group,
     hessians,
     init_scope,
-    name_scope,
     no_op,
     numpy_function,
     py_function,

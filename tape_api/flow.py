@@ -124,12 +124,6 @@ def switch_case(
 
 
 @contextmanager
-def name_scope(name: str) -> Iterator[str]:
-    """Accepted for compatibility: eager tensors have no names."""
-    yield f"{name}/"
-
-
-@contextmanager
 def device(device_name: Any) -> Iterator[None]:
     """Accepted for compatibility: everything runs on the CPU."""
     yield
@@ -152,29 +146,46 @@ def executing_eagerly() -> bool:
     return True
 
 
-def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+def _decorates(call: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``@call(Tout=...)``: what makes a function of one that is called through `call`."""
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.wraps(func)(lambda *inp: call(func, inp, **options))
+
+    return decorate
+
+
+def py_function(
+    func: Callable[..., Any] | None = None, inp: Sequence[Any] | None = None, Tout: Any = None, name: str | None = None
+) -> Any:
     """``func(*inp)`` with tensors; what it does is recorded.
 
-    The results must be of the dtypes in `Tout`; Python numbers take them.
+    The results must be of the dtypes in `Tout`; Python numbers take them. Without `func` it is a decorator:
+    ``@tf.py_function(Tout=tf.float32)``.
     """
+    if func is None:
+        return _decorates(py_function, Tout=Tout, name=name)
     effect("py_function calls Python")
-    results = func(*[convert_to_tensor(x) for x in inp])
+    results = func(*[convert_to_tensor(x) for x in inp or ()])
     return _as_declared(results, Tout, lambda r, dtype: convert_to_tensor(r, dtype))
 
 
 def numpy_function(
-    func: Callable[..., Any],
-    inp: Sequence[Any],
-    Tout: Any,
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] | None = None,
+    Tout: Any = None,
     stateful: bool = True,
     name: str | None = None,
-) -> Value | list[Value]:
+) -> Any:
     """``func(*inp)`` with arrays; no gradient passes.
 
-    The results must be of the dtypes in `Tout`; Python numbers take them.
+    The results must be of the dtypes in `Tout`; Python numbers take them. Without `func` it is a decorator:
+    ``@tf.numpy_function(Tout=tf.float32)``.
     """
+    if func is None:
+        return _decorates(numpy_function, Tout=Tout, stateful=stateful, name=name)
     effect("numpy_function calls Python")
-    tensors = [convert_to_tensor(x) for x in inp]
+    tensors = [convert_to_tensor(x) for x in inp or ()]
     if active.tapes:
         for x in tensors:
             detached(x, "function")

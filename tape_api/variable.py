@@ -25,6 +25,7 @@ from engine.core.structural import contiguous
 from engine.core.tape import active, record_read, unrecorded
 from engine.core.value import not_an_array
 from engine.core.variable import read_variable
+from engine.frontend.eager_scopes import name_scope, scoped
 from engine.ops.arithmetic import add, subtract
 from engine.ops.scatter import check_entries, entries_at
 from engine.runtime.buffer_pool import empty, is_whole
@@ -106,7 +107,7 @@ class Variable(AssignsRows):
             raise ValueError("Variable: argument `initial_value` must be given")
         if callable(initial_value):
             initial_value = initial_value()
-        self._name = name or "Variable"
+        self._name = scoped(name or "Variable")
         self.serial = next(_serials)
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = constraint
@@ -162,7 +163,8 @@ class Variable(AssignsRows):
 
     def new_slot(self, name: str, initial_value: Any, below: bool = True) -> Variable:
         """A non-trainable variable beside this one, for an optimizer's state; its name stands below this one's."""
-        return Variable(initial_value, trainable=False, name=f"{self._name}/{name}" if below else name)
+        with name_scope(""):
+            return Variable(initial_value, trainable=False, name=f"{self._name}/{name}" if below else name)
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from engine.core.row_assignment import (
     scatter_update,
 )
 from engine.core.value import Value
+from engine.frontend.eager_scopes import old_name_scope as name_scope
 from engine.frontend.namespace import offer
 from tape_api import random
 from tape_api.flow import numpy_function
@@ -30,7 +31,7 @@ from tape_api.variable import Variable
 
 __all__ = [
     "assign", "assign_add", "assign_sub", "disable_eager_execution", "disable_v2_behavior", "enable_eager_execution",
-    "enable_resource_variables", "enable_v2_behavior", "enable_v2_tensorshape", "multinomial", "py_func",
+    "enable_resource_variables", "enable_v2_behavior", "enable_v2_tensorshape", "multinomial", "name_scope", "py_func",
     "random_gamma", "random_normal", "random_poisson", "random_shuffle", "random_uniform", "scatter_add", "scatter_div",
     "scatter_max", "scatter_min", "scatter_mul", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",
     "scatter_update", "set_random_seed", "truncated_normal",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from engine.core.dtypes import DType
 from engine.core.variable import Variable
+from engine.frontend import eager_scopes
 
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 _NOTHING_HELD = frozenset(
@@ -69,11 +71,43 @@ class Module:
         if name is not None and not name.isidentifier():
             raise ValueError(f"{name!r} is not a valid module name: it must be a Python identifier")
         self._name = name or snake_case(type(self).__name__)
+        with eager_scopes.name_scope(self._name) as scope:
+            self._scope = scope
 
     @property
     def name(self) -> str:
         """The module's name."""
         return self._name
+
+    @property
+    def name_scope(self) -> eager_scopes.name_scope:
+        """The scope that gives variables made in it the module's name as prefix."""
+        return eager_scopes.name_scope(vars(self).get("_scope", f"{self.name}/"))
+
+    @staticmethod
+    def with_name_scope(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator of a method that runs in the module's `name_scope`.
+
+        Examples
+        --------
+        >>> import tape_api as tf
+        >>> class Scale(tf.Module):
+        ...     @tf.Module.with_name_scope
+        ...     def __call__(self, x):
+        ...         if not hasattr(self, "w"):
+        ...             self.w = tf.Variable(2.0, name="w")
+        ...         return self.w * x
+        >>> scale = Scale(name="twice")
+        >>> float(scale(3.0)), scale.w.name
+        (6.0, 'twice/w:0')
+        """
+
+        @functools.wraps(method)
+        def scoped(self: Module, *args: Any, **kwargs: Any) -> Any:
+            with self.name_scope:
+                return method(self, *args, **kwargs)
+
+        return scoped
 
     def _members(self) -> list[Any]:
         """The variables and modules that this one holds directly, by the names of the attributes."""
