@@ -114,6 +114,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.slim.layers", "contrib.layers"),
     ("graph_api.slim", "contrib.slim"),
     ("graph_api.eager_calls:", "py_function"),
+    ("graph_api.flow:py_func", "numpy_function"),
     ("graph_api.template:", "make_template"),
     ("graph_api.run_options:", "ConfigProto GPUOptions RunMetadata RunOptions"),
     # ---- images, metrics, losses, sparse tensors, strings, logging, files

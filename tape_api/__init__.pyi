@@ -23,6 +23,7 @@ from engine.explain import explain as explain
 from engine.frontend.data.parsing import FixedLenFeature as _engine_frontend_data_parsing_FixedLenFeature
 from engine.frontend.data.parsing import FixedLenSequenceFeature as _engine_frontend_data_parsing_FixedLenSequenceFeature
 from engine.frontend.data.parsing import VarLenFeature as _engine_frontend_data_parsing_VarLenFeature
+from engine.frontend.eager_scopes import name_scope as name_scope
 from engine.frontend.keras.losses import Reduction as _engine_frontend_keras_losses_Reduction
 from engine.frontend.methods import ResizeMethod as _engine_frontend_methods_ResizeMethod
 from engine.frontend.module import Module as Module
@@ -65,6 +66,8 @@ from engine.frontend.platform.gfile import stat as _engine_frontend_platform_gfi
 from engine.frontend.platform.gfile import walk as _engine_frontend_platform_gfile_walk
 from engine.gradient_tape import GradientTape as GradientTape
 from engine.io.records import RecordWriter as _engine_io_records_RecordWriter
+from engine.io.tensors import array_of as _engine_io_tensors_array_of
+from engine.io.tensors import as_tensor_proto as _engine_io_tensors_as_tensor_proto
 from engine.primitive import primitive as primitive
 from tape_api import autodiff as _tape_api_autodiff
 from tape_api import data as _tape_api_data
@@ -93,7 +96,6 @@ from tape_api.flow import gradients as gradients
 from tape_api.flow import group as group
 from tape_api.flow import hessians as hessians
 from tape_api.flow import init_scope as init_scope
-from tape_api.flow import name_scope as name_scope
 from tape_api.flow import no_op as no_op
 from tape_api.flow import numpy_function as _tape_api_flow_numpy_function
 from tape_api.flow import numpy_function as numpy_function
@@ -333,6 +335,8 @@ class image:
     @staticmethod
     def decode_png(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
+    def encode_png(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def extract_patches(images: TensorLike, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def flip_left_right(*args: Any, **kwargs: Any) -> Any: ...
@@ -412,6 +416,8 @@ class io:
     def decode_png(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def encode_png(*args: Any, **kwargs: Any) -> Any: ...
     class gfile:
         GFile = _engine_frontend_platform_gfile_GFile
         copy = staticmethod(_engine_frontend_platform_gfile_copy)
@@ -617,6 +623,8 @@ class losses:
     def sparse_softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
+make_ndarray = _engine_io_tensors_array_of
+make_tensor_proto = _engine_io_tensors_as_tensor_proto
 class math:
     @staticmethod
     def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...

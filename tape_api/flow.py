@@ -5,6 +5,7 @@ What a branch returns becomes a value of its own (`tape_api.own_values`), as in 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar

@@ -44,6 +44,8 @@ LATER: tuple[tuple[str, str], ...] = (
     *later.BOTH,
     *later.VERSION2,
     *files.BOTH,
+    ("engine.io.events:", "compat.v1.train.summary_iterator"),
+    ("engine.io.protos:", "compat.v1.Summary compat.v1.Event compat.v1.HistogramProto"),
     ("tape_api.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
     ("tape_api.sampled_losses:", " ".join(f"random.{n}" for n in SAMPLERS.split())),
 )

@@ -40,6 +40,7 @@ WITHOUT_ROW = {
     "decode_raw_op": "takes strings; tests/data/test_examples.py",
     "read_file_op": "reads a file; tests/test_pictures.py",
     "decode_image_op": "takes strings; tests/test_pictures.py",
+    "encode_png_op": "gives strings; tests/test_pictures.py",
     "placeholder": "gets its value from outside",
     "variable_handle": "has its value in a session",
     "assign_variable": "has its effect in a session",

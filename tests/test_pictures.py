@@ -110,3 +110,36 @@ def test_a_bar(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
     quiet = tf.keras.utils.Progbar(None, verbose=0)
     quiet.add(1)
     assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("tf", [graph_api, tape_api])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_pictures_are_written(tf: Any, channels: int) -> None:
+    pixels = PIXELS[:, :, :channels]
+    with graph_api.Graph().as_default():
+        made = [tf.image.encode_png(pixels), tf.io.encode_png(np.stack([pixels, pixels]), compression=0)]
+        one, two = [v.numpy() for v in made] if tf is tape_api else graph_api.Session().run(made)
+    assert two.shape == (2,) and set(two.tolist()) == {one}
+    np.testing.assert_array_equal(np.asarray(image.open(io.BytesIO(one))).reshape(pixels.shape), pixels)
+
+
+def test_what_cannot_be_written_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"encode_png: argument `image` must be of dtype uint8 or uint16"):
+        tape_api.image.encode_png(np.zeros((2, 2, 1)))
+    with pytest.raises(ValueError, match=r"encode_png: argument `image` must be of shape"):
+        tape_api.image.encode_png(np.zeros((2, 2, 5), np.uint8))
+    with pytest.raises(InvalidArgumentError, match=r"`compression` must be from -1 to 9"):
+        tape_api.image.encode_png(PIXELS, compression=10)
+
+
+def test_arrays_in_messages() -> None:
+    for tf in (graph_api, tape_api):
+        proto = tf.make_tensor_proto([[1.0, 2.0]])
+        assert tf.make_ndarray(proto).dtype == np.float32 and tf.make_ndarray(proto).tolist() == [[1.0, 2.0]]
+        assert tf.make_ndarray(tf.make_tensor_proto(3, dtype=tf.int64, shape=[2])).tolist() == [3, 3]
+        assert tf.make_ndarray(tf.make_tensor_proto("a")).item() == b"a"
+        assert tf.make_ndarray(tf.make_tensor_proto([1, 2], shape=[2, 1])).tolist() == [[1], [2]]
+        with pytest.raises(TypeError, match=r"Expected Tensor's shape: \(3,\)"):
+            tf.make_tensor_proto([1, 2], shape=[3], verify_shape=True)
+        with pytest.raises(ValueError, match=r"2 values do not fill the shape \(3,\)"):
+            tf.make_tensor_proto([1, 2], shape=[3])

@@ -44,7 +44,10 @@ BOTH: tuple[tuple[str, str], ...] = (
     ("engine.frontend.data.csv:", "io.decode_csv"),
     # ---- files
     ("engine.ops.files:", "io.read_file image.decode_png io.decode_png image.decode_jpeg io.decode_jpeg"),
-    ("engine.ops.files:", "image.decode_image io.decode_image"),
+    ("engine.ops.files:", "image.decode_image io.decode_image image.encode_png io.encode_png"),
+    # ---- arrays in messages
+    ("engine.io.tensors:array_of", "make_ndarray"),
+    ("engine.io.tensors:as_tensor_proto", "make_tensor_proto"),
     # ---- strings
     ("engine.ops.strings:", " ".join(f"strings.{name}" for name in _STRINGS)),
     ("engine.ops.strings:", "as_string"),

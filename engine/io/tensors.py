@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.dtypes import as_dtype
 from engine.core.errors import DataLossError, UnimplementedError
 from engine.io.protos import Dim, TensorProto, TensorShapeProto
 
@@ -104,6 +105,42 @@ def tensor_proto(array: Any) -> TensorProto:
     else:
         made.tensor_content = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"))).tobytes()
     return made
+
+
+def as_tensor_proto(
+    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
+) -> TensorProto:
+    """Python data or an array as a message, as ``tf.make_tensor_proto`` makes it.
+
+    Parameters
+    ----------
+    values : array or Python data
+        Floats are float32 and ints int32, as far as nothing else is said.
+    dtype : DType, optional
+    shape : shape, optional
+        With one value, how often that stands there; with more of them they must be as many as it says.
+    verify_shape, allow_broadcast : bool
+        Whether `values` must have the shape, and whether they are broadcast to it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the values do not fit the shape.
+    """
+    array = np.asarray(values) if dtype is None else np.asarray(values, as_dtype(dtype).as_numpy_dtype)
+    if dtype is None and not isinstance(values, (np.ndarray, np.generic)):
+        narrow = {"float64": np.float32, "int64": np.int32}.get(array.dtype.name)
+        array = array if narrow is None else array.astype(narrow)
+    if shape is None:
+        return tensor_proto(array)
+    dims = tuple([int(d) for d in shape])
+    if verify_shape and array.shape != dims:
+        raise TypeError(f"make_tensor_proto: Expected Tensor's shape: {dims}, got {array.shape}")
+    if allow_broadcast or array.size == 1:
+        return tensor_proto(np.broadcast_to(array.reshape(()) if array.size == 1 else array, dims))
+    if array.size != math.prod(dims):
+        raise ValueError(f"make_tensor_proto: {array.size} values do not fill the shape {dims}")
+    return tensor_proto(array.reshape(dims))
 
 
 def array_of(proto: TensorProto, number: int = 0, shape: tuple[int, ...] | None = None) -> np.ndarray:

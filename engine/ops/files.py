@@ -12,11 +12,12 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import refused
 from engine.core.detach import effect
-from engine.core.dtypes import as_dtype, float32, string, uint8
-from engine.core.errors import DTypeError, InvalidArgumentError, NotFoundError, UnimplementedError
+from engine.core.dtypes import as_dtype, float32, string, uint8, uint16
+from engine.core.errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError, UnimplementedError
 from engine.core.kinds import nondifferentiable
 from engine.core.operands import Operand, operands
 from engine.io.pictures import pillow
+from engine.io.summaries import png
 from engine.ops.compare import cast
 
 _one_by_one = refused("files cannot be vectorised; read them one at a time")
@@ -148,3 +149,53 @@ def decode_image(contents: Any, channels: int = 0, dtype: Any = uint8, expand_an
     if as_dtype(dtype) is not float32:
         raise DTypeError(f"decode_image: argument `dtype` must be uint8 or float32, got {dtype!r}")
     return cast(pixels, float32) * np.float32(1 / 255)
+
+
+def _encode(image: Any) -> np.ndarray:
+    flat = image.reshape(-1, *image.shape[-3:])
+    return np.array([png(pixels) for pixels in flat], object).reshape(image.shape[:-3])
+
+
+def _encode_abstract(image: Aval) -> Aval:
+    if image.dtype not in (uint8, uint16):
+        raise DTypeError(f"encode_png: argument `image` must be of dtype uint8 or uint16, got {image}")
+    if image.shape is not None and (len(image.shape) < 3 or image.shape[-1] not in (None, 1, 2, 3, 4)):
+        raise ShapeError(f"encode_png: argument `image` must be of shape (..., height, width, 1 to 4), got {image}")
+    return Aval(None if image.shape is None else image.shape[:-3], string)
+
+
+encode_png_op = nondifferentiable(
+    "encode_png_op",
+    _encode,
+    abstract=_encode_abstract,
+    batch=_one_by_one,
+    type="EncodePng",
+    args=("image",),
+    strict=False,
+    doc="Pictures as PNG files.",
+)
+
+
+@operands("image")
+def encode_png(image: Any, compression: int = -1) -> Operand:
+    r"""Pixels as the contents of a PNG file.
+
+    Parameters
+    ----------
+    image : uint8 or uint16 value, shape (..., height, width, channels)
+        Of one to four channels: grey, grey and opacity, colours, colours and opacity.
+    compression : int
+        From 0 (none) to 9; -1: as usual. Accepted for compatibility: all files hold the same pixels.
+
+    Returns
+    -------
+    string value, shape (...)
+
+    Examples
+    --------
+    >>> encode_png(np.zeros((2, 2, 1), np.uint8)).numpy()[:4]
+    b'\x89PNG'
+    """
+    if compression not in range(-1, 10):
+        raise InvalidArgumentError(f"encode_png: argument `compression` must be from -1 to 9, got {compression!r}")
+    return encode_png_op(image)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from engine.frontend.keras import ctc as _ctc
 from engine.frontend.keras import settings as _shared
 from engine.frontend.keras.host import public_names as _public_names
 from graph_api.graph import reset_default_graph as _reset_default_graph
@@ -23,3 +24,4 @@ if TYPE_CHECKING:
     from engine.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 else:
     _host.fill(globals(), _shared, names=sorted({*_public_names(_shared)} - {"clear_session"}))
+    _host.fill(globals(), _ctc)

@@ -93,16 +93,28 @@ class Normalization(Layer):
         mean, variance = whole[0].mean(axes, dtype=np.float64), whole[0].var(axes, dtype=np.float64)
         self.host.set_values([self.adapt_mean, self.adapt_variance], [mean, variance])
 
+    def _known(self, given: Any, adapted: str) -> Operand:
+        if not self.built:
+            raise AttributeError(f"Normalization {self.name!r} has no mean and variance before it is built")
+        if given is None:
+            return tf.reshape(self.host.tensor(getattr(self, adapted)), self._wide)
+        shape = [self._wide[a] for a in self._kept_axes]
+        return tf.reshape(self.host.tensor(np.broadcast_to(np.asarray(given, self.dtype), shape)), self._wide)
+
+    @property
+    def mean(self) -> Operand:
+        """What is subtracted, with the rank of the inputs."""
+        return self._known(self.input_mean, "adapt_mean")
+
+    @property
+    def variance(self) -> Operand:
+        """The square of what is divided by, with the rank of the inputs."""
+        return self._known(self.input_variance, "adapt_variance")
+
     def call(self, inputs: Any) -> Operand:
         """The inputs, normalised."""
-        if self.input_mean is None:
-            known: list[Any] = [self.adapt_mean, self.adapt_variance]
-        else:
-            shape = [self._wide[a] for a in self._kept_axes]
-            known = [np.broadcast_to(np.asarray(x, self.dtype), shape) for x in (self.input_mean, self.input_variance)]
-        mean, variance = (tf.reshape(self.host.tensor(x), self._wide) for x in known)
-        scale, x = tf.maximum(tf.sqrt(variance), epsilon()), tf.cast(inputs, self._dtype)
-        return mean + x * scale if self.invert else (x - mean) / scale
+        scale, x = tf.maximum(tf.sqrt(self.variance), epsilon()), tf.cast(inputs, self._dtype)
+        return self.mean + x * scale if self.invert else (x - self.mean) / scale
 
 
 class CategoryEncoding(Layer):
