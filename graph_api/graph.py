@@ -428,7 +428,9 @@ class Graph(NotCopied, Trace):
 _PLAIN_NAMES = {
     "AddV2": "Add", "ConcatV2": "concat", "GatherV2": "GatherV2", "Pack": "stack", "SelectV2": "SelectV2",
     "Split": "split", "SplitV": "split", "Unpack": "unstack", "RealDiv": "truediv", "Range": "range",
-    "OneHot": "one_hot",
+    "OneHot": "one_hot", "StridedSlice": "strided_slice", "Transpose": "transpose", "ZerosLike": "zeros_like",
+    "OnesLike": "ones_like", "LogSumExp": "ReduceLogSumExp", "ClipByValue": "clip_by_value", "PadV2": "Pad",
+    "FloorDiv": "floordiv", "BooleanMask": "boolean_mask",
 }  # fmt: skip
 
 

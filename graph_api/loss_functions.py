@@ -67,18 +67,28 @@ def get_total_loss(
     return finish(lambda: add_n(found), name)
 
 
+_SCOPES = {
+    "compute_weighted_loss": "weighted_loss", "cosine_distance": "cosine_distance_loss",
+    "sigmoid_cross_entropy": "sigmoid_cross_entropy_loss", "softmax_cross_entropy": "softmax_cross_entropy_loss",
+    "sparse_softmax_cross_entropy": "sparse_softmax_cross_entropy_loss",
+}  # fmt: skip
+"""Where a loss has another name in graphs than its function."""
+
+
 def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
     """A loss with TensorFlow 1's `scope` and `loss_collection`."""
     lifted = lift(function, finish)
     names = list(inspect.signature(function).parameters)
     # TensorFlow 1 puts `scope` and `loss_collection` before `reduction`
     order = [*names[:-1], "scope", "loss_collection", "reduction"] if names[-1] == "reduction" else names
+    scope = _SCOPES.get(function.__name__, function.__name__)
 
     @functools.wraps(lifted)
     def loss(*args: Any, **kwargs: Any) -> Operand:
         given = dict(zip(order, args, strict=False)) | kwargs
         collection = given.pop("loss_collection", GraphKeys.LOSSES)
-        result = lifted(name=given.pop("scope", None) or function.__name__, **given)
+        with get_default_graph().name_scope(given.pop("scope", None) or scope):
+            result = lifted(name="value", **given)
         add_loss(result, collection)
         return result
 

@@ -55,6 +55,12 @@ def reduction_axes(name: str, x: Any, axis: Any) -> Axes:
     return None if axis is None else as_ints(name, "axis", axis)
 
 
+def only_item(name: str, axis: Any) -> Any:
+    """`axis`, or what stands in it if it holds one number in a list."""
+    known = static_axis(name, axis)
+    return known[0] if isinstance(known, (list, tuple)) and len(known) == 1 else known
+
+
 def static_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
     """`value` (an int, or a tensor or array known while the graph is built) as an int that is at least `least`."""
     if type(value) is not int:

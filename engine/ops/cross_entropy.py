@@ -18,8 +18,9 @@ from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE, Links, Site, paired, rowwise
 from engine.core.structural import broadcast_like, scale, sum_to_like
-from engine.core.value import shape_of
+from engine.core.value import dtype_of, shape_of
 from engine.ops.axis_args import reduced_shape, single_axis
+from engine.ops.compare import cast
 from engine.ops.nn import below_largest, log_softmax_op, sigmoid, softmax_op, softplus
 from engine.ops.reduce import reduce_sum_op
 
@@ -97,8 +98,8 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) 
 
     Parameters
     ----------
-    labels : floating value
-        A probability per class along `axis`.
+    labels : value
+        A probability per class along `axis`; cast to the dtype of `logits`.
     logits : floating value
     axis : int
         The axis of the classes.
@@ -114,7 +115,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) 
     array([1000.])
     """
     at = single_axis("softmax_cross_entropy_with_logits", logits, -1 if axis is None else axis)
-    return softmax_cross_entropy_op(labels, logits, axis=at)
+    return softmax_cross_entropy_op(cast(labels, dtype_of(logits)), logits, axis=at)
 
 
 # ---- sparse softmax cross entropy ------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from engine.core.sparsity import IN_ORDER, MOVES
 from engine.core.structural import broadcast_array_to, conj, reshape_like, sum_to_like
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, aval_of, shape_of
-from engine.ops.axis_args import left_over, reduction_axes, static_axis, static_int
+from engine.ops.axis_args import left_over, only_item, reduction_axes, static_axis, static_int
 from engine.ops.joining import stack
 from engine.runtime.cache import cached
 
@@ -262,14 +262,14 @@ def reshape(tensor: Any, shape: Any) -> Any:
 
 @operands("input")
 def expand_dims(input: Any, axis: Any) -> Operand:
-    """`input` with an axis of size one inserted at position `axis` of the result.
+    """`input` with an axis of size one inserted at position `axis` (or the only one in a list) of the result.
 
     Examples
     --------
     >>> expand_dims(np.zeros((2, 3)), -1).shape
     (2, 3, 1)
     """
-    return expand_axes.expand_dims(input, (static_int("expand_dims", "axis", axis),))
+    return expand_axes.expand_dims(input, (static_int("expand_dims", "axis", only_item("expand_dims", axis)),))
 
 
 @operands("input")

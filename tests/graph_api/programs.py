@@ -190,8 +190,35 @@ def order_of_assignments(tf: Any) -> Any:
         return session.run(doubled), session.run(doubled), session.run(v)
 
 
+def names_of_operations(tf: Any) -> Any:
+    """What nobody named is called after its function, losses after their scopes."""
+    x, i = tf.placeholder(tf.float32, [2, 2], name="x"), tf.placeholder(tf.int32, [2])
+    made = [x[0], x[:, 1:], tf.transpose(x), tf.zeros_like(x), tf.ones_like(x), tf.reduce_logsumexp(x), x[1, None]]
+    made += [tf.pad(x, [[0, 0], [1, 0]]), tf.floordiv(x, 2.0), tf.clip_by_value(x, 0.0, 1.0)]
+    losses = tf.losses
+    made += [losses.mean_squared_error(x, x), losses.mean_squared_error(x, x, scope="own"), losses.log_loss(x, x)]
+    made += [losses.softmax_cross_entropy(x, x), losses.sparse_softmax_cross_entropy(i, x), losses.huber_loss(x, x)]
+    made += [losses.sigmoid_cross_entropy(x, x), losses.compute_weighted_loss(x), losses.get_total_loss()]
+    with tf.name_scope("within"):
+        made += [x[0], losses.absolute_difference(x, x)]
+    return [v.name for v in made]
+
+
+def what_is_cast_or_unpacked(tf: Any) -> Any:
+    """Labels of another dtype; an axis in a list; a sparse softmax of unknown rank."""
+    x, labels = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.int32, [2, 3])
+    sparse = tf.sparse_placeholder(tf.float32)
+    loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=x)
+    soft = tf.sparse_softmax(sparse)
+    out = [loss, tf.gradients(loss, x)[0], tf.expand_dims(x, [0]), tf.expand_dims(x, np.array([-1])), soft.values]
+    out += [tf.gradients(soft.values[0], sparse.values)[0]]
+    given = tf.SparseTensorValue(np.array([[0, 0], [0, 2], [1, 1]]), np.array([1.0, 2.0, 3.0], np.float32), [2, 3])
+    return evaluate(tf, out, {x: X[:2, :3], labels: np.eye(3)[:2], sparse: given})
+
+
 PROGRAMS = (
     polynomial, two_variables, list_of_targets, weighted_targets, partial_derivatives, multilayer_perceptron,
     hessian_of_rosenbrock, jacobian_row_by_row, unknown_shapes, movements, reductions, conditions, gradient_descent,
     momentum, adam, shared_variables, custom_rule, tape_over_graph, names, order_of_assignments,
+    names_of_operations, what_is_cast_or_unpacked,
 )  # fmt: skip

@@ -458,7 +458,7 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The softmax along the last dimension, over the elements that there are."""
     sp = sparse("softmax", sp_input).checked()
     tf = sp.tf
-    if sp.rank < 2:
+    if sp.dims is not None and sp.rank < 2:
         raise ShapeError(f"sparse.softmax: argument `sp_input` must have rank 2 or more, got shape {sp.shape}")
     _, at, count = _grouped(tf, _flat(tf, sp.indices[:, :-1], sp.dense_shape[:-1]))
     top = tf.stop_gradient(tf.math.unsorted_segment_max(sp.values, at, count))
