@@ -65,7 +65,6 @@ def read_file(filename: Any) -> Operand:
         If it cannot be read.
     """
     effect("it reads a file")
-    effect("it reads a file")
     return read_file_op(filename)
 
 

@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.value import boxed
 from graph_api.graph import reset_default_graph
 from graph_api.migrate import watch
 from graph_api.migrate.convert import Conversion, capturing, convert
 from graph_api.migrate.convert.literals import bits
+from graph_api.migrate.convert.summaries import serialized
 from tests.migrate.in_process import interpreter_kept
 from tests.programs.catalogue import HERE
 
@@ -42,7 +44,7 @@ def seen(run: watch.Run) -> Seen:
     return Seen(
         run,
         {x.name: np.array(value) for x, value in zip(run.feeds, run.fed, strict=True)},
-        {name: np.array(value) for name, value in zip(names, run.results, strict=True) if value is not None},
+        {n: np.array(boxed(value)) for n, value in zip(names, run.results, strict=True) if value is not None},
         {name: np.array(value) for name, value in run.variables("before").items()},
         {name: np.array(value) for name, value in run.variables("after").items()},
     )
@@ -100,6 +102,8 @@ class RoundTrip:
         else:
             given = names[function["name"]](**{p: one.fed[x] for p, x in function["feeds"].items()})
             got = [given] if len(function["returns"]) == 1 else list(given or [])
+            shown = function.get("summaries", {})
+            got = [serialized(shown[n], x) if n in shown else x for n, x in zip(function["returns"], got, strict=True)]
         for name, value in zip(function["returns"], got, strict=True):
             if not same(np.asarray(value), one.results[name]):
                 return f"{name} is {np.asarray(value).ravel()[:3]}, not {one.results[name].ravel()[:3]}"
@@ -111,10 +115,12 @@ class RoundTrip:
 
     def _function(self, one: Seen) -> dict[str, Any] | None:
         site = [Path(one.run.site[0]).name, one.run.site[1]]
+        graphs = list({id(seen.run.graph): None for seen in self.runs})
         for function in self.conversion.map["functions"]:
             if function["fetches"] != [x.name for x in one.run.flat] or site not in function["sites"]:
                 continue
-            if function["fed"] == [x.name for x in one.run.feeds]:
+            is_of = graphs[function["graph"]] == id(one.run.graph)
+            if is_of and function["fed"] == [x.name for x in one.run.feeds]:
                 found: dict[str, Any] = function
                 return found
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from engine.io.events import summary_iterator
+from engine.io.tensors import array_of
 from graph_api.migrate.convert import loop
 from tests.programs.catalogue import HERE
 
@@ -44,18 +47,19 @@ REFUSED = {
         X + TAIL + "    print(sess.run(y, {x: data}))\ntf.train.write_graph(tf.get_default_graph(), '.', 'g')\n",
         "line 11: it does something with the graph itself",
     ),
-    "a writer of the graph": (
-        X + TAIL + "    writer = tf.summary.FileWriter('logs', sess.graph)\n    print(sess.run(y, {x: data}))\n"
-        "    writer.close()\n",
-        "1 FileWriter could not be converted",
+    "summaries by hand that are no scalars": (
+        X + TAIL + "    writer = tf.summary.FileWriter('logs')\n    print(sess.run(y, {x: data}))\n"
+        "    made = tf.Summary.Value(tag='h', histo=tf.HistogramProto())\n"
+        "    writer.add_summary(tf.Summary(value=[made]), 1)\n    writer.close()\n",
+        "line 13: it makes summaries of its own that are no scalars",
     ),
-    "a writer of summaries": (
+    "pictures that are scaled": (
         X
-        + "mean = tf.summary.scalar('mean', tf.reduce_mean(y))\n"
+        + "shown = tf.summary.image('p', tf.reshape(y, [1, 3, 1, 1]))\n"
         + TAIL
-        + "    writer = tf.summary.FileWriter('logs')\n    for i in range(2):\n"
-        "        writer.add_summary(sess.run(mean, {x: data}), i)\n    writer.close()\n",
-        "1 operation and 1 FileWriter could not be converted",
+        + "    writer = tf.summary.FileWriter('logs')\n"
+        "    writer.add_summary(sess.run(shown, {x: data}), 1)\n    writer.close()\n",
+        "1 operation could not be converted",
     ),
     "a name of lists that changes": (
         X + "asked = [y]\n" + TAIL + "    for i in range(2):\n        print(len(sess.run([asked, w], {x: data})[0]))\n"
@@ -286,20 +290,89 @@ def test_what_is_not_sure_is_left(converted: dict[str, tuple[str, dict[str, Any]
     assert "__main__" not in text
 
 
-@pytest.mark.parametrize(
-    ("name", "number", "line"), [("a writer of the graph", 1, 10), ("a writer of summaries", 2, 11)]
-)
-def test_a_writer_of_summaries_is_never_dropped(
-    converted: dict[str, tuple[str, dict[str, Any]]], name: str, number: int, line: int
-) -> None:
-    """It is marked, counted, and said with its line; the functions stand."""
-    text, content = converted[name]
-    why = "it writes an event file; tape code does with tf.summary.create_file_writer"
-    assert f"\n# not converted ({number}): FileWriter: {why}  # line {line}\n" in text
-    last = content["not_converted"][-1]
-    assert (last["type"], last["site"][1], last["why"]) == ("FileWriter", line, why)
-    assert len(content["not_converted"]) == number and content["rate"] < 1
-    assert "\ndef " in text
+SHOWN = """\
+import sys
+import numpy as np
+import tensorflow as tf
+
+rng = np.random.RandomState(0)
+data = rng.randn(4, 2).astype(np.float32)
+x = tf.placeholder(tf.float32, [None, 2], name="x")
+w = tf.Variable([[1.0], [2.0]], name="w")
+with tf.name_scope("loss"):
+    loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
+    tf.summary.scalar("mean", loss)
+tf.summary.histogram("w", w)
+tf.summary.text("note", tf.constant("a note"))
+shown = tf.image.convert_image_dtype(tf.sigmoid(tf.reshape(x, [1, 2, 4, 1])), tf.uint8)
+tf.summary.image("pictures", shown, max_outputs=2, collections=["pictures"])
+step = tf.train.AdamOptimizer(0.1).minimize(loss)
+merged, pictures = tf.summary.merge_all(), tf.summary.merge_all("pictures")
+largest = tf.summary.merge([tf.summary.scalar("largest", tf.reduce_max(w)), merged])
+
+def show(writer, summary, number):
+    writer.add_summary(summary, number)
+
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    writer = tf.summary.FileWriter(sys.argv[1], sess.graph, flush_secs=1)
+    writer.add_graph(sess.graph)
+    for i in range(3):
+        summary, _, value = sess.run([merged, step, loss], feed_dict={x: data})
+        print(i, value)
+        show(writer, summary, i)
+    writer.add_summary(sess.run(largest, {x: data}), global_step=10)
+    writer.add_summary(sess.run(pictures, {x: data}))
+    summary = tf.Summary()
+    summary.value.add(tag="by hand", simple_value=2.5)
+    writer.add_summary(summary, 11)
+    writer.flush()
+    writer.close()
+"""
+
+
+def events(folder: Path) -> dict[tuple[str, int], Any]:
+    """What event files hold, by tag and step, in the words of both versions."""
+    found: dict[tuple[str, int], Any] = {}
+    for file in folder.iterdir():
+        for event in summary_iterator(file):
+            for value in event.summary.value:
+                tag, kind = value.tag.removesuffix("/image/0"), value.WhichOneof("value")
+                if kind == "tensor":
+                    array = array_of(value.tensor)
+                    plugin = value.metadata.plugin_data.plugin_name
+                    kept = {"histograms": lambda a=array: a[:, 2].sum(), "images": lambda a=array: a[2:].tolist()}
+                    found[tag, event.step] = kept.get(plugin, array.tolist)()
+                elif kind == "histo":
+                    found[tag, event.step] = value.histo.num
+                elif kind == "image":
+                    found[tag, event.step] = [value.image.encoded_image_string]
+                else:
+                    found[tag, event.step] = getattr(value, kind)
+    return found
+
+
+def test_summaries_are_written_by_tape_code(tmp_path: Path) -> None:
+    """The same values under the same tags, at the same steps; what is left out is said."""
+    program, out = tmp_path / "shown.py", tmp_path / "shown_tape.py"
+    program.write_text(SHOWN)
+    env = {**os.environ, "PYTHONPATH": str(HOME)}
+    dualgrad = [sys.executable, "-m", "graph_api.migrate"]
+    command = [*dualgrad, "convert", "-o", out.name, program.name, "tried"]
+    converted = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert converted.returncode == 0, converted.stderr
+    content = json.loads(out.with_suffix(".map.json").read_text())
+    assert content["whole"] is True, content["why"]
+    assert content["not_converted"] == []
+    text = out.read_text()
+    for number, line in enumerate(SHOWN.splitlines(), 1):
+        assert ("sess.graph" in line) is (f"# The graph that line {number} writes " in text)
+    for program, command in {"before": [*dualgrad, "run", "shown.py"], "after": [sys.executable, out.name]}.items():
+        ran = subprocess.run([*command, program], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert ran.stdout == converted.stdout, ran.stderr
+    before, after = events(tmp_path / "before"), events(tmp_path / "after")
+    assert len(before) == 3 * 3 + 4 + 2
+    assert after == before
 
 
 def test_what_stays_stays_as_it_was_written(converted: dict[str, tuple[str, dict[str, Any]]]) -> None:

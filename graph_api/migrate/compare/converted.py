@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from graph_api.migrate.compare import slots
 from graph_api.migrate.compare.findings import Comparison, Difference
 from graph_api.migrate.compare.rerun import Rerun, name_first
 from graph_api.migrate.compare.traces import Draws, Event, recorded_trace, tracing
+from graph_api.migrate.convert.summaries import serialized
 from graph_api.migrate.watch_tapes import value
 
 
@@ -50,6 +51,12 @@ class Function:
         All that was fed, used or not.
     sites : list of (str, int)
         The lines of the program that run it.
+    summaries : dict
+        Of those among `returns` that are summaries, by tag the kinds and options.
+    graph : int, optional
+        Which graph it is of, counted in the order in which they are first run.
+    variables : dict
+        As those of the map, where this graph has others of the same names.
     """
 
     name: str | None
@@ -59,6 +66,9 @@ class Function:
     values: tuple[str, ...] = ()
     fed: tuple[str, ...] = ()
     sites: Sequence[Sequence[Any]] = ()
+    summaries: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
+    graph: int | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -108,6 +118,9 @@ def read_map(path: Path) -> Map:
                 tuple(f.get("values", ())),
                 tuple(f.get("fed", ())),
                 [list(site) for site in f.get("sites", ())],
+                dict(f.get("summaries", {})),
+                f.get("graph"),
+                dict(f.get("variables", {})),
             )
             for f in data["functions"]
         ]
@@ -147,6 +160,7 @@ class Converted:
         self.graphs = golden.part("graphs.json")
         self._hidden = {f"{node['name']}:0" for graph in self.graphs for node in graph if node.get("hidden")}
         self._located = False
+        self._variables = known.variables
         self._slots: dict[str, Variable] = {}
         self._prepared: set[str] = set()
         self._unconverted: dict[str, str] = {}
@@ -169,7 +183,8 @@ class Converted:
     def function_for(self, step: Mapping[str, Any]) -> Function | None:
         """The function that stands for a run's fetches and takes no more than what was fed.
 
-        Of several, programs with many graphs have them, the one that was run on this line, with all these feeds.
+        Of several, programs with many graphs have them, the one of this graph that was run on this line, with all
+        these feeds.
         """
         fed = set(step["feeds"])
         found = [
@@ -177,11 +192,16 @@ class Converted:
             for function in self.map.functions
             if set(function.fetches) == set(step["fetches"]) and set(function.feeds.values()) <= fed
         ]
-        return max(found, key=lambda f: (step["site"] in f.sites, set(f.fed) == fed), default=None)
+
+        def fits(f: Function) -> tuple[bool, ...]:
+            return f.graph in (None, step["graph"]), step["site"] in f.sites, set(f.fed) == fed
+
+        return max(found, key=fits, default=None)
 
     def one(self, step: Mapping[str, Any], function: Function) -> None:
         """Compare one run."""
         comparison = self.comparison
+        self._variables = {**self.map.variables, **function.variables}
         missing = [d for d in [*step["before"].values(), *step["feeds"].values()] if not self.golden.holds(d)]
         if missing:
             comparison.skip("runs whose operands are not in the record")
@@ -226,6 +246,12 @@ class Converted:
             result = self.evaluated(function.name)(*fed.values())
         if not function.returns:
             return []
+        if function.summaries:
+            given = [result] if len(function.returns) == 1 else result
+            result = [
+                serialized(function.summaries[name], x) if name in function.summaries else x
+                for name, x in zip(function.returns, given, strict=True)
+            ]
         flat = (
             [result] if len(function.returns) == 1 and not isinstance(result, (list, tuple)) else nest.flatten(result)
         )
@@ -243,18 +269,18 @@ class Converted:
 
     def variable(self, name: str, changed: Collection[str] = ()) -> Variable | None:
         """The variable of the module that stands for one of the graph; None if nobody knows, or it is not made yet."""
-        if name not in self.map.variables:
+        if name not in self._variables:
             return self._slots.get(name)
-        found = self.evaluated(self.map.variables[name])
+        found = self.evaluated(self._variables[name])
         if found is None and name not in changed:
             return None  # an optimizer makes what it keeps at its first step
         if not isinstance(found, Variable):
-            raise TypeError(f"for {name} the map says {self.map.variables[name]}, which is {found!r}, no variable")
+            raise TypeError(f"for {name} the map says {self._variables[name]}, which is {found!r}, no variable")
         return found
 
     def prepare(self, step: Mapping[str, Any], function: Function) -> None:
         """Have the slots made that a function changes, and find those that the map does not name."""
-        known = self.map.variables
+        known = self._variables
         names = {**step["before"], **step["after"]}
         unknown = [n for n in names if n not in known and n not in self._hidden]
         unmade = [n for n in names if n in known and self._reached(n) is None]
@@ -281,8 +307,8 @@ class Converted:
             return
         self.comparison.steps += 1
         for name, described in step["after"].items():
-            if name in self.map.variables:
-                variable = self.evaluated(self.map.variables[name])
+            if name in self._variables:
+                variable = self.evaluated(self._variables[name])
                 if id(variable) in self.initial:
                     self.value(step, "variable", name, described, self.initial[id(variable)])
 

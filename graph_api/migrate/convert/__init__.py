@@ -26,6 +26,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from graph_api.migrate import watch
-from graph_api.migrate.convert import loop
+from graph_api.migrate.convert import loop, summaries
 from graph_api.migrate.convert.capture import Capture, capturing
 from graph_api.migrate.convert.edits import Unsafe
 from graph_api.migrate.convert.facts import plain
@@ -51,7 +53,6 @@ def not_converted(number, why):
     """Stands where the program has something that could not be converted."""
     raise NotImplementedError(f"not converted ({number}): {why}")
 '''
-_WRITES = "it writes an event file; tape code does with tf.summary.create_file_writer"
 
 
 @dataclass
@@ -68,12 +69,15 @@ class Conversion:
         What ``OUT.npz`` holds.
     savers : dict
         By line of the program that makes it, what makes a saver in tape code.
+    adding : dict
+        The lines of the program that add something to event files, and what: `Capture.added`.
     """
 
     text: str
     map: dict[str, Any]
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     savers: dict[int, str] = field(default_factory=dict)
+    adding: dict[int, set[str]] = field(default_factory=dict)
 
     def write(self, out: str | Path) -> None:
         """Write the module and what belongs to it.
@@ -102,12 +106,13 @@ def convert(capture: Capture, program: Path) -> Conversion:
         Its file.
     """
     names, scope = Names(capture.names), Scope()
-    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip"})
+    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", *summaries.NAMES})
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
+    shown: dict[str, tuple[str, tuple[Any, ...]]] = {}
     for module in modules:
-        module.arrays = arrays
+        module.arrays, module.summaries = arrays, shown
         module.convert([run for run in capture.runs.values() if run.graph is module.graph])
     written = "\n\n\n".join("\n".join(module.text()).strip("\n") for module in modules)
     missing = [m for module in modules for m in module.missing]
@@ -115,15 +120,14 @@ def convert(capture: Capture, program: Path) -> Conversion:
     if arrays:
         head = head.replace("import tape_api", "import numpy as np\nimport tape_api") + loop.LOADED
     head += _MISSING if missing else ""
-    for file, line in capture.writers:
-        missing.append({"op": "", "type": "FileWriter", "site": [Path(file).name, line], "why": _WRITES})
-        head += f"\n# not converted ({len(missing)}): FileWriter: {_WRITES}  # line {line}"
-    apart = "\n\n\n" if missing or written.startswith("def ") else "\n\n"
+    adding = {line: forms for (file, line), forms in capture.added.items() if Path(file) == program}
+    head += summaries.head(shown, adding) if shown or adding else ""
+    apart = "\n\n\n" if missing or shown or adding or written.startswith("def ") else "\n\n"
     text = f"{head.rstrip()}{apart}{written}\n"
-    done = sum(module.converted for module in modules) + len(capture.writers)
+    done = sum(module.converted for module in modules)
     content = _map(modules, missing, program, done)
     savers, slots = _savers(capture, modules, content["variables"], program)
-    return Conversion(text + slots, content, arrays, savers)
+    return Conversion(text + slots, content, arrays, savers, adding)
 
 
 def _savers(
@@ -144,6 +148,16 @@ def _savers(
     return found, "".join(f"{line}\n" for line in ["", "", *lines] if lines)
 
 
+def _shown(tensors: Sequence[Any]) -> dict[str, Any]:
+    """By the names of summaries, what these are made of."""
+    found = {}
+    for x in tensors:
+        if summaries.is_summary(x.node):
+            with suppress(ValueError):
+                found[x.name] = summaries.described(x.node)
+    return found
+
+
 def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, done: int) -> dict[str, Any]:
     functions = [
         {
@@ -154,10 +168,12 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
             "returns": [x.name for x in f.returns],
             "values": f.values,
             **({"variables": module.variable_names()} if module is not modules[0] else {}),
+            **({"summaries": shown} if (shown := _shown(f.returns)) else {}),
+            "graph": number,
             "sites": [[Path(file).name, line] for file, line in f.run.sites],
             "calls": [[list(extent), sorted(shapes)] for extent, shapes in f.run.calls.items()],
         }
-        for module in modules
+        for number, module in enumerate(modules)
         for f in module.functions
         if f.run is not None
     ]

@@ -15,7 +15,7 @@ from engine.aggregation import is_pairwise
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
-from graph_api.migrate.convert import tapes
+from graph_api.migrate.convert import summaries, tapes
 from graph_api.migrate.convert.calls import is_alias
 from graph_api.migrate.convert.flows import write_flow, written_draw
 from graph_api.migrate.convert.items import (
@@ -137,12 +137,12 @@ class Body:
         self.take(self.wanted)
         self.flush()
         if self.wanted:
-            values = [self._returned(x) for x in self.wanted]
+            values = [self.returned(x) for x in self.wanted]
             returned = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
             self.statements.append(Statement(ast.Return(returned), None, self.wanted[0].node))
         return self.statements
 
-    def _returned(self, x: Any) -> ast.expr:
+    def returned(self, x: Any) -> ast.expr:
         """What is returned for a tensor: of a variable, its value now."""
         value = self.value(x)
         is_read = x.node.op in (read_variable, variable_handle) and id(x) not in {**self._code, **self.arguments}
@@ -169,6 +169,8 @@ class Body:
             self.watch(step.outputs[0])
         elif step.node.op is assign_variable:
             self._write_assignment(step)
+        elif summaries.is_summary(step.node):
+            summaries.write(self, step)
         else:
             self._write_op(step)
 
@@ -449,9 +451,7 @@ class Body:
             return self.module.variable(x)
         if op is constant:
             return self.module.constant(x)
-        if self.outer is not None:
-            return self.outer.value(x)
-        return self.module.unknown(x)
+        return self.module.unknown(x) if self.outer is None else self.outer.value(x)
 
     # ---- for functions inside ----------------------------------------------------------------------------------------
 

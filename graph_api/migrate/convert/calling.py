@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graph_api.migrate.convert.edits import Replaced, Unsafe
+from graph_api.migrate.convert.edits import Replaced
 
 if TYPE_CHECKING:
     import libcst
@@ -70,16 +71,15 @@ def results(cst: Any, found: Replaced, call: Any) -> Any:
         none = cst.Name("None")
         return cst.List([cst.Element(none if i is None else _numpy(cst, call)) for i in found.leaves])
     asked = [i for i in found.leaves if i is not None]
-    if asked != list(range(count)):
-        raise Unsafe("a tensor is fetched twice in one run")
+    first = next(n for n, i in enumerate(found.leaves) if i is not None)
+    if asked != list(range(count)) or found.leaves[first : first + count] != asked:
+        form = "[" + ", ".join(f"@{n}" for n in range(len(found.leaves))) + "]"
+        return _nested(cst, replace(found, form=form), call)
     every = cst.parse_expression("[x.numpy() for x in _]")
     every = every.with_changes(for_in=every.for_in.with_changes(iter=call))
     if None not in found.leaves:
         return every
-    first = next(n for n, i in enumerate(found.leaves) if i is not None)
     behind = len(found.leaves) - first - count
-    if found.leaves[first : first + count] != asked:
-        raise Unsafe("operations are fetched between tensors")
     nones = cst.Element(cst.Name("None"))
     return cst.List([*[nones] * first, cst.StarredElement(every), *[nones] * behind])
 

@@ -136,8 +136,9 @@ class Capture:
         By the identity of a call, how it can be written, as far as that was asked.
     optimizers : dict
         By the identity of the optimizer; `kept` keeps those identities valid.
-    writers : dict
-        The lines of the program that made a writer of event files.
+    added : dict
+        The lines of the program that added something to event files: a ``"graph"``, ``"fetched"`` summaries, or
+        summaries of the program's own, of ``"scalars"`` or ``"other"`` things.
     locals : dict
         By the line where a function begins, what its names stood for when it ran a session; `CHANGES` if that changed.
     savers : dict
@@ -157,7 +158,7 @@ class Capture:
     runs: dict[Any, Run] = field(default_factory=dict)
     optimizers: dict[int, Made] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
-    writers: dict[watch.Site, None] = field(default_factory=dict)
+    added: dict[watch.Site, set[str]] = field(default_factory=dict)
     locals: dict[int, dict[str, Any]] = field(default_factory=dict)
     savers: dict[watch.Site, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
@@ -257,7 +258,9 @@ def capturing() -> Iterator[Capture]:
     change(Optimizer, "_step", _noting_steps)
     change(Optimizer, "__init__", _noting_optimizers)
     change(import_module("graph_api.saving").Saver, "__init__", _noting_savers)
-    change(import_module("graph_api.summaries").FileWriter, "__init__", _noting_writers)
+    writer = import_module("graph_api.summaries").FileWriter
+    change(writer, "add_summary", _noting_added)
+    change(writer, "add_graph", _noting_graphs)
     try:
         with noting(capture.called), watching(capture.ran):
             yield capture
@@ -374,9 +377,20 @@ def _noting_savers(capture: Capture, method: Callable[..., Any]) -> Callable[...
     return made
 
 
-def _noting_writers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+def _noting_graphs(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def add_graph(self: Any, *args: Any, **kwargs: Any) -> None:
+        capture.added.setdefault(watch.user_site(), set()).add("graph")
         method(self, *args, **kwargs)
-        capture.writers[watch.user_site()] = None
 
-    return made
+    return add_graph
+
+
+def _noting_added(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def add_summary(self: Any, summary: Any, *args: Any, **kwargs: Any) -> None:
+        site, form = watch.user_site(), "fetched"
+        if not isinstance(summary, bytes):
+            form = "scalars" if all(v.HasField("simple_value") for v in summary.value) else "other"
+        capture.added.setdefault(site, set()).add(form)
+        method(self, summary, *args, **kwargs)
+
+    return add_summary

@@ -88,6 +88,10 @@ class Plan:
         Loops that run one thing after the other: the calls.
     loads : set
         The calls of ``variable.load(value, session)``, which become ``variable.assign(value)``.
+    adds : set
+        The calls of ``writer.add_summary(summary, step)``, which become ``add_summary(writer, summary, step)``.
+    writers : set
+        The calls that make writers of event files.
     """
 
     calls: dict[Extent, Replaced] = field(default_factory=dict)
@@ -102,6 +106,8 @@ class Plan:
     given: dict[Place, dict[str, str]] = field(default_factory=dict)
     unrolled: dict[Place, list[str]] = field(default_factory=dict)
     loads: set[Extent] = field(default_factory=set)
+    adds: set[Extent] = field(default_factory=set)
+    writers: set[Extent] = field(default_factory=set)
 
     def copy(self) -> Plan:
         """A plan that goes its own way from here."""

@@ -16,7 +16,7 @@ from engine.core.trace import Symbol, constant, placeholder
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.ops.shape import identity
 from graph_api.graph import Graph, no_op
-from graph_api.migrate.convert import calls
+from graph_api.migrate.convert import calls, summaries
 from graph_api.migrate.convert.capture import Called, Capture, Draw, Flow, Gradient, Step
 from graph_api.tensor import Tensor
 
@@ -164,6 +164,8 @@ class Items:
         if found is None:
             hidden = is_hidden(node)
             inputs, after = ([], []) if hidden else (list(node.inputs), list(node.control_inputs))
+            if summaries.is_summary(node):
+                inputs, after = summaries.inputs(node)
             found = OpItem(self._numbers[id(node)], inputs, list(node.outputs), after, node)
             self._owners[id(node)] = found
         return found

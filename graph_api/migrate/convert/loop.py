@@ -84,7 +84,14 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     provided = _bound(ast.parse(conversion.text).body)
     content = conversion.map
     plan = Planner(
-        source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers
+        source,
+        content["functions"],
+        provided,
+        notes,
+        dict(names),
+        content["variables"],
+        conversion.savers,
+        conversion.adding,
     ).made()
     restores, arrays = _restores(plan, source)
     edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
@@ -316,6 +323,10 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
                 return updated.with_changes(
                     func=set_, args=[updated.args[0].with_changes(comma=cst.MaybeSentinel.DEFAULT)]
                 )
+            if self._extent(original) in plan.writers:
+                return _writer(cst, updated)
+            if self._extent(original) in plan.adds:
+                return _adding(cst, updated)
             found = plan.calls.get(self._extent(original))
             if found is None or not (found.choices or found.function["name"] or found.function["values"]):
                 return updated
@@ -361,6 +372,22 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             return updated.with_changes(targets=targets, value=results(cst, rest, call))
 
     return Editor()
+
+
+def _writer(cst: Any, call: Any) -> Any:
+    """A writer of event files, made as tape code makes it: without a graph."""
+    kept = [a for i, a in enumerate(call.args) if (i == 0 and a.keyword is None)
+            or (a.keyword is not None and a.keyword.value in ("logdir", "filename_suffix"))]  # fmt: skip
+    args = [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in kept]
+    return call.with_changes(func=cst.parse_expression("tf.summary.create_file_writer"), args=args)
+
+
+def _adding(cst: Any, call: Any) -> Any:
+    """``add_summary(writer, summary, step)``, a function of the converted module."""
+    given = [
+        a.with_changes(keyword=cst.Name("step")) if is_name(cst, a.keyword, "global_step") else a for a in call.args
+    ]
+    return call.with_changes(func=cst.Name("add_summary"), args=[cst.Arg(call.func.value), *given])
 
 
 def _alone(cst: Any, line: Any, number: int) -> Any:

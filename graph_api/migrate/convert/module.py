@@ -56,6 +56,7 @@ class Module:
         self.functions: list[Function] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.missing: list[dict[str, Any]] = []
+        self.summaries: dict[str, tuple[str, tuple[Any, ...]]] = {}
         self.converted = 0
         self._variables = {id(v.handle): v for v in capture.variables if v.graph is graph}
         self._initializers = {id(v.initializer) for v in self._variables.values()}

@@ -20,7 +20,9 @@ from graph_api.migrate.convert.edits import Place, Plan, Unsafe, extent, place
 from graph_api.migrate.convert.facts import LOOKING, METHODS, plain
 from graph_api.migrate.convert.notes import GENERATORS
 from graph_api.migrate.convert.runs import Runs, graph_name, is_pure
+from graph_api.migrate.convert.summaries import kept_arguments
 from graph_api.session import Session
+from graph_api.summaries import FileWriter
 
 _EFFECTS = (
     "add_graph add_meta_graph add_meta_graph_and_variables add_run_metadata add_session_log add_summary copyfile "
@@ -88,7 +90,7 @@ class Planner(Runs):
         if isinstance(node, BLOCKS):
             return self._compound(node)
         runs = [n for n in ast.walk(node) if isinstance(n, ast.Call) and self._is_run(n)]
-        if self._initializes(node, runs):
+        if self._initializes(node, runs) or self._shows_graph(node):
             return False
         if self._only_shows(node):
             self.plan.said[place(node)] = self.notes.said(_lines(node))
@@ -119,6 +121,14 @@ class Planner(Runs):
         if self._again:
             raise Unsafe(f"line {node.lineno}: variables are initialized more than once")
         return True
+
+    def _shows_graph(self, node: ast.stmt) -> bool:
+        """Whether it writes the graph to an event file, of which there is none in tape code."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "add_graph":
+            return False
+        of = self.inference.of(call.func.value)
+        return any(isinstance(v, Instance) and issubclass(v.kind, FileWriter) for v in of)
 
     def _only_builds(self, node: ast.stmt) -> bool:
         if self._acts(node):
@@ -329,7 +339,11 @@ class Planner(Runs):
             if isinstance(inner, ast.expr) and extent(inner) in self.plan.facts:
                 continue
             yield inner
-            if isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
+            if isinstance(inner, ast.Call) and extent(inner) in self.plan.writers:
+                for value in kept_arguments(inner):
+                    yield value
+                    yield from self._kept(value)
+            elif isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
                 for value in self.feed_values(inner):
                     yield value
                     yield from self._kept(value)

@@ -25,10 +25,12 @@ from graph_api.migrate.check.values import (
     Unknown,
     Value,
 )
+from graph_api.migrate.convert import summaries
 from graph_api.migrate.convert.edits import Plan, Replaced, Unsafe, extent
 from graph_api.migrate.convert.facts import Facts, is_apart, shared
 from graph_api.saving import Saver
 from graph_api.session import Session
+from graph_api.summaries import FileWriter
 
 RUNS = {"run", "eval"}
 PURE_CALLS = {"range", "len", "enumerate", "zip", "list", "dict", "tuple", "set", "int", "float", "str", "sorted"}
@@ -51,13 +53,15 @@ class Runs:
         Of the map.
     savers : dict
         By the line that makes it, what makes a saver in tape code.
+    adding : dict
+        The lines that add summaries to event files, and what they add.
     """
 
     def __init__(
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
-        variables: dict[str, str], savers: dict[int, str],
+        variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
     ) -> None:  # fmt: skip
-        self.variables, self.savers = variables, savers
+        self.variables, self.savers, self.adding = variables, savers, adding
         self.tree = ast.parse(source)
         self.functions, self.provided, self.notes, self.names = functions, provided, notes, names
         self.scopes = Scopes(self.tree)
@@ -123,6 +127,7 @@ class Runs:
             variable = self._value(load.func.value)
             if isinstance(variable, Variable) and variable.name in self.variables:
                 self.plan.facts[extent(load.func.value)] = self.variables[variable.name]
+        self._find_writers()
         for call in calls:
             # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
             # if it would stay
@@ -131,6 +136,16 @@ class Runs:
                 self.plan.calls[extent(call)] = self._chosen(call, list(found.values()), call in unseen)
             elif found:
                 self.plan.calls[extent(call)] = self._replaced(call, next(iter(found.values())), call in unseen)
+
+    def _find_writers(self) -> None:
+        """Find the calls that make writers of event files, and that hand them summaries."""
+        for call in [n for n in ast.walk(self.tree) if isinstance(n, ast.Call)]:
+            if any(isinstance(v, Path) and summaries.is_name(v.path) for v in self.inference.of(call.func)):
+                self.plan.writers.add(extent(call))
+            elif summaries.is_adding(call, self.adding):
+                if "other" in set().union(*(self.adding.get(n, ()) for n in lines_of(call))):
+                    raise Unsafe(f"line {call.lineno}: it makes summaries of its own that are no scalars")
+                self.plan.adds.add(extent(call))
 
     def _does(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> tuple[Any, ...]:
         """What a call does where a function computes what it asks for; equal where that is the same."""
@@ -344,6 +359,15 @@ class Runs:
                 if value is not getattr(self.plan.calls[extent(node)], "key", None):
                     yield from self._expressions(value)
             return
+        if isinstance(node, ast.Call) and extent(node) in self.plan.writers:
+            for value in summaries.kept_arguments(node):
+                yield from self._expressions(value)
+            return
+        if isinstance(node, ast.Call) and extent(node) in self.plan.adds:
+            assert isinstance(node.func, ast.Attribute)
+            for value in [node.func.value, *node.args, *(k.value for k in node.keywords)]:
+                yield from self._expressions(value)
+            return
         if isinstance(node, ast.Call) and extent(node) in self.plan.loads:
             assert isinstance(node.func, ast.Attribute)
             yield from self._expressions(node.func.value)
@@ -415,7 +439,8 @@ class Runs:
         if isinstance(value, Unknown) and (of := re.match(r"tf\.([\w.]+)", value.source)) and shared(of[1]):
             return False
         if isinstance(value, (Instance, Method)):
-            return not (is_apart(value.kind) or (self.savers and issubclass(value.kind, Saver)))
+            kept = (FileWriter, Saver) if self.savers else (FileWriter,)
+            return not (is_apart(value.kind) or issubclass(value.kind, kept))
         if isinstance(value, (Path, Unknown, Lost)):
             return True
         if isinstance(value, (Fixed, Many)):
@@ -432,6 +457,11 @@ class Runs:
     def _builds_object(self, node: ast.ClassDef) -> bool:
         runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
         return not runs and self._builds(node)
+
+
+def lines_of(node: ast.expr) -> range:
+    """The lines on which an expression stands."""
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def leaves_of(fetches: ast.expr) -> list[ast.expr]:
