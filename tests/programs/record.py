@@ -34,7 +34,7 @@ def as_version_1() -> Any:
 def what_it_prints(program: Path) -> str:
     """Run a program under the TensorFlow there is; in a folder of its own, for its files."""
     twin = HERE / "equivalents" / program.name
-    out, here = io.StringIO(), os.getcwd()
+    out, here, sys.argv = io.StringIO(), os.getcwd(), [program.name]
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(out):
         os.chdir(folder)
         try:
