@@ -103,6 +103,7 @@ class Function:
         self._seen: dict[int, int] = {}
         self._recorded = 0
         self._without_key = ""
+        self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns."""
@@ -129,7 +130,23 @@ class Function:
         return self._as_python(args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else _Method(self, instance)
+        return self if instance is None else _Method(self._method_of(instance), instance)
+
+    def _method_of(self, instance: Any) -> Function:
+        """The function as a method of an object: what it has recorded goes when the object goes."""
+        key, methods = id(instance), self._methods
+        if not _is_itself(instance):
+            return self
+        if key not in methods:
+            try:
+                alive = weakref.ref(instance, lambda _: methods.pop(key, None))
+            except TypeError:
+                return self
+            methods[key] = alive, Function(self.python_function, self.input_signature)
+        return methods[key][1]
+
+    def _all(self) -> list[Function]:
+        return [self, *[method for _, method in list(self._methods.values())]]
 
     def __reduce__(self) -> str:
         return self.python_function.__qualname__
@@ -143,7 +160,7 @@ class Function:
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python code ran to be recorded."""
-        return self._recorded
+        return sum(function._recorded for function in self._all())
 
     def explain(self) -> str:
         """How it runs: for how many combinations of arguments as a program; and why as Python for others.
@@ -158,18 +175,13 @@ class Function:
         >>> print(positive.explain().partition(" (")[0])
         positive runs as Python: Python looked at the contents of a tensor of bool ()
         """
-        found = self._known.values()
+        name = _name(self.python_function)
+        found = [x for function in self._all() for x in function._known.values()]
         programs = sum(type(x) is TracedFunction for x in found)
-        lines = (
-            [f"{_name(self.python_function)} runs as a program (combinations of arguments: {programs})"]
-            if programs
-            else []
-        )
-        reasons = dict.fromkeys([x for x in found if isinstance(x, str)])
-        if self._without_key:
-            reasons[self._without_key] = None
-        lines += [f"{_name(self.python_function)} runs as Python: {reason}" for reason in reasons]
-        return "\n".join(lines) or f"{_name(self.python_function)} has not been called outside a tape"
+        lines = [f"{name} runs as a program (combinations of arguments: {programs})"] if programs else []
+        reasons = [*[x for x in found if isinstance(x, str)], *[f._without_key for f in self._all() if f._without_key]]
+        lines += [f"{name} runs as Python: {reason}" for reason in dict.fromkeys(reasons)]
+        return "\n".join(lines) or f"{name} has not been called outside a tape"
 
     def _as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = self.python_function(*args, **kwargs)
@@ -263,18 +275,22 @@ class _Method:
 
 
 class _ByIdentity:
-    """An object as part of a key: equal to itself only, and kept alive so that no other takes its place."""
+    """An object as part of a key: equal to itself only. It is not kept alive, if it can be otherwise."""
 
-    __slots__ = ("_object",)
+    __slots__ = ("_hash", "_object")
 
     def __init__(self, x: Any) -> None:
-        self._object = x
+        self._hash = id(x)
+        try:
+            self._object: Callable[[], Any] = weakref.ref(x)
+        except TypeError:
+            self._object = lambda: x
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and self._object is other._object
+        return isinstance(other, _ByIdentity) and (x := self._object()) is not None and x is other._object()
 
     def __hash__(self) -> int:
-        return id(self._object)
+        return self._hash
 
 
 def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int]) -> Any:

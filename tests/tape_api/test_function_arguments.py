@@ -5,7 +5,9 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import gc
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -228,3 +230,23 @@ def test_a_gradient_that_is_cut_off_is_reported() -> None:
         return tape.gradient(y, x)
 
     both(lambda: (tf.function(cut), [lambda function: function(tf.constant([0.2, 0.7]))]))
+
+
+def test_a_model_that_nobody_holds_is_gone() -> None:
+    class Scaled(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = tf.Variable(2.0)
+
+        @tf.function
+        def __call__(self, x: Any, by: Any = None) -> Any:
+            return x * self.w
+
+    model, by = Scaled(), (lambda: None)
+    assert [float(model(tf.constant(k), by)) for k in (1.0, 2.0, 3.0)] == [2.0, 4.0, 6.0]
+    assert "as a program" in Scaled.__call__.explain() and Scaled.__call__.experimental_get_tracing_count() == 1
+    alive = [weakref.ref(x) for x in (model, model.w, by)]
+    del model, by
+    gc.collect()
+    assert [ref() for ref in alive] == [None] * 3
+    assert float(Scaled()(tf.constant(1.0))) == 2.0
