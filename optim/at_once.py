@@ -27,7 +27,7 @@ from engine.program.update_loop import Replacing
 from engine.runtime.ownership import own_results
 from optim.pairs import Change, Pair, require_fit
 
-AFTER = 2
+AFTER: float = 2
 """Steps that are made op by op before it is worth while to make a program."""
 _FOLD_LIMIT = 1 << 12
 _MOST = 8

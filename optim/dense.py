@@ -115,6 +115,8 @@ class Plan:
         gradients, variables = zip(*pairs, strict=True)
         if set(map(type, gradients)) != {EagerTensor} or self._known != self._facts(optimizer, variables):
             return False
+        if any(optimizer._slots.get(self.variables[0], name) is not slot for name, slot in self.slots[0].items()):
+            return False
         arrays = list(map(_array, gradients))
         return list(map(_shape, arrays)) == self._shapes and list(map(_dtype, arrays)) == self._dtypes
 

@@ -80,7 +80,7 @@ def function(
     ...     return loss
     >>> [float(step(tf.constant(1.0))) for _ in range(3)]
     runs as Python
-    [4.0, 2.559999942779541, 1.638399600982666]
+    [4.0, 2.559999704360962, 1.6383999586105347]
     """
     if func is None:
         return functools.partial(function, input_signature=input_signature)
@@ -173,7 +173,7 @@ class Function:
         ...     return x if x > 0 else -x
         >>> _ = positive(tf.constant(1.0))
         >>> print(positive.explain().partition(" (")[0])
-        positive runs as Python: Python looked at the contents of a tensor of bool ()
+        positive runs as Python: Python looked at the contents of a tensor of bool()
         """
         name = _name(self.python_function)
         found = [x for function in self._all() for x in function._known.values()]

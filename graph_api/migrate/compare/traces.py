@@ -8,6 +8,7 @@ does not occur here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,9 +21,11 @@ import engine.gradient_tape as tape_module
 from engine.core.eager import EagerTensor
 from engine.core.op import Op
 from engine.core.operands import Results
+from engine.frontend.platform import config
 from engine.io.golden import Golden, digest
 from engine.reverse import reverse
 from graph_api.migrate.watch import user_site
+from optim import at_once
 
 
 @dataclass
@@ -134,6 +137,7 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
     """
     walks: Any = tape_module  # which is patched below
     applied, replayed, call = eager_module._applied, walks.replayed, Op.__call__
+    eagerly, after = config.functions_run_eagerly(), at_once.AFTER
 
     def note(op: Op, arrays: Sequence[Any], results: Any) -> None:
         if events is not None:
@@ -166,7 +170,9 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
 
     eager_module._applied = traced
     if events is not None:
-        # a compiled walk shows no operations
+        # programs show no operations
+        config.run_functions_eagerly(True)
+        at_once.AFTER = math.inf
         walks.replayed = reverse
         Op.__call__ = called  # type: ignore[method-assign]
     try:
@@ -176,6 +182,8 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
         eager_module._applied = applied
         walks.replayed = replayed
         Op.__call__ = call  # type: ignore[method-assign]
+        config.run_functions_eagerly(eagerly)
+        at_once.AFTER = after
 
 
 def _strings(value: np.ndarray) -> bool:

@@ -1,18 +1,19 @@
 # tolerance: 1e-3
 # TF2 logging: summary writers, steps, checkpoint managers, restore or initialize, preprocessing with tf.data.
+import argparse
 import datetime
 import os
 
 import numpy as np
 import tensorflow as tf
-from absl import app, flags
 
-FLAGS = flags.FLAGS
-flags.DEFINE_integer("epochs", 3, "Number of epochs.", lower_bound=1)
-flags.DEFINE_float("learning_rate", 0.05, "Initial learning rate.")
-flags.DEFINE_string("out_dir", "logs", "Where to write.")
-flags.DEFINE_enum("optimizer", "momentum", ["adam", "momentum"], "Which optimizer.")
-flags.DEFINE_bool("use_decay", True, "Whether to decay.")
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=3, help="Number of epochs.")
+parser.add_argument("--learning_rate", type=float, default=0.05, help="Initial learning rate.")
+parser.add_argument("--out_dir", default="logs", help="Where to write.")
+parser.add_argument("--optimizer", default="momentum", choices=["adam", "momentum"], help="Which optimizer.")
+parser.add_argument("--no_decay", dest="use_decay", action="store_false", help="Keep the rate as it is.")
+FLAGS = parser.parse_args()
 
 
 def parse(features, label):
@@ -44,8 +45,7 @@ class Classifier(tf.keras.Model):
         return self.d2(self.d1(self.flatten(inputs["image"])))
 
 
-def main(argv):
-    del argv
+def main():
     rng = np.random.RandomState(0)
     y = rng.randint(0, 3, 90)
     x = np.clip(60 * rng.rand(90, 16) + 40 * (np.arange(16) % 3 == y[:, None]) + 50, 0, 255).astype(np.uint8)
@@ -137,4 +137,4 @@ def momentum(lr):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    main()
