@@ -1,8 +1,9 @@
 """Functions that are recorded once and from then on run as programs.
 
-`FunctionTape` records what a function does with its arguments, variables and random draws. `traced` makes a trace of
-it: arguments become placeholders, variables handles, all else constants. The trace is lowered like a graph, when the
-function is called again. From then on a call costs what a session's run costs, and gives the same bits as the function.
+`FunctionTape` records what a function does with its arguments, variables and random draws. `TracedFunction` makes a
+trace of it: arguments become placeholders, variables handles, all else constants. The trace is lowered like a graph,
+when the function is called again. From then on a call costs what a session's run costs, and gives the same bits as the
+function.
 """
 
 from __future__ import annotations
