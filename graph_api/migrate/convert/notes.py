@@ -91,7 +91,9 @@ class _Tee(io.TextIOBase):
         return self.to.write(text)
 
     def flush(self) -> None:
-        self.to.flush()
+        # it is flushed once more when it goes, which may be after the end of what it writes to
+        if not self.to.closed:
+            self.to.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.to, name)
