@@ -204,8 +204,8 @@ def _allowed(way: str, error: Failed, program: Program) -> bool:
     if way == "unknown" and DEPENDENT.search(text):
         return True
     unknown |= any(x.kind == "source" and x.value.dtype.kind in "iu" for x in program.leaves)
-    # branches may differ in rank, and the number of elements that pass a test, or of a range, is not known
-    unknown |= program.has(BRANCHES | {"mask", "row range_op-float"})
+    # branches may differ in rank; how many elements pass a test, are in a range or are stitched is not known
+    unknown |= program.has(BRANCHES | {"mask", "row range_op-float", "row tensor_scatter_update_op-dynamic_stitch"})
     return bool(UNKNOWN.search(text)) and unknown
 
 
