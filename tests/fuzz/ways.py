@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ import tape_api
 from engine.core.nest import flatten
 from tests.fuzz.execute import (
     KEYS,
+    Asked,
     Results,
     asked_of,
     attempt,
@@ -135,26 +136,21 @@ def _traced(run: Run) -> Results:
     has_gradient = isinstance(run.reference.get("gradient"), list)
     results: Results = {}
 
-    def first(*given: Any) -> Any:
+    def recorded(given: Sequence[Any]) -> tuple[list[Any], Asked]:
         tensors = {**leaves, **dict(zip(fed, given, strict=True))}
         with tape_api.GradientTape(persistent=True) as tape:
             tape.watch([tensors[name] for name in run.program.watched])
             made = compiled(run.program)(tape_api, *tensors.values())
         ys, xs = run.program.parted(made, tensors)
-        asked = asked_of(run.program, tape, ys, xs, run.reference["value"])
-        found = tape.gradient(asked.ys, xs, asked.cotangents) if has_gradient else []
+        return made, asked_of(run.program, tape, ys, xs, run.reference["value"])
+
+    def first(*given: Any) -> Any:
+        made, asked = recorded(given)
+        found = asked.api.gradient(asked.ys, asked.xs, asked.cotangents) if has_gradient else []
         return made, [None if g is None else tape_api.convert_to_tensor(g) for g in found]
 
     def further(key: str) -> Callable[..., Any]:
-        def derived(*given: Any) -> Any:
-            tensors = {**leaves, **dict(zip(fed, given, strict=True))}
-            with tape_api.GradientTape(persistent=True) as tape:
-                tape.watch([tensors[name] for name in run.program.watched])
-                made = compiled(run.program)(tape_api, *tensors.values())
-            ys, xs = run.program.parted(made, tensors)
-            return flatten(KEYS[key](asked_of(run.program, tape, ys, xs, run.reference["value"])))
-
-        return tape_api.function(derived)
+        return tape_api.function(lambda *given: flatten(KEYS[key](recorded(given)[1])))
 
     def second(*given: Any) -> Any:
         tensors = {**leaves, **dict(zip(fed, given, strict=True))}

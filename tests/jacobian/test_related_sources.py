@@ -69,6 +69,16 @@ FUNCTIONS: Sequence[Function] = (
 )  # fmt: skip
 
 
+def recorded(function: Function, after: Callable[[Any], Any] = lambda ys: ys) -> tuple[Any, Sequence[Any], Any]:
+    """A tape that has recorded `function` and what is done `after`, with its sources and the result."""
+    x = tape_api.constant(X)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        sources, ys = function(tape_api, x)
+        result = after(ys)
+    return tape, sources, result
+
+
 def dense(block: Any) -> np.ndarray:
     return block.toarray() if hasattr(block, "toarray") else np.asarray(block)
 
@@ -85,10 +95,7 @@ def row_by_row(tape: Any, y: Any, sources: Sequence[Any]) -> list[np.ndarray]:
 @pytest.mark.parametrize("options", [{}, {"format": "csr"}, {"mode": "forward"}, {"mode": "reverse"}], ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_blocks_are_what_gradients_are(function: Function, options: dict[str, Any]) -> None:
-    x = tape_api.constant(X)
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        sources, ys = function(tape_api, x)
+    tape, sources, ys = recorded(function)
     targets = ys if isinstance(ys, list) else [ys]
     expected = [row_by_row(tape, y, sources) for y in targets]
     got = tape.jacobian(targets, sources, unconnected_gradients="zero", **options)
@@ -125,10 +132,7 @@ def test_hessians_by_related_sources(function: Function) -> None:
 def test_a_product_with_tangents_is_that_of_the_blocks(function: Function) -> None:
     """Each source has a tangent of its own, beside what comes from those that it is computed from."""
     rng = np.random.default_rng(0)
-    x = tape_api.constant(X)
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        sources, ys = function(tape_api, x)
+    tape, sources, ys = recorded(function)
     targets = ys if isinstance(ys, list) else [ys]
     tangents = [rng.standard_normal(s.shape) for s in sources]
     expected = [
@@ -149,11 +153,7 @@ def test_a_product_with_tangents_is_that_of_the_blocks(function: Function) -> No
 @pytest.mark.parametrize("function", [reversed_, moved_behind_an_op, differences, pairs, twice_and_moved])
 def test_a_product_with_the_hessian_is_that_of_its_blocks(function: Function) -> None:
     rng = np.random.default_rng(0)
-    x = tape_api.constant(X)
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        sources, ys = function(tape_api, x)
-        y = tape_api.reduce_sum(ys**3.0)
+    tape, sources, y = recorded(function, lambda ys: tape_api.reduce_sum(ys**3.0))
     tangents = [rng.standard_normal(s.shape) for s in sources]
     blocks = tape.hessian(y, sources)
     for row, product, source in zip(blocks, tape.hvp(y, sources, tangents), sources, strict=True):
