@@ -24,8 +24,8 @@ from engine.program.state import Assignment
 from engine.program.update_loop import Scratch
 from engine.runtime.buffer_pool import empty, is_whole
 from engine.runtime.ownership import Shared
-from engine.runtime.packs import Pack, joined, taken_apart
-from engine.runtime.state import ALONE, Lock, commit, commit_computing, exclusively, holders, in_order
+from engine.runtime.packs import Pack
+from engine.runtime.state import ALONE, Lock, commit_computing, exclusively, holders, in_order
 from graph_api.tensor import Tensor
 
 
@@ -152,25 +152,19 @@ class State:
         self, update: Update, results: Sequence[Any], hidden: list[int], scratch: Scratch
     ) -> list[tuple[Any, ...]]:
         """The writes that make an update; the keys that are put aside until then go to `hidden`."""
-        numbers = [np.asarray(results[i]) for i in update.numbers]
-        operands, calls = update.given(results, scratch)
-        if raises():
-            # that may fail, so it is done before anything is written
-            old = [joined([self.value(key) for key in keys]) for keys in update.keys]
-            new = [np.empty_like(array) for array in old]
-            commit([*calls, *update.loop.calls([*old, *operands], numbers, new, scratch)])
-            pieces = [taken_apart(array, update.shapes) for array in new]
-            return [
-                (self.values.update, dict(zip(k, p, strict=True))) for k, p in zip(update.keys, pieces, strict=True)
-            ]
-        before, after, writes = [], [], []
-        for keys in update.keys:
+
+        def arrays(keys: tuple[int, ...]) -> list[Any]:
+            return [self.value(key) for key in keys]
+
+        def replacing(keys: tuple[int, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+            return self.values.update, dict(zip(keys, values, strict=True))
+
+        def renewed(keys: tuple[int, ...]) -> tuple[Any, Any, list[tuple[Any, ...]]]:
             old, new, values = self._renewed(keys, update.shapes)
-            before.append(old)
-            after.append(new)
-            writes.append((self.values.update, dict(zip(keys, values, strict=True))))
-            hidden += keys
-        return [*calls, *update.loop.calls([*before, *operands], numbers, after, scratch), *writes]
+            hidden.extend(keys)
+            return old, new, [replacing(keys, values)]
+
+        return update.writes(results, scratch, arrays, renewed, replacing, raises())
 
     def _renewed(self, keys: tuple[int, ...], shapes: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
         """The old values as one array; an array for the new ones; and that, taken apart.

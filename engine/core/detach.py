@@ -176,7 +176,7 @@ def effect(what: str) -> None:
     function = active.function
     if function is not None and not function.refusal:
         user = user_frame(sys._getframe(1))
-        function.refuse(f"{what} ({user.f_code.co_filename}, line {user.f_lineno})")
+        function.refusal = f"{what} ({user.f_code.co_filename}, line {user.f_lineno})"
 
 
 def _report(note: Detached, tape: Tape, user: FrameType) -> None:

@@ -1,7 +1,7 @@
 """The tape that records a function, all of it: what it computes from its arguments, from variables and random draws.
 
-Such a recording can be run again with other arguments, as a graph can (`engine.traced`), unless the function did
-something that is no op. It looked at the contents of a tensor, say, or printed. Whoever does that tells the tape
+Such a recording can be run again with other arguments, as a graph can (`engine.traced_function`), unless the function
+did something that is no op. It looked at the contents of a tensor, say, or printed. Whoever does that tells the tape
 (`engine.core.detach.looked_at`, `effect`), which then knows why the function cannot be run without Python.
 """
 
@@ -33,8 +33,7 @@ class FunctionTape(Tape):
     reads : dict
         ``id(variable) -> (variable, value)`` of the variables whose values from before the function were read.
     drawn : list of (values, function)
-        What comes from elsewhere (random draws, an optimizer's learning rate), and what gives the arrays of its next
-        run.
+        Random draws, and what gives the arrays of the next run's.
     current : dict
         ``id(variable) -> value`` that a variable has now.
     written : dict
@@ -42,7 +41,7 @@ class FunctionTape(Tape):
     made_variables : bool
         Whether the function has made any.
     refusal : str or None
-        Why the recording cannot be run in place of the function.
+        The first reason why the recording cannot be run in place of the function.
     """
 
     __slots__ = ("current", "drawn", "made_variables", "reads", "refusal", "written")
@@ -72,10 +71,6 @@ class FunctionTape(Tape):
         """Let go of what was recorded, and of what variables were given."""
         super().forget()
         self.reads, self.current, self.written, self.drawn = {}, {}, {}, []
-
-    def refuse(self, reason: str) -> None:
-        """Note why the recording cannot be run in place of the function; the first reason counts."""
-        self.refusal = self.refusal or reason
 
     def read(self, variable: Any, op: Op, out: Any) -> None:
         """Note that `variable` was read by `op`, which gave `out`."""

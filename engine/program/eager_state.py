@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from engine.core.variable import Variable
 from engine.program.late_updates import Update
 from engine.program.native.staged import raises
 from engine.program.update_loop import Scratch
-from engine.runtime.packs import copied, joined, parts_of, taken_apart
-from engine.runtime.state import commit, commit_computing
+from engine.runtime.packs import copied, parts_of
+from engine.runtime.state import commit_computing
 
 
 def assign(
@@ -54,26 +52,20 @@ def _made(
     update: Update, results: Sequence[Any], variables: Mapping[int, Variable], scratch: Scratch
 ) -> list[tuple[Any, ...]]:
     """The writes that make an update."""
-    numbers = [np.asarray(results[i]) for i in update.numbers]
-    operands, calls = update.given(results, scratch)
-    places = [[variables[key] for key in keys] for keys in update.keys]
-    if raises():
-        # that may fail, so it is done before anything is written
-        before = [joined(type(held[0]).arrays(held)) for held in places]
-        after = [np.empty_like(array) for array in before]
-        commit([*calls, *update.loop.calls([*before, *operands], numbers, after, scratch)])
-        return [
-            type(held[0]).replacement(held, taken_apart(array, update.shapes))
-            for held, array in zip(places, after, strict=True)
-        ]
-    before, after, writes = [], [], []
-    for held in places:
-        if len(held) == 1:
-            old, new, made = held[0].renewal()
-        else:
-            old = new = copied(type(held[0]).arrays(held))
-            made = [type(held[0]).replacement(held, parts_of(new, update.shapes))]
-        before.append(old)
-        after.append(new)
-        writes += made
-    return [*calls, *update.loop.calls([*before, *operands], numbers, after, scratch), *writes]
+
+    def held(keys: tuple[int, ...]) -> list[Variable]:
+        return [variables[key] for key in keys]
+
+    def arrays(keys: tuple[int, ...]) -> list[Any]:
+        return type(variables[keys[0]]).arrays(held(keys))
+
+    def replacing(keys: tuple[int, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+        return type(variables[keys[0]]).replacement(held(keys), values)
+
+    def renewed(keys: tuple[int, ...]) -> tuple[Any, Any, list[tuple[Any, ...]]]:
+        if len(keys) == 1:
+            return variables[keys[0]].renewal()
+        whole = copied(arrays(keys))
+        return whole, whole, [replacing(keys, parts_of(whole, update.shapes))]
+
+    return update.writes(results, scratch, arrays, renewed, replacing, raises())

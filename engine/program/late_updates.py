@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -25,7 +25,7 @@ from engine.program.instruction import Instruction
 from engine.program.layout import Order
 from engine.program.update_loop import Scratch, Step, UpdateLoop, is_tileable
 from engine.runtime.buffer_pool import empty
-from engine.runtime.packs import joined
+from engine.runtime.packs import joined, taken_apart
 from engine.runtime.state import commit
 from engine.runtime.tuning import TUNING
 
@@ -138,6 +138,44 @@ class Update:
                 arrays.append(next(places).reshape(product.shape))
                 calls.append(product.into(arrays[-1], given))
         return arrays, calls
+
+    def writes(
+        self,
+        results: Sequence[Any],
+        scratch: Scratch,
+        arrays: Callable[[tuple[int, ...]], list[Any]],
+        renewed: Callable[[tuple[int, ...]], tuple[Any, Any, list[tuple[Any, ...]]]],
+        replacing: Callable[[tuple[int, ...], list[Any]], tuple[Any, ...]],
+        raises: bool,
+    ) -> list[tuple[Any, ...]]:
+        """The writes that make the update, for `engine.runtime.state.commit`.
+
+        Parameters
+        ----------
+        results : sequence of array
+            Those of the program.
+        scratch : Scratch
+        arrays : callable
+            The old values of a place, by its keys.
+        renewed : callable
+            For a place: the old values as one array; an array for the new ones; and the writes that come after.
+        replacing : callable
+            The write that gives the variables of a place new values.
+        raises : bool
+            Whether computing may fail. It is done before anything is written then.
+        """
+        numbers = [np.asarray(results[i]) for i in self.numbers]
+        operands, calls = self.given(results, scratch)
+        if raises:
+            before = [joined(arrays(keys)) for keys in self.keys]
+            after = [np.empty_like(array) for array in before]
+            commit([*calls, *self.loop.calls([*before, *operands], numbers, after, scratch)])
+            pieces = [taken_apart(array, self.shapes) for array in after]
+            return list(map(replacing, self.keys, pieces))
+        places = [renewed(keys) for keys in self.keys]
+        before, after = [old for old, _, _ in places], [new for _, new, _ in places]
+        calls += self.loop.calls([*before, *operands], numbers, after, scratch)
+        return [*calls, *[write for _, _, writes in places for write in writes]]
 
 
 @dataclass(eq=False, slots=True)
