@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.ops import explog, reduce
+from engine.ops import explog, reduce, shape
 from engine.ops.creation import ones_like
 from engine.program.passes import slice_sum
 from engine.reverse import reverse
@@ -54,8 +54,25 @@ def apart(x: Any) -> Any:
     return reduce.reduce_sum(x[:2] * x[2:4]) + reduce.reduce_sum(x[-1:, :3] * x[-2:-1, 3:6])
 
 
+def weighted(x: Any) -> Any:
+    """Nine slices with signs and factors, more than a row adds up."""
+    parts = [x[i : 7 + i, j : 6 + j] * (0.5 * i - j) for i in range(3) for j in range(3)]
+    total = -parts[0]
+    for k, part in enumerate(parts[1:]):
+        total = total + part if k % 3 else total - part
+    return reduce.reduce_sum(total * total) - reduce.reduce_sum(3.0 * x[2:])
+
+
+def in_three_axes(x: Any) -> Any:
+    y = shape.reshape(x, (3, 3, 8))
+    return reduce.reduce_sum((y[1:] - y[:-1]) * y[1:] + y[:-1]) - reduce.reduce_sum(y[:, 0, 1:] * y[:, 2, :-1])
+
+
+SUMS = [laplace, differences, beside_the_whole, rows, apart, weighted, in_three_axes]
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("f", [laplace, differences, beside_the_whole, rows, apart], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", SUMS, ids=lambda f: f.__name__)
 def test_sums_of_slices(f: Callable[[Any], Any], dtype: str) -> None:
     rng = np.random.default_rng(0)
     x = rng.choice([-1.0, -0.0, 0.0, 0.5], (9, 8)).astype(dtype)
@@ -68,10 +85,24 @@ def test_sums_of_slices(f: Callable[[Any], Any], dtype: str) -> None:
         assert_same_bits(program.run_generated(given), plain.run_generated(given))
 
 
+def test_signs_and_factors_are_part_of_a_sum() -> None:
+    x = np.linspace(-1, 1, 72).reshape(9, 8)
+    letters = ""
+    for f in (weighted, differences):
+        program = lowered(with_gradient(f), [x])
+        letters += "".join([i.params["hows"] for i in program.instructions if i.op is slice_sum.slice_sum])
+    assert "negative" not in names(program)
+    assert set(letters) == set("+-AB")
+
+
 def test_zeros_have_the_signs_of_sums() -> None:
     zero = np.array([-0.0, -0.0, -0.0, -0.0])
     out = slice_sum.slice_sum.kernel(
-        zero[:3], zero[:3], aval=lowered(lambda x: x * 2.0, [zero]).avals[0], keys=((slice(0, 3),), (slice(1, 4),))
+        zero[:3],
+        zero[:3],
+        aval=lowered(lambda x: x * 2.0, [zero]).avals[0],
+        keys=((slice(0, 3),), (slice(1, 4),)),
+        hows="++",
     )
     assert np.signbit(out).tolist() == [False, True, True, False]
 

@@ -6,7 +6,6 @@ the kernel's operands, and raises `Opaque` for a case that has no rows; the kern
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,12 +24,13 @@ from engine.program.native.convolutions import CONVOLUTIONS
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.program.native.matrices import MATRICES
 from engine.program.native.picks import PICKS
+from engine.program.native.slices import sum_of_slices
 from engine.program.native.vocabulary import expanded, joined, write
 from engine.program.passes.buffer_assignment import MOST
 from engine.program.passes.inplace_concat import alloc, write_rows
 from engine.program.passes.loop_fusion import FusedLoop, fused_loop
 from engine.program.passes.slice_concat import slice_concat
-from engine.program.passes.slice_sum import added_up, slice_sum
+from engine.program.passes.slice_sum import slice_sum
 
 
 def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> Hidden:
@@ -106,11 +106,6 @@ def _slice_concat(recorder: Writer, *vectors: Any, aval: Any, moves: Any, sums: 
     return out
 
 
-def _slice_sum(recorder: Writer, *parts: Any, aval: Any, keys: Any) -> Hidden:
-    out = recorder.computed(np.empty(aval.shape, aval.dtype.numpy))
-    return added_up(out, parts, keys, functools.partial(write, recorder))
-
-
 def _getitem_back(
     recorder: Writer, ct: Any, like: Any, *dynamic: Any, spec: Any, lead: int = 0, like_lead: int = 0
 ) -> Hidden:
@@ -165,7 +160,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     slice_concat: _slice_concat,
     getitem_back_op: _getitem_back,
     roll_op: _roll,
-    slice_sum: _slice_sum,
+    slice_sum: sum_of_slices,
     fused_loop: _fused_loop,
     **CONVOLUTIONS,
     **PICKS,

@@ -32,7 +32,7 @@ _LARGE = 1 << 20
 _LARGE_EACH = 1 << 19
 """The same for each instruction: what calls of many take is more than what copies do."""
 _LARGEST_CONSTANT = 1 << 16
-"""Bytes of a constant that a table may hold of what is computed from shapes."""
+"""Bytes of a constant that a table may hold of what is computed from shapes, where it is not one number repeated."""
 _TABLES = 4
 """Tables for arguments that lie in different ways in memory."""
 _MOST_RESUMED = 8
@@ -333,7 +333,7 @@ def _result(x: Any) -> Observed | Fixed:
     """What a kernel gave for observed values: if it is no such value, it followed from shapes and constants."""
     if type(x) is Observed:
         return x
-    if not is_readable(x) or x.nbytes > _LARGEST_CONSTANT:
+    if not is_readable(x) or (x.nbytes > _LARGEST_CONSTANT and any(x.strides)):
         raise TypeError("not a constant")
     return Fixed((x,))
 

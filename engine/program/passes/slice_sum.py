@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.ops.arithmetic import add
+from engine.ops.arithmetic import add, multiply, negative
 from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.program.instruction import Instruction, without_unused
 from engine.program.kernels import instruction_op
@@ -28,19 +28,38 @@ Box = tuple[tuple[int, int], ...]
 """Per axis, where it begins and ends."""
 
 
-def added_up(out: Any, parts: Sequence[Any], keys: Sequence[Key], write: Callable[[Any, Key, Any], None]) -> Any:
-    """Fill an array with the sum of parts, each of which belongs where its key says.
+Term = tuple[Key, str, Any, Any]
+"""Where an array belongs, how it is added, the array, and the number that it is multiplied by, or None.
 
-    Where a part has nothing it would add 0, which makes a zero positive: once, at the end, is as good.
+It is added as the letters of fused.c say: "+", "-", and "A", "B" for its product with the number.
+"""
+
+
+def terms_of(operands: Sequence[Any], keys: Sequence[Key], hows: str) -> list[Term]:
+    """What is added up, one after the other."""
+    given = iter(operands)
+    return [(key, how, next(given), next(given) if how in "AB" else None) for key, how in zip(keys, hows, strict=True)]
+
+
+def added_up(out: Any, terms: Sequence[Term], write: Callable[[Any, Key, Any], None]) -> Any:
+    """Fill an array with a sum.
+
+    Where a term has nothing it would add 0, which makes a zero positive: once, at the end, is as good.
     """
-    boxes = [_box(out.shape, key) for key in keys]
-    write(out, keys[0], parts[0])
-    zero = np.zeros((), out.dtype)
-    for edge in _around(out.shape, boxes[0]):
-        write(out, edge, zero)
-    for key, part in zip(keys[1:], parts[1:], strict=True):
+    boxes = [box_of(out.shape, key) for key, *_ in terms]
+    for k, (key, how, x, factor) in enumerate(terms):
+        part = x if factor is None else x * factor
+        if k == 0:
+            write(out, key, part if how in "+A" else -part)
+            zero = np.zeros((), out.dtype)
+            for edge in _around(out.shape, boxes[0]):
+                write(out, edge, zero)
+            continue
         here = out[key]
-        here += part
+        if how in "+A":
+            here += part
+        else:
+            here -= part
     for edge in _around(out.shape, _common(boxes)):
         here = out[edge]
         here += zero[()]
@@ -51,7 +70,7 @@ def _write(out: Any, key: Key, x: Any) -> None:
     out[key] = x
 
 
-def _box(shape: Sequence[int], key: Key) -> Box:
+def box_of(shape: Sequence[int], key: Key) -> Box:
     """Where a key of slices and numbers, which may be of fewer axes, selects."""
     ends = [k.indices(d)[:2] if isinstance(k, slice) else (k % d, k % d + 1) for k, d in zip(key, shape, strict=False)]
     return (*ends, *[(0, d) for d in shape[len(key) :]])
@@ -78,9 +97,11 @@ def _around(shape: Sequence[int], box: Box) -> list[Key]:
 slice_sum = instruction_op(
     "slice_sum",
     __name__,
-    lambda *parts, aval, keys: added_up(empty(aval.shape, aval.dtype.numpy), parts, keys, _write),
-    lambda *parts, aval, keys: aval,
-    "The sum of arrays, the later ones of which are zero but for a slice.",
+    lambda *operands, aval, keys, hows: added_up(
+        empty(aval.shape, aval.dtype.numpy), terms_of(operands, keys, hows), _write
+    ),
+    lambda *operands, aval, keys, hows: aval,
+    "The sum of arrays, with signs and factors, the later ones of which are zero but for a slice.",
     flops=lambda operands, results, params: sum([a.size or 0 for a in operands[1:]]),
 )
 
@@ -95,8 +116,8 @@ def sum_slices(
     outputs : collection of int
         Value ids that are live-out.
     """
-    made = {i.outputs[0]: i for i in instructions if i.op is getitem_back_op}
-    if not made:
+    made = {i.outputs[0]: i for i in instructions if i.op in (getitem_back_op, negative, multiply)}
+    if all(i.op is not getitem_back_op for i in made.values()):
         return list(instructions), 0
     uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
     found, count = [], 0
@@ -128,7 +149,7 @@ def _replaced(
         first, last = last, first
     if len(last[1]) > 1 or first[1] == last[1] == _ALL:
         return None
-    params = {"aval": out, "keys": (*first[1], *last[1])}
+    params = {"aval": out, "keys": (*first[1], *last[1]), "hows": first[2] + last[2]}
     return Instruction(slice_sum, (*first[0], *last[0]), params, instruction.outputs, instruction.where)
 
 
@@ -138,16 +159,36 @@ _ALL: tuple[Key, ...] = ((),)
 
 def _term(
     s: int, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
-) -> tuple[tuple[int, ...], tuple[Key, ...]]:
-    """What a value is the sum of, and where each part belongs: itself, everywhere, if nothing better is known."""
+) -> tuple[tuple[int, ...], tuple[Key, ...], str]:
+    """What a value is the sum of, where each part belongs, and how it is added; by default itself, everywhere."""
     source = made.get(s)
     if source is not None and uses[s] == 1:
         if source.op is slice_sum:
-            return source.inputs, source.params["keys"]
+            return source.inputs, source.params["keys"], source.params["hows"]
         key = _key(source, avals[s])
         if key is not None:
-            return source.inputs[:1], (key,)
-    return (s,), _ALL
+            operands, how = _added(source.inputs[0], made, avals, uses)
+            return operands, (key,), how
+    operands, how = _added(s, made, avals, uses)
+    return operands, _ALL, how
+
+
+def _added(
+    s: int, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
+) -> tuple[tuple[int, ...], str]:
+    """How a value is added: signs are dropped, and a product that nobody else needs is made on the way."""
+    positive = alone = True
+    factor: tuple[int, ...] = ()
+    while (source := made.get(s)) is not None:
+        alone = alone and uses[s] == 1
+        if source.op is negative:
+            (s,), positive = source.inputs, not positive
+            continue
+        number = [k for k, of in enumerate(source.inputs) if avals[of].shape == ()]
+        if source.op is not multiply or not alone or factor or len(number) != 1:
+            break
+        factor, s = (source.inputs[number[0]],), source.inputs[1 - number[0]]
+    return (s, *factor), ("AB" if factor else "+-")[not positive]
 
 
 def _key(instruction: Instruction, out: Aval) -> Key | None:
