@@ -140,7 +140,8 @@ class Structure:
 
     Attributes
     ----------
-    key : tuple
+    key : hashable
+        Equal for equal structures; of a recording in C, no tuple but numbers.
     values : list of Value
         By number.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,8 @@ import pytest
 import tape_api as tf
 from engine.core.eager import EagerTensor, in_c
 from engine.core.op import Op
-from engine.core.value import Value
+from engine.core.tape import Recording
+from engine.core.value import Value, address
 from engine.ops.arithmetic import add, multiply
 from engine.replay import Structure
 
@@ -146,14 +149,167 @@ def recordings() -> list[Any]:
     return tapes
 
 
-def test_the_key_of_a_recording_is_that_of_its_nodes() -> None:
+def test_values_of_a_recording_are_numbered_as_in_python() -> None:
     for tape in recordings():
         nodes = tape._tape.nodes
         one, other = Structure(nodes), Structure(list(nodes))
-        assert one.key == other.key
-        assert list(map(type, one.key)) == list(map(type, other.key))
         assert one.slots == other.slots
         assert list(map(id, one.values)) == list(map(id, other.values))
+
+
+PARAMS: list[Any] = [
+    *[0, 1, 0.0, -0.0, 1.0, True, False, None, ..., "", "a", "b", 2**40, 2**70, 2**70 + 1, -(2**70), float("inf")],
+    *[(), (0,), (0.0,), (-0.0,), (False,), (0, 0), ((0,),), ((0,), 0), (0, (0,)), (None, 0), ((None, 0),)],
+    *[("a", (1, ...)), float("nan"), (float("nan"),), tf.float32, tf.float64, 1j, 1 + 0j, (tf.float32, 1)],
+]  # fmt: skip
+
+
+def logs() -> list[list[Any]]:
+    """Logs of nodes that differ a little."""
+    x, y, one = tf.constant([1.0, 2.0]), tf.constant([1.0, 2.0]), tf.constant(1.0)
+    arrays = [
+        *[np.ones(2), np.ones(2, np.float32), np.ones(1), np.ones((2, 1)), np.ones((1, 2)), np.ones((2, 2)).T],
+        *[np.array(1.0), np.ones((2, 2, 2)), np.ones((2, 2, 2)).transpose(0, 2, 1), np.ones(2, ">f8")],
+        *[np.array(["a"]), np.array(["ab"]), np.array(["a", "b"]), np.array([b"a"], object)],
+        *[np.zeros(2, "M8[s]"), np.zeros(2, "M8[D]")],
+    ]  # fmt: skip
+    found = [[add, (x, y), {"p": param}, x * y] for param in PARAMS]
+    found += [[add, (x, y), {"q": 0}, x * y], [add, (x, y), {"p": 0, "q": 0}, x * y], [add, (), {}, x * y]]
+    found += [[add, inputs, {}, x * y] for inputs in ((x, y), (y, x), (x, x), (x,), (x, x, y), (x, y, x), (one, x))]
+    found += [[op, (x,), {}, out] for op in (add, multiply) for out in (x + y, one + one, x, tf.constant([[1.0, 2.0]]))]
+    found += [[add, (given,), {}, x * y] for given in [*arrays, *map(EagerTensor, arrays[:7]), (2,), (2, 3), 2]]
+    z = x * y
+    found += [[add, (x, y), {}, z, add, inputs, {}, z * y] for inputs in ((x, z), (z, x), (y, z), (z, z))]
+    return found
+
+
+@needs_c
+def test_keys_are_equal_where_those_of_python_are() -> None:
+    """Of the same logs, made twice so that nothing in them is the same object."""
+    both = [*logs(), *logs()]
+    recorded = []
+    for log in both:
+        recording = Recording()
+        recording.log += log
+        recorded.append(recording)
+    ours = [Structure(recording).key for recording in recorded]
+    theirs = [Structure(list(recording)).key for recording in recorded]
+    for i, (key, expected) in enumerate(zip(ours, theirs, strict=True)):
+        assert key == ours[i - len(both) // 2] and hash(key) == hash(ours[i - len(both) // 2]), both[i]
+        same = [j for j, other in enumerate(ours) if key == other]
+        assert same == [j for j, other in enumerate(theirs) if repr(expected) == repr(other)], both[i]
+    assert ours[0] != theirs[0]
+    assert (ours[0] == 1) is False
+
+
+@needs_c
+def test_a_key_outlives_what_it_was_made_of() -> None:
+    x = tf.constant([1.0, 2.0])
+
+    def key(name: str) -> Any:
+        recording = Recording()
+        op = dataclasses.replace(add, name=name)
+        recording.log += [op, (x, x), {"p": ("a" + name, 2**70)}, x * x]
+        return Structure(recording).key
+
+    kept = [key(str(k)) for k in range(50)]
+    gc.collect()
+    assert len(set(kept)) == 50
+    assert all(a != b for i, a in enumerate(kept) for b in kept[:i])
+
+
+@needs_c
+def test_a_parameter_that_refuses_leaves_things_as_they_were() -> None:
+    x = tf.constant([1.0, 2.0])
+    nested: Any = ()
+    for _ in range(100_000):
+        nested = (nested,)
+    for param, error in (
+        ([1], TypeError),
+        (np.float64(1.0), TypeError),
+        ((1, (len,)), TypeError),
+        (nested, RecursionError),
+    ):
+        for _ in range(3):
+            with pytest.raises(error):
+                in_c.structure([add, (x, x), {"p": param}, x])
+            assert len(in_c.structure([add, (x, x), {}, x + x])[0]) == 2
+    before = sys.getrefcount(add)
+    for _ in range(10):
+        with pytest.raises(TypeError):
+            in_c.structure([add, (x, x), {"p": [1]}, x])
+    assert sys.getrefcount(add) == before
+
+
+@needs_c
+def test_a_structure_may_be_asked_for_while_one_is_made() -> None:
+    x = tf.constant([1.0, 2.0])
+    inner = []
+
+    class Odd(tuple[Any, ...]):
+        """A parameter that Python is asked about."""
+
+        __slots__ = ()
+
+        def __iter__(self) -> Any:
+            inner.append(in_c.structure([multiply, (x, x), {"p": (1, 2)}, x])[1])
+            log.clear()
+            return iter(())
+
+    log = [add, (x, x), {"p": Odd((1,)), "q": 3}, x, add, (x, x), {}, x]
+    values, key = in_c.structure(log)
+    assert len(values) == 3
+    assert len(inner) == 1 and inner[0] != key
+    assert inner[0] == in_c.structure([multiply, (x, x), {"p": (1, 2)}, x])[1]
+
+
+@needs_c
+def test_tracked_values_are_found_by_their_addresses() -> None:
+    tracked = in_c.Tracked()
+    values = [EagerTensor(np.float64(k)) for k in range(1000)]
+    assert address(values[0]) not in tracked
+    for n, x in enumerate(values):
+        assert len(tracked) == n
+        before = sys.getrefcount(x)
+        tracked[address(x)] = x
+        tracked[address(x)] = x
+        assert sys.getrefcount(x) == before + 1
+    other = tracked.copy()
+    assert all(address(x) in t for x in values for t in (tracked, other))
+    further = EagerTensor(np.float64(1.0))
+    other[address(further)] = further
+    assert (len(tracked), len(other)) == (1000, 1001)
+    assert address(further) not in tracked
+    assert -1 not in tracked and 1 not in tracked
+    for wrong in ("a", None, 1.0):
+        with pytest.raises(TypeError):
+            wrong in tracked  # noqa: B015
+        with pytest.raises(TypeError):
+            tracked[wrong] = values[0]
+    with pytest.raises(OverflowError):
+        2**70 in tracked  # noqa: B015
+    with pytest.raises(ValueError, match="address"):
+        tracked[1] = values[0]
+    with pytest.raises(ValueError, match="address"):
+        del tracked[address(values[0])]
+    before = sys.getrefcount(further)
+    short = [other.copy() for _ in range(3)]
+    assert sys.getrefcount(further) == before + 3
+    short.clear()
+    assert sys.getrefcount(further) == before
+
+
+@needs_c
+def test_a_cycle_through_a_tape_is_freed() -> None:
+    x = tf.constant([1.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * 2.0
+    y.tape = tape
+    gone = weakref.ref(y)
+    del x, y, tape
+    gc.collect()
+    assert gone() is None
 
 
 def test_ops_are_silent_about_infinities_and_numpy_is_not() -> None:
@@ -259,4 +415,4 @@ def test_the_extension_refuses_what_it_cannot_take() -> None:
     assert in_c.places([x, add, x], [x, 1, add]) == [2, None, 1]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert in_c.structure([]) == ([], ())
+        assert in_c.structure([])[0] == []

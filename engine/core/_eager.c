@@ -25,7 +25,7 @@ static PyTypeObject *variable_type; /* NULL as long as there are none */
 static PyObject *active, *accept, *failed, *beside_of, *enter_slowly, *nothing;
 static PyObject *caller, *caller_of_one, *caller_of_two;
 static PyObject *distinct_of, *leaf_of, *array_of;
-static PyObject *name_tapes, *name_enter, *name_snapshot, *name_spec, *empty;
+static PyObject *name_dict, *name_tapes, *name_enter, *name_snapshot, *name_spec, *empty;
 static int paused; /* whether everything is left to Python */
 static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_beside, at_log, at_rounds;
 
@@ -57,96 +57,99 @@ static PyObject *dtype_of(PyObject *x)
         return Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)x));
     }
     if (PyArray_IsScalar(x, Generic)) {
-        return (PyObject *)PyArray_DescrFromScalar(x);
+        const int number = Py_TYPE(x) == &PyDoubleArrType_Type ? NPY_DOUBLE : Py_TYPE(x) == &PyFloatArrType_Type ? NPY_FLOAT : NPY_NOTYPE;
+        return (PyObject *)(number == NPY_NOTYPE ? PyArray_DescrFromScalar(x) : PyArray_DescrFromType(number));
     }
     return NULL;
 }
 
-/* Like `engine.core.value.address`. */
-static PyObject *address(PyObject *x)
-{
-    const Py_hash_t number = PyBaseObject_Type.tp_hash(x);
-    return number == -1 ? NULL : PyLong_FromSsize_t(number);
-}
+#include "_eager_tracked.h"
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
-/* Whether one of some values is in a dict of addresses, or in the other one, if there is one. */
-static int any_in(PyObject *known, PyObject *other, PyObject *inputs)
+/* Whether one of some values is tracked, or in a dict of addresses, if there is one. */
+static int any_in(const Tracked *tracked, PyObject *other, PyObject *inputs)
 {
     int found = 0;
     for (Py_ssize_t i = 0; !found && i < PyTuple_GET_SIZE(inputs); i++) {
-        PyObject *key = address(PyTuple_GET_ITEM(inputs, i));
-        if (key == NULL) {
-            return -1;
-        }
-        found = PyDict_Contains(known, key);
+        PyObject *x = PyTuple_GET_ITEM(inputs, i);
+        found = tracked_has(tracked, x);
         if (!found && other != NULL) {
+            PyObject *key = PyLong_FromSsize_t(address_of(x));
+            if (key == NULL) {
+                return -1;
+            }
             found = PyDict_Contains(other, key);
+            Py_DECREF(key);
         }
-        Py_DECREF(key);
     }
     return found;
 }
 
-static int track(PyObject *tracked, PyObject *value)
-{
-    PyObject *key = address(value);
-    const int failed_to = key == NULL ? -1 : PyDict_SetItem(tracked, key, value);
-    Py_XDECREF(key);
-    return failed_to;
-}
+/* One node: op, operands, parameters, result. */
+enum part { OP, INPUTS, PARAMS, OUT, PARTS };
 
 /* Let one tape keep what has no derivative here, if it comes from what it tracks. */
-static int record_beside(PyObject *tape, PyObject *tracked, PyObject *beside, PyObject *entry)
+static int record_beside(PyObject *tape, const Tracked *tracked, PyObject *beside, PyObject *const *node)
 {
     if (PyDict_CheckExact(beside)) {
-        const int found = any_in(tracked, PyDict_GET_SIZE(beside) ? beside : NULL, PyTuple_GET_ITEM(entry, 1));
+        const int found = any_in(tracked, PyDict_GET_SIZE(beside) ? beside : NULL, node[INPUTS]);
         if (found <= 0) {
             return found;
         }
     }
-    PyObject *done = PyObject_CallFunctionObjArgs(beside_of, tape, PyTuple_GET_ITEM(entry, 0), PyTuple_GET_ITEM(entry, 1),
-        PyTuple_GET_ITEM(entry, 2), PyTuple_GET_ITEM(entry, 3), NULL);
+    PyObject *done = PyObject_CallFunctionObjArgs(beside_of, tape, node[OP], node[INPUTS], node[PARAMS], node[OUT], NULL);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
 
-/* Let one tape record (op, inputs, params, result) if it tracks an operand. */
-static int record_on(PyObject *tape, PyObject *entry)
+/* Add a node to a log, or nothing. */
+static int log_node(PyObject *log, PyObject *const *node)
 {
-    PyObject *op = PyTuple_GET_ITEM(entry, 0), *inputs = PyTuple_GET_ITEM(entry, 1), *out = PyTuple_GET_ITEM(entry, 3);
-    PyObject *tracked = NULL, *beside = NULL, *log = NULL;
+    const Py_ssize_t before = PyList_GET_SIZE(log);
+    for (int i = 0; i < PARTS; i++) {
+        if (PyList_Append(log, node[i]) < 0) {
+            PyObject *type, *error, *traceback;
+            PyErr_Fetch(&type, &error, &traceback);
+            PyList_SetSlice(log, before, PyList_GET_SIZE(log), NULL);
+            PyErr_Restore(type, error, traceback);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Let one tape record a node if it tracks an operand. */
+static int record_on(PyObject *tape, PyObject *const *node)
+{
+    PyObject *tracked = NULL, *beside = NULL, *log = NULL, *out = node[OUT];
     if (PyObject_TypeCheck(tape, tape_type)) {
         PyObject *nodes = slot(tape, at_nodes);
         tracked = slot(tape, at_tracked);
         beside = slot(tape, at_beside);
         log = nodes != NULL && Py_TYPE(nodes) == recording_type ? slot(nodes, at_log) : NULL;
     }
-    if (tracked == NULL || beside == NULL || log == NULL || !PyDict_Check(tracked) || !PyDict_Check(beside) ||
+    if (tracked == NULL || beside == NULL || log == NULL || Py_TYPE(tracked) != tracked_type || !PyDict_Check(beside) ||
         !PyList_CheckExact(log)) {
         PyErr_SetString(PyExc_TypeError, "record: this is no tape");
         return -1;
     }
-    if (slot(op, at_vjp) == Py_None) {
-        return record_beside(tape, tracked, beside, entry);
+    Tracked *known = (Tracked *)tracked;
+    if (slot(node[OP], at_vjp) == Py_None) {
+        return record_beside(tape, known, beside, node);
     }
-    const int found = any_in(tracked, NULL, inputs);
-    if (found < 0) {
-        return -1;
-    }
-    if (!found) {
+    if (any_in(known, NULL, node[INPUTS]) == 0) {
         const int others = PyObject_IsTrue(beside);
-        return others <= 0 ? others : record_beside(tape, tracked, beside, entry);
+        return others <= 0 ? others : record_beside(tape, known, beside, node);
     }
-    if (PyList_SetSlice(log, PyList_GET_SIZE(log), PyList_GET_SIZE(log), entry) < 0) {
+    if (log_node(log, node) < 0) {
         return -1;
     }
-    if (slot(op, at_multi) != Py_True) {
-        return track(tracked, out);
+    if (slot(node[OP], at_multi) != Py_True) {
+        return tracked_add(known, out);
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(out); i++) {
-        if (track(tracked, PyTuple_GET_ITEM(out, i)) < 0) {
+        if (tracked_add(known, PyTuple_GET_ITEM(out, i)) < 0) {
             return -1;
         }
     }
@@ -155,24 +158,46 @@ static int record_on(PyObject *tape, PyObject *entry)
 
 static int record(PyObject *tapes, PyObject *op, PyObject *inputs, PyObject *params, PyObject *out)
 {
-    PyObject *entry = PyTuple_Pack(4, op, inputs, params != NULL && PyDict_GET_SIZE(params) ? params : nothing, out);
-    int bad = entry == NULL;
+    PyObject *const node[PARTS] = {op, inputs, params != NULL && PyDict_GET_SIZE(params) ? params : nothing, out};
+    int bad = 0;
     for (Py_ssize_t i = 0; !bad && i < PyTuple_GET_SIZE(tapes); i++) {
-        bad = record_on(PyTuple_GET_ITEM(tapes, i), entry) < 0;
+        bad = record_on(PyTuple_GET_ITEM(tapes, i), node) < 0;
     }
-    Py_XDECREF(entry);
     return bad ? -1 : 0;
 }
+
+/* What `active` holds for the thread that was here last, which asks mostly again. A thread's number is given once. */
+static PyObject *own_active;
+static uint64_t owner;
+static int by_thread; /* whether that is kept by thread, and not by what takes turns within one */
 
 /* The tapes that record this thread, a new reference to a tuple. */
 static PyObject *recording_tapes(void)
 {
-    PyObject *tapes = PyObject_GetAttr(active, name_tapes);
-    if (tapes != NULL && !PyTuple_CheckExact(tapes)) {
-        PyErr_SetString(PyExc_TypeError, "record: the active tapes are no tuple");
-        Py_CLEAR(tapes);
+    const uint64_t thread = PyThreadState_GetID(PyThreadState_Get());
+    if (own_active == NULL || owner != thread || !by_thread) {
+        PyObject *own = PyObject_GetAttr(active, name_dict);
+        if (own == NULL) {
+            return NULL;
+        }
+        if (!PyDict_CheckExact(own)) {
+            Py_DECREF(own);
+            PyErr_SetString(PyExc_TypeError, "record: what is active is not kept by thread");
+            return NULL;
+        }
+        PyObject *before = own_active;
+        own_active = own;
+        owner = thread;
+        Py_XDECREF(before);
     }
-    return tapes;
+    PyObject *tapes = PyDict_GetItemWithError(own_active, name_tapes);
+    if (tapes == NULL || !PyTuple_CheckExact(tapes)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "record: the active tapes are no tuple");
+        }
+        return NULL;
+    }
+    return Py_NewRef(tapes);
 }
 
 /* ---- applying an op ---------------------------------------------------------------------------------------------- */
@@ -263,32 +288,53 @@ static void explain(Application *a, PyObject *const *arrays)
     Py_XDECREF(traceback);
 }
 
+/* Combinations that were found accepted: an op and the dtypes of one or two operands, never let go of while they are here. */
+#define REMEMBERED 256
+static struct accepted {
+    PyObject *op, *first, *second; /* `second` may be NULL */
+} remembered[REMEMBERED];
+
+static struct accepted *place_of_accepted(const PyObject *op, const PyObject *first, const PyObject *second)
+{
+    const uint64_t mixed = ((uint64_t)(uintptr_t)op >> 4) * 31 + ((uint64_t)(uintptr_t)first >> 4) * 7 + ((uint64_t)(uintptr_t)second >> 4);
+    return &remembered[(mixed * UINT64_C(0x9E3779B97F4A7C15) >> 32) % REMEMBERED];
+}
+
 /* Whether abstract evaluation has accepted these dtypes, and nothing else counts. */
 static int known(PyObject *op, PyObject *const *arrays, Py_ssize_t count)
 {
-    PyObject *accepted = slot(op, at_accepted), *key;
+    PyObject *accepted = slot(op, at_accepted), *dtypes[MOST];
     if (accepted == NULL || !PySet_Check(accepted)) {
         return 0;
     }
-    if (count == 1) {
-        key = dtype_of(arrays[0]);
-    }
-    else {
-        key = PyTuple_New(count);
-        for (Py_ssize_t i = 0; key != NULL && i < count; i++) {
-            PyObject *dtype = dtype_of(arrays[i]);
-            if (dtype == NULL) {
-                Py_CLEAR(key);
-                break;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if ((dtypes[i] = dtype_of(arrays[i])) == NULL) {
+            while (i > 0) {
+                Py_DECREF(dtypes[--i]);
             }
-            PyTuple_SET_ITEM(key, i, dtype);
+            return PyErr_Occurred() ? -1 : 0;
         }
     }
-    if (key == NULL) {
-        return PyErr_Occurred() ? -1 : 0;
+    struct accepted *place = count > 2 ? NULL : place_of_accepted(op, dtypes[0], count == 2 ? dtypes[1] : NULL);
+    int found = place != NULL && place->op == op && place->first == dtypes[0] && place->second == (count == 2 ? dtypes[1] : NULL);
+    if (!found) {
+        PyObject *key = count == 1 ? Py_NewRef(dtypes[0]) : list_of(dtypes, count);
+        if (key != NULL && count > 1) {
+            Py_SETREF(key, PyList_AsTuple(key));
+        }
+        found = key == NULL ? -1 : PySet_Contains(accepted, key);
+        Py_XDECREF(key);
+        if (found > 0 && place != NULL) {
+            const struct accepted before = *place;
+            *place = (struct accepted){Py_NewRef(op), Py_NewRef(dtypes[0]), count == 2 ? Py_NewRef(dtypes[1]) : NULL};
+            Py_XDECREF(before.op);
+            Py_XDECREF(before.first);
+            Py_XDECREF(before.second);
+        }
     }
-    const int found = PySet_Contains(accepted, key);
-    Py_DECREF(key);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_DECREF(dtypes[i]);
+    }
     return found;
 }
 
@@ -714,6 +760,13 @@ static PyObject *setup(PyObject *module, PyObject *args)
         offset_of(recording, "log", &at_log) < 0 || offset_of(op, "rounds_correctly", &at_rounds) < 0) {
         return NULL;
     }
+    PyObject *threads = PyImport_ImportModule("_thread"), *local = threads == NULL ? NULL : PyObject_GetAttrString(threads, "_local");
+    by_thread = local == NULL ? -1 : PyObject_IsInstance(given[0], local);
+    Py_XDECREF(threads);
+    Py_XDECREF(local);
+    if (by_thread < 0) {
+        return NULL;
+    }
     PyTypeObject **types[5] = {&eager_type, &value_type, &op_type, &tape_type, &recording_type};
     PyObject *classes[5] = {eager, value, op, tape, recording};
     for (int i = 0; i < 5; i++) {
@@ -808,15 +861,23 @@ PyMODINIT_FUNC PyInit__eager(void)
 {
     import_array();
     PyObject *spec = PyUnicode_InternFromString("spec");
+    name_dict = PyUnicode_InternFromString("__dict__");
     name_tapes = PyUnicode_InternFromString("tapes");
     name_enter = PyUnicode_InternFromString("_enter");
     name_snapshot = PyUnicode_InternFromString("_snapshot");
     name_spec = spec == NULL ? NULL : PyTuple_Pack(1, spec);
     empty = PyTuple_New(0);
     operator_type = (PyTypeObject *)PyType_FromSpec(&operator_type_spec);
+    tracked_type = (PyTypeObject *)PyType_FromSpec(&tracked_type_spec);
+    key_type = (PyTypeObject *)PyType_FromSpec(&key_type_spec);
     Py_XDECREF(spec);
-    if (name_tapes == NULL || name_enter == NULL || name_snapshot == NULL || name_spec == NULL || empty == NULL || operator_type == NULL) {
+    if (name_dict == NULL || name_tapes == NULL || name_enter == NULL || name_snapshot == NULL || name_spec == NULL || empty == NULL ||
+        operator_type == NULL || tracked_type == NULL || key_type == NULL) {
         return NULL;
     }
-    return with_sources(PyModule_Create(&module));
+    PyObject *made = PyModule_Create(&module);
+    if (made != NULL && PyModule_AddObjectRef(made, "Tracked", (PyObject *)tracked_type) < 0) {
+        Py_CLEAR(made);
+    }
+    return with_sources(made);
 }

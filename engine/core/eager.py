@@ -354,6 +354,7 @@ def _called(kernel: Callable[..., Any], *operands: Any, **params: Any) -> Any:
 in_c: Any = extension("engine.core._eager")[0]
 """The extension that applies ops and records them as this module and `engine.core.tape` do, if it is there."""
 if in_c:
+    Tape.values_by_address = in_c.Tracked
     helpers = accept, _raise_explained, record_beside, EagerTensor._enter, NOTHING
     callers = _called_with_one, _called_with_two, _called
     in_c.setup(EagerTensor, Value, Op, Tape, Recording, active, *helpers, *callers)

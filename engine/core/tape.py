@@ -133,6 +133,8 @@ class Tape:
     """
 
     explains = False
+    values_by_address: Callable[[], Any] = dict
+    """Makes what `tracked` is; in C, a table of values alone (`engine.core.eager`)."""
     __slots__ = (
         *("__weakref__", "assigned", "beside", "detached", "nodes", "strict", "tracked", "variables"),
         "watch_accessed_variables",
@@ -145,7 +147,7 @@ class Tape:
         self.assigned: dict[int, Callable[[], None]] = {}
         self.beside: dict[int, tuple[int, Node]] = {}
         self.nodes = Recording()
-        self.tracked: dict[int, Any] = {}
+        self.tracked = self.values_by_address()
         self.variables: dict[int, Any] = {}
 
     def watch(self, value: Any) -> None:
@@ -154,7 +156,7 @@ class Tape:
 
     def forget(self) -> None:
         """Let go of what was recorded. Which variables were watched is still known."""
-        self.nodes, self.tracked = Recording(), {}
+        self.nodes, self.tracked = Recording(), self.values_by_address()
         self.detached, self.assigned, self.beside = {}, {}, {}
 
     def everything(self) -> list[Node]:
@@ -207,7 +209,8 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
             if address(x) in tracked:
                 tape.nodes.log += (op, inputs, params or NOTHING, out)
                 if op.multi:
-                    tracked.update([(address(part), part) for part in out])
+                    for part in out:
+                        tracked[address(part)] = part
                 else:
                     tracked[address(out)] = out
                 break

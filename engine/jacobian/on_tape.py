@@ -427,7 +427,7 @@ class TapeDerivatives:
     def _gradients(self, targets: Sequence[Any], wanted: Sequence[Any]) -> tuple[list[Node], list[Any]]:
         """The gradients of the sum of all targets as values, and the nodes that lead there."""
         walk = Tape(watch_accessed_variables=False)
-        walk.tracked = dict(self._tape.tracked)
+        walk.tracked = self._tape.tracked.copy()
         walk.start()
         try:
             found = reverse(self._tape.nodes, [(t, ones_like(t)) for t in targets if self._usable(t)], wanted)
