@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.ops import arithmetic, explog, reduce, shape, trig
+from engine.ops import arithmetic, complexes, explog, reduce, shape, trig
 from engine.ops.compare import where
 from engine.program import native
 from engine.program.native import encoding, grouping
@@ -75,8 +75,15 @@ def sums(x: Any, y: Any) -> Any:
     return b * (y[:, :1] - c * x) + (a - (c - x * y) * y) / (1.0 - c)
 
 
+def kinks(x: Any, y: Any) -> Any:
+    """What has a kink, and its choices."""
+    a = complexes.abs(x - y) * arithmetic.sign(x * 2.0 - y) + 1.0 / (x * y)
+    b = arithmetic.maximum(a * x, 0.25) - arithmetic.minimum(a + y, -0.5) * arithmetic.maximum(1.5, y - a)
+    return where(complexes.abs(b) < 1.0, 0.5 * b * b, complexes.abs(b) - 0.5)
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("f", [chain, stencil, shifted, spread, sums], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [chain, stencil, shifted, spread, sums, kinks], ids=lambda f: f.__name__)
 def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
     rng = np.random.default_rng(0)
     for size in ((41, 37), (40, 32), (3, 300)):
@@ -95,14 +102,15 @@ def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
         for dtype in ("f4", "f8"):
             x, y = [np.round(3 * rng.standard_normal(size)).astype(dtype) for _ in range(2)]
             x.flat[:3] = np.inf, -0.0, np.nan
-            program = lowered(lambda *xs: derived(functools.partial(_sum_of, sums), xs), [x, y])
-            table = natively(program, [x, y])
-            for given in ([x, y], [x[:], -y], [other(x), other(y)]):
-                assert_same(table(*given), program.run_generated(*given), f"{size} {dtype}")
+            for f in (sums, kinks):
+                program = lowered(lambda *xs, f=f: derived(functools.partial(_sum_of, f), xs), [x, y])
+                table = natively(program, [x, y])
+                for given in ([x, y], [x[:], -y], [other(x), other(y)], [-0.0 * x, y]):
+                    assert_same(table(*given), program.run_generated(*given), f"{size} {dtype}")
     names = {row.loop[0] for group in groups for row in group.rows if isinstance(row.loop[0], str)}
     letters = {letter for name in names if name.startswith("fused") for letter in name[8:]}
-    assert set("l+-*/nQ2st") <= letters
-    assert letters & set("ABCDEF")
+    assert set("l+-*/nQ2stagi") <= letters
+    assert letters & set("ABCDEF") and letters & set("MN") and letters & set("mo")
 
 
 def _sum_of(f: Callable[..., Any], x: Any, y: Any) -> Any:

@@ -16,8 +16,8 @@
 
 /* How many operands a letter takes, and one more; 0 if it is none. */
 static const signed char takes[256] = {
-    ['n'] = 1, ['Q'] = 1, ['2'] = 1, ['l'] = 2, ['+'] = 2, ['-'] = 2, ['r'] = 2, ['*'] = 2, ['/'] = 2, ['q'] = 2,
-    ['s'] = 2, ['t'] = 2, ['A'] = 3, ['B'] = 3, ['C'] = 3, ['D'] = 3, ['E'] = 3, ['F'] = 3,
+    ['n'] = 1, ['Q'] = 1, ['2'] = 1, ['i'] = 1, ['a'] = 1, ['g'] = 1, ['l'] = 2, ['+'] = 2, ['-'] = 2, ['r'] = 2, ['*'] = 2, ['/'] = 2, ['q'] = 2,
+    ['s'] = 2, ['t'] = 2, ['M'] = 2, ['N'] = 2, ['m'] = 2, ['o'] = 2, ['A'] = 3, ['B'] = 3, ['C'] = 3, ['D'] = 3, ['E'] = 3, ['F'] = 3,
 };
 #define TAKEN(LETTER) (takes[(unsigned char)(LETTER)] - 1)
 
@@ -41,6 +41,8 @@ static const signed char takes[256] = {
     }
 /* the product with a partial derivative is zero where the cotangent is, and the product is no number */
 #define SCALED(CT, PARTIAL) ((VEC)((MASK)((CT) * (PARTIAL)) & ~(((CT) * (PARTIAL) != (CT) * (PARTIAL)) & ((CT) == 0))))
+
+#define SELECTED(CONDITION, X, Y) ((VEC)(((MASK)(X) & (CONDITION)) | ((MASK)(Y) & ~(CONDITION))))
 
 /* So many vectors at a time; the last of them again with what is left over. */
 #define WITH(COUNT, T, BYTES) \
@@ -79,6 +81,13 @@ static const signed char takes[256] = {
                 case 'n': EACH(-a) \
                 case 'Q': EACH(a * a) \
                 case '2': EACH(a + a) \
+                case 'i': EACH((TYPE)1 / a) \
+                case 'a': EACH((VEC)((MASK)a & ~(MASK)-(VEC){0})) \
+                case 'g': EACH(SELECTED(a != a, a, SELECTED(a > 0, (VEC){0} + 1, SELECTED(a < 0, (VEC){0} - 1, (VEC){0})))) \
+                case 'M': EACH(SELECTED((a > b) | (a != a), a, b)) \
+                case 'N': EACH(SELECTED((b > a) | (b != b), b, a)) \
+                case 'm': EACH(SELECTED((a < b) | (a != a), a, b)) \
+                case 'o': EACH(SELECTED((b < a) | (b != b), b, a)) \
                 case 'A': EACH(a + b * c) \
                 case 'B': EACH(a - b * c) \
                 case 'C': EACH(b * c - a) \

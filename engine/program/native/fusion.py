@@ -1,7 +1,8 @@
 """Rows of a group made one, where one needs what another gave and nobody else does: it stays in registers then.
 
-These are the four operations of arithmetic, signs, copies, and products with partial derivatives, which can be rounded
-in one way only. Each result is rounded as if it had gone through memory (see fused.c), so no bit changes.
+These are the four operations of arithmetic, reciprocals, signs, the larger of numbers and one number, copies, and
+products with partial derivatives, which can be rounded in one way only. Each result is rounded as if it had gone
+through memory (see fused.c), so no bit changes.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ Place = tuple[Root, int]
 Strides = tuple[int, int]
 """How it goes on along a line, and from line to line."""
 
-_ONE = {"negative": "n", "square": "Q", "copy": ""}
+_ONE = {"negative": "n", "square": "Q", "copy": "", "reciprocal": "i", "absolute": "a", "sign": "g"}
 """By operation: its letter in fused.c."""
-_TWO = {"add": "++", "subtract": "-r", "multiply": "**", "divide": "/q", "scale": "st"}
+_TWO = {"add": "++", "subtract": "-r", "multiply": "**", "divide": "/q", "scale": "st", "larger": "MN", "smaller": "mo"}
 """Its letter where the first operand is what the steps before it gave, and where the second one is."""
+_OWN = ("copy", "scale", "larger", "smaller")
+"""Those that are loops of our own."""
 _BOTH = {"add": "2", "multiply": "Q"}
 """Its letter where both are."""
 _WITH_PRODUCT = {"+*": "A", "-*": "B", "r*": "C", "+s": "D", "-s": "E", "rs": "F"}
@@ -79,7 +82,7 @@ def _operation(row: Row) -> str:
     loop, root = row.loop[0], row.operands[-1][0]
     name = loop.rpartition("_")[0] if isinstance(loop, str) else loop.__name__
     kind = "" if root.dtype is None else root.dtype.char
-    if isinstance(loop, str) != (name in ("copy", "scale")) or name not in (*_ONE, *_TWO) or kind not in ("f", "d"):
+    if isinstance(loop, str) != (name in _OWN) or name not in (*_ONE, *_TWO) or kind not in ("f", "d"):
         return ""
     alike = all(each.dtype == root.dtype for each, _ in row.operands)
     return name if alike and row.steps[-1] == root.item and set(row.steps) <= {0, root.item} else ""

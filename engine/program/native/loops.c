@@ -52,21 +52,51 @@ static inline void move(char *out, npy_intp so, const char *x, npy_intp sx, npy_
         for (npy_intp i = 0; i < n; i++, x += sx) { \
             memcpy(args[2] + offsets[i], x, SIZE); \
         } \
-    } \
-    static void select_##SIZE(ARGS) \
-    { \
-        const npy_intp n = dimensions[0], sc = steps[0], sx = steps[1], sy = steps[2], so = steps[3]; \
-        const char *c = args[0], *x = args[1], *y = args[2]; \
-        char *out = args[3]; \
-        for (npy_intp i = 0; i < n; i++, c += sc, x += sx, y += sy, out += so) { \
-            memcpy(out, *c ? x : y, SIZE); \
-        } \
     }
 MOVES(1)
 MOVES(2)
 MOVES(4)
 MOVES(8)
 MOVES(16)
+
+/* Both are read, so that no branch depends on what the condition happens to be. */
+#define SELECT_LINE(TYPE, SX, SY) \
+    for (npy_intp i = 0; i < n; i++) { \
+        const TYPE a = x[i * (SX)], b = y[i * (SY)]; \
+        out[i] = (TYPE)(b ^ ((a ^ b) & (0 - (TYPE)(c[i] != 0)))); \
+    }
+#define SELECT(SIZE, TYPE) \
+    WIDE static void select_##SIZE##_in_line( \
+        npy_intp n, const npy_bool *restrict c, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, TYPE *restrict out) \
+    { \
+        if (sx && sy) { \
+            SELECT_LINE(TYPE, 1, 1) \
+        } \
+        else if (sx) { \
+            SELECT_LINE(TYPE, 1, 0) \
+        } \
+        else { \
+            SELECT_LINE(TYPE, 0, sy) \
+        } \
+    } \
+    static void select_##SIZE(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sc = steps[0], sx = steps[1], sy = steps[2], so = steps[3]; \
+        const char *c = args[0], *x = args[1], *y = args[2]; \
+        char *out = args[3]; \
+        if (sc == 1 && so == SIZE && (sx == SIZE || sx == 0) && (sy == SIZE || sy == 0) && sizeof(TYPE) == SIZE && x != out && y != out) { \
+            select_##SIZE##_in_line(n, (const npy_bool *)c, (const TYPE *)x, sx != 0, (const TYPE *)y, sy != 0, (TYPE *)out); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++, c += sc, x += sx, y += sy, out += so) { \
+            memcpy(out, *c ? x : y, SIZE); \
+        } \
+    }
+SELECT(1, npy_uint8)
+SELECT(2, npy_uint16)
+SELECT(4, npy_uint32)
+SELECT(8, npy_uint64)
+SELECT(16, npy_uint8) /* one by one */
 
 /* copies_SIZE(x): (count) -> (count), in many places */
 #define COPIES(SIZE) \
