@@ -90,7 +90,7 @@ def jacobian(
         derivative itself, of which the rows of the other formats, being gradients, are the conjugates.
     executor : concurrent.futures.Executor, optional
         Where to sweep when the result is fetched, a chunk of seeds at a time: processes, threads, Dask's
-        ``client.get_executor()``. A plan in one chunk is split into two per worker. The same chunks give the same bits
+        ``client.get_executor()``. A plan in one chunk is split into one per worker. The same chunks give the same bits
         as in one process. The result cannot be differentiated again.
 
     Returns

@@ -78,7 +78,7 @@ class JacobianPlan:
         *sources : array
             One per source, of its shape and dtype.
         executor : concurrent.futures.Executor, optional
-            Where to sweep, a chunk of seeds at a time. A plan in one chunk (see `in_chunks`) is split into two per
+            Where to sweep, a chunk of seeds at a time. A plan in one chunk (see `in_chunks`) is split into one per
             worker.
 
         Returns

@@ -109,7 +109,7 @@ class TapeDerivatives:
             are the conjugates.
         executor : concurrent.futures.Executor, optional
             Where to sweep, a chunk of seeds at a time: processes, threads, Dask's ``client.get_executor()``. A plan in
-            one chunk is split into two per worker. The same chunks give the same bits as in one process.
+            one chunk is split into one per worker. The same chunks give the same bits as in one process.
 
         Returns
         -------

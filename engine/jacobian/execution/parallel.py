@@ -1,9 +1,13 @@
 """Jacobians beyond one process: chunks of seeds are swept wherever an executor runs them.
 
 Each chunk is a program of its own, made of the same nodes as in one process: same chunks, same bits (on machines of one
-kind, with as many BLAS threads). It takes the values on the path, an executor pickles both, and the results are put
-where they belong at home. Any `concurrent.futures.Executor` will do: threads, processes, ``client.get_executor()`` of
-Dask, `mpi4py.futures.MPIPoolExecutor`.
+kind, with as many BLAS threads). It takes the values on the path, and its results are put where they belong at home.
+Any `concurrent.futures.Executor` will do: threads, processes, ``client.get_executor()`` of Dask,
+`mpi4py.futures.MPIPoolExecutor`.
+
+A large array goes once. What a `ProcessPoolExecutor` is given lies in a file in memory, which its workers map
+(`engine.runtime.shared_file`), and so do the results. Other executors may be on other machines: they get one task per
+worker, and pickle it; an array that the task needs several times is in it once.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-from collections.abc import Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -35,9 +40,8 @@ from engine.jacobian.structure.path import Path
 from engine.program import Program
 from engine.runtime.cache import Cache
 from engine.runtime.ownership import own_results
+from engine.runtime.shared_file import Packed, Room, shared_file
 
-_PER_WORKER = 2
-"""Chunks per worker, unless the plan has chunks already: a worker that is done early gets another one."""
 _LARGE = 1 << 12
 """Bytes of an array from which on it pays to see whether there is another like it."""
 _SPAN = 8
@@ -50,13 +54,15 @@ _CAPACITY = 64
 
 
 class Sent:
-    """A program that is pickled once, and made again once in each process."""
+    """A program that is pickled once, and made again once in each process; its results take at most `room` bytes."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self._pickled: tuple[bytes, bytes] | None = None
+        avals = [program.avals[slot] for slot in program.outputs]
+        self.room = sum([(aval.size or 0) * aval.dtype.size + 64 for aval in avals])
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self._pickled is None:
             try:
                 pickled = pickle.dumps(self.program, pickle.HIGHEST_PROTOCOL)
@@ -66,13 +72,14 @@ class Sent:
                     f"cannot be sent to another process: {error}"
                 ) from error
             self._pickled = hashlib.sha256(pickled).digest(), pickled
-        return _received, self._pickled
+        key, pickled = self._pickled
+        return _received, (key, pickle.PickleBuffer(pickled) if protocol >= 5 else pickled)
 
 
 _received_programs: Cache[bytes, Sent] = Cache("received programs", _CAPACITY)
 
 
-def _received(key: bytes, pickled: bytes) -> Sent:
+def _received(key: bytes, pickled: bytes | memoryview) -> Sent:
     found = _received_programs.get(key)
     return _received_programs.put(key, Sent(pickle.loads(pickled))) if found is None else found
 
@@ -82,14 +89,17 @@ class View:
 
     def __init__(self, array: Any) -> None:
         self.array = array
+        self._span: np.ndarray | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         array = self.array
         low, high = byte_bounds(array)
         if array.flags.forc or array.size == 0 or high - low > _SPAN * array.nbytes:
             return View, (array,)
-        span = np.lib.stride_tricks.as_strided(_first_byte(array, low), (high - low,), (1,))
-        return _viewed, (span.copy(), array.ctypes.data - low, array.shape, array.strides, array.dtype)
+        if self._span is None:
+            # kept, so that it is one array for all tasks
+            self._span = np.lib.stride_tricks.as_strided(_first_byte(array, low), (high - low,), (1,)).copy()
+        return _viewed, (self._span, array.ctypes.data - low, array.shape, array.strides, array.dtype)
 
 
 def _views(values: Sequence[Any]) -> list[View]:
@@ -134,6 +144,15 @@ def _run(sent: Sent, arrays: Sequence[Any]) -> tuple[Any, ...]:
         raise _portable(error) from None
 
 
+def _run_packed(work: Packed, room: Room) -> Packed:
+    """The same, with what goes there and back in a file."""
+    return room.pack(_run(*work.load()))
+
+
+def _run_all(work: list[tuple[Sent, list[View]]]) -> list[tuple[Any, ...]]:
+    return [_run(*one) for one in work]
+
+
 def _portable(error: Exception) -> Exception:
     """The error, or one with its message that can be sent home."""
     try:
@@ -141,6 +160,33 @@ def _portable(error: Exception) -> Exception:
     except Exception:  # noqa: BLE001  (whatever pickling does to somebody else's exception)
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
+
+
+def _carried_out(work: list[tuple[Sent, list[View]]], executor: Executor, room: Room | None) -> list[Any]:
+    """The results of programs, one after the other; they hold until the file is closed that they came in."""
+    if room is not None:
+        rooms = [room.part(sent.room) for sent, _ in work]
+        calls = ((_run_packed, room.pack(one), results) for one, results in zip(work, rooms, strict=True))
+        return [x for packed in _gathered(executor, calls) for x in packed.load()]
+    # what one worker does goes there together: a constant is in it once
+    count = len(work) if isinstance(executor, ThreadPoolExecutor) else min(_workers(executor), len(work))
+    found: list[Any] = [None] * len(work)
+    for k, results in enumerate(_gathered(executor, ((_run_all, work[k::count]) for k in range(count)))):
+        found[k::count] = results
+    return [x for results in found for x in results]
+
+
+def _gathered(executor: Executor, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """What the calls give, in order; if one fails, the others are called off."""
+    futures: list[Future[Any]] = []
+    try:
+        for call in calls:
+            futures.append(executor.submit(*call))  # noqa: PERF401  (what is there already is to be cancelled)
+        return [future.result() for future in futures]
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
 
 
 # ---- plans, spread ---------------------------------------------------------------------------------------------------
@@ -169,22 +215,16 @@ class Spread(Compiled):
 
     def outcome(self, values: Sequence[Any], executor: Executor) -> tuple[Any, ...]:
         """The blocks that are not zero, in order."""
-        futures: list[Future[tuple[Any, ...]]] = []
-        found: list[Any] = []
         views = _views(values)
-        try:
-            for sent, takes, first in self.tasks:
-                given = [views[i] for i in takes] + ([] if first is None else [View(np.asarray(first))])
-                futures.append(executor.submit(_run, sent, given))
-            for future in futures:
-                found += future.result()
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+        work = [
+            (sent, [views[i] for i in takes] + ([] if first is None else [View(np.asarray(first))]))
+            for sent, takes, first in self.tasks
+        ]
         # what a thread found may be a constant of its program
         held = self.program.owners.union(*[sent.program.owners for sent, *_ in self.tasks])
-        return tuple(own_results(self.program, [*[values[i] for i in self.takes], *found], held))
+        with shared_file() if isinstance(executor, ProcessPoolExecutor) else nullcontext() as room:
+            found = _carried_out(work, executor, room)
+            return tuple(own_results(self.program, [*[values[i] for i in self.takes], *found], held))
 
 
 @dataclass(frozen=True)
@@ -219,8 +259,11 @@ def check_executor(executor: Any, format: str) -> None:
 
 
 def spread_over(executor: Any) -> SpreadOver:
-    """How to compile for an executor: two chunks per worker."""
-    return SpreadOver(_PER_WORKER * _workers(executor))
+    """How to compile for an executor: one chunk per worker, unless the plan has chunks already.
+
+    Two, which would let a worker that is done early take another, cost 7 % more: products of fewer rows are slower.
+    """
+    return SpreadOver(_workers(executor))
 
 
 def _workers(executor: Any) -> int:
