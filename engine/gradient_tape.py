@@ -26,7 +26,7 @@ from engine.core.tape import Tape, active
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import NotCopied, Value, address, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
-from engine.jacobian.taking import Taking, not_a_tensor
+from engine.jacobian.taking import Taking, not_a_tensor, used
 from engine.ops.creation import ones_like, zeros_like
 from engine.replay import replayed
 from engine.reverse import require_one_number
@@ -106,6 +106,8 @@ class GradientTape(NotCopied, TapeDerivatives):
         if self._tape.is_recording:
             raise ValueError("the tape is recording already and cannot be entered again")
         self._spent = False
+        if active.function is not None:
+            active.function.opened.add(id(self._tape))
         try:
             self._tape.start()
             return self
@@ -136,6 +138,7 @@ class GradientTape(NotCopied, TapeDerivatives):
         TypeError
             If something is not a tensor or variable.
         """
+        used(self._tape)
         for x in nest.flatten(tensor):
             if not isinstance(x, Value):
                 raise not_a_tensor(x, "watch")
@@ -154,6 +157,7 @@ class GradientTape(NotCopied, TapeDerivatives):
         """Leave what happens inside the `with` block unrecorded."""
         if not self._tape.is_recording:
             raise ValueError("stop_recording: the tape is not recording")
+        used(self._tape)
         return _Stopped(self)
 
     def reset(self) -> None:
@@ -166,10 +170,12 @@ class GradientTape(NotCopied, TapeDerivatives):
         """
         if not self._tape.is_recording:
             raise ValueError("reset: the tape is not recording")
+        used(self._tape)
         self._tape.clear()
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched, in the order in which they were made (graph variables: in which they were used)."""
+        used(self._tape)
         return tuple(sorted(self._tape.variables.values(), key=lambda v: getattr(v, "serial", 0)))
 
     def gradient(

@@ -11,20 +11,23 @@ import dataclasses
 import functools
 import gc
 import inspect
+import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from engine.call_record import are_plain, no_longer, references, standing_in
 from engine.core import nest
 from engine.core.composite import Composite
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
 from engine.core.op import distinct
-from engine.core.tape import active
+from engine.core.tape import NOTHING, Tape, active, record
 from engine.core.value import Value, dtype_of, shape_of
 from engine.frontend.platform.config import functions_run_eagerly
+from engine.ops.shape import identity
 from engine.runtime.cache import Cache
 from engine.traced_function import TracedFunction
 from tape_api.tensor import TensorSpec, convert_to_tensor
@@ -51,8 +54,8 @@ def function(
 
     Its Python code runs once for each combination of shapes and dtypes of the tensors, and of values of the other
     arguments: what it does besides computing happens then, as in TensorFlow. A function that is no program (see
-    `Function.explain`) runs as it is each time, and so does one that is called while a tape records. The numbers are
-    the same to the bit. Arrays among the arguments and numbers among the results become tensors.
+    `Function.explain`) runs as it is each time. A tape that records when it is called sees the same ops. The numbers
+    are the same to the bit. Arrays among the arguments and numbers among the results become tensors.
 
     Parameters
     ----------
@@ -111,7 +114,7 @@ class Function:
             args, kwargs = _fitting(self.python_function, self.input_signature, args, kwargs)
         if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
             args, kwargs = _converted((args, kwargs), np.ndarray)
-        if active.tapes or functions_run_eagerly():
+        if functions_run_eagerly() or active.function is not None:
             return self._as_python(args, kwargs)
         arguments: list[EagerTensor] = []
         try:
@@ -125,7 +128,8 @@ class Function:
                 return found(arguments)
             except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
                 return self._as_python(args, kwargs)
-        if found is None and self._is_due(key):
+        is_new = found is None or (type(found) is _UnderTapes and not active.tapes)
+        if is_new and are_plain(active.tapes) and self._is_due(key):
             return self._record(key, args, kwargs, arguments)
         return self._as_python(args, kwargs)
 
@@ -179,9 +183,12 @@ class Function:
         found = [x for function in self._all() for x in function._known.values()]
         programs = sum(type(x) is TracedFunction for x in found)
         lines = [f"{name} runs as a program (combinations of arguments: {programs})"] if programs else []
-        reasons = [*[x for x in found if isinstance(x, str)], *[f._without_key for f in self._all() if f._without_key]]
+        reasons = [*[x for x in found if type(x) is str], *[f._without_key for f in self._all() if f._without_key]]
+        taped = [x.record if isinstance(x, TracedFunction) else x for x in found]
+        taped = [x for x in taped if isinstance(x, str) and (x not in reasons or type(x) is _UnderTapes)]
         lines += [f"{name} runs as Python: {reason}" for reason in dict.fromkeys(reasons)]
-        return "\n".join(lines) or f"{name} has not been called outside a tape"
+        lines += [f"{name} runs as Python while a tape records: {reason}" for reason in dict.fromkeys(taped)]
+        return "\n".join(lines) or f"{name} has not been called"
 
     def _as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = self.python_function(*args, **kwargs)
@@ -201,19 +208,32 @@ class Function:
         own = [EagerTensor(x._array) for x in arguments]
         args, kwargs = _with((args, kwargs), {id(x): y for x, y in zip(arguments, own, strict=True)})
         tape.watch_all(own)
+        tapes, before = active.tapes, standing_in(own, arguments)
         tape.start()
         try:
             result = self._as_python(args, kwargs)
         finally:
             tape.stop()
+            no_longer(own, arguments, before)
         del args, kwargs
         self._recorded += 1
-        if tape.made_variables and self._seen.get(hash(key), 0) < _TRIES:
-            return result
-        self._known.put(key, self._traced(tape, own, result))
+        if not tape.made_variables or self._seen.get(hash(key), 0) >= _TRIES:
+            self._known.put(key, self._traced(tape, own, result, tapes))
+        if tapes:
+            tape.forget()
+            result = _with(result, {id(x): y for x, y in zip(own, arguments, strict=True)})
+            refs = list(map(weakref.ref, own))
+            own.clear()
+            for ref, x in zip(refs, arguments, strict=True):
+                mine = ref()
+                if mine is not None:
+                    # the rule of a custom gradient holds it, say
+                    record(identity, (x,), NOTHING, mine)
         return result
 
-    def _traced(self, tape: FunctionTape, arguments: list[EagerTensor], result: Any) -> TracedFunction | str:
+    def _traced(
+        self, tape: FunctionTape, arguments: list[EagerTensor], result: Any, tapes: Sequence[Tape]
+    ) -> TracedFunction | str:
         """What to do in later calls; or why they run as Python."""
         if tape.made_variables:
             return "it makes variables in each call"
@@ -226,12 +246,16 @@ class Function:
             return str(error)
         known = [*nest.flatten(result), *[v._tensor for v in tape.touched()]]
         made = [weakref.ref(out) for node in tape.everything() for out in node.outputs]
-        made += list(map(weakref.ref, arguments))
         tape.forget()
-        arguments.clear()
-        if _is_elsewhere(made, known):
+        held = references(tapes)
+        held.update(map(id, arguments))
+        made += list(map(weakref.ref, arguments))
+        if _is_elsewhere(made, known, held):
             gc.collect()
-            if _is_elsewhere(made, known):
+            if _is_elsewhere(made, known, held):
+                if tapes and isinstance(traced.record, str):
+                    # it may be the tapes that keep it
+                    return _UnderTapes(traced.record)
                 return "it keeps a tensor, which it does not return"
         return traced
 
@@ -248,10 +272,21 @@ def _with(structure: Any, others: dict[int, EagerTensor]) -> Any:
     return nest.map_structure(lambda x: others.get(id(x), x), structure)
 
 
-def _is_elsewhere(made: Sequence[weakref.ref[Any]], known: Sequence[Any]) -> bool:
-    """Whether somebody else holds one of some tensors."""
-    held = set(map(id, known))
-    return any(id(x) not in held for ref in made if (x := ref()) is not None)
+def _is_elsewhere(made: Sequence[weakref.ref[Any]], known: Sequence[Any], held: Mapping[int, int]) -> bool:
+    """Whether somebody else holds one of some tensors, besides those who hold it so many times."""
+    passed = set(map(id, known))
+    for ref in made:
+        x = ref()
+        # two more: `x`, and the argument
+        if x is not None and id(x) not in passed and sys.getrefcount(x) > held.get(id(x), 0) + 2:
+            return True
+    return False
+
+
+class _UnderTapes(str):
+    """Why a function runs as Python while tapes record; what it does else is not known."""
+
+    __slots__ = ()
 
 
 class _Method:

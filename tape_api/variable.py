@@ -325,6 +325,11 @@ class Variable(AssignsRows):
         return list(map(_ARRAY, variables))
 
     @staticmethod
+    def tensors(variables: Sequence[Any]) -> list[Any]:
+        """The tensors that variables hold."""
+        return [v._tensor for v in variables]
+
+    @staticmethod
     def replacement(variables: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The write that sets variables to arrays of their shapes and dtypes, which nobody else holds."""
         tensors = list(map(EagerTensor, arrays))

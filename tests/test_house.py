@@ -115,6 +115,7 @@ ORDER = (
     "engine.ops.deferred",
     "engine.ops.late",
     "engine.replay",
+    "engine.call_record",
     "engine.traced_function",
     "engine.jacobian.structure.path",
     "engine.jacobian.planning",

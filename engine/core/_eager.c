@@ -655,7 +655,7 @@ static PyObject *by_number(PyObject *values, PyObject *numbers)
         const Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GET_ITEM(numbers, i));
         if (number < 0 || number >= PyList_GET_SIZE(values)) {
             if (!PyErr_Occurred()) {
-                PyErr_SetString(PyExc_IndexError, "apply_all: there is no such value");
+                PyErr_SetString(PyExc_IndexError, "there is no value of such a number");
             }
             Py_CLEAR(found);
             break;
@@ -696,6 +696,38 @@ static PyObject *apply_all(PyObject *module, PyObject *const *args, Py_ssize_t c
         }
     }
     Py_RETURN_NONE;
+}
+
+/* record_all(steps, values), as `engine.call_record` says. */
+static PyObject *record_all(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2 || !PyTuple_CheckExact(args[0]) || !PyList_CheckExact(args[1]) || PyTuple_GET_SIZE(args[0]) % 4) {
+        PyErr_SetString(PyExc_TypeError, "record_all: takes a tuple of ops, numbers, parameters and numbers, and a list");
+        return NULL;
+    }
+    PyObject *tapes = recording_tapes();
+    int bad = tapes == NULL;
+    for (Py_ssize_t i = 0; !bad && i < PyTuple_GET_SIZE(args[0]); i += 4) {
+        PyObject *const *step = &PyTuple_GET_ITEM(args[0], i);
+        const int several = PyTuple_CheckExact(step[3]);
+        if (Py_TYPE(step[0]) != op_type || !PyTuple_CheckExact(step[1]) || !PyDict_CheckExact(step[2]) ||
+            several != (slot(step[0], at_multi) == Py_True)) {
+            PyErr_SetString(PyExc_TypeError, "record_all: a step is an op, a tuple, a dict and numbers");
+            bad = 1;
+            break;
+        }
+        PyObject *numbers = several ? Py_NewRef(step[3]) : PyTuple_Pack(1, step[3]);
+        PyObject *inputs = numbers == NULL ? NULL : by_number(args[1], step[1]);
+        PyObject *outputs = inputs == NULL ? NULL : by_number(args[1], numbers);
+        bad = outputs == NULL ||
+            record(tapes, step[0], inputs, step[2], several ? outputs : PyTuple_GET_ITEM(outputs, 0)) < 0;
+        Py_XDECREF(numbers);
+        Py_XDECREF(inputs);
+        Py_XDECREF(outputs);
+    }
+    Py_XDECREF(tapes);
+    return bad ? NULL : Py_NewRef(Py_None);
 }
 
 #include "_eager_operators.h"
@@ -849,6 +881,7 @@ static PyMethodDef methods[] = {
     {"arrays_of", (PyCFunction)(void (*)(void))arrays_of, METH_FASTCALL, "arrays_of(values, places): the arrays behind some values."},
     {"places", (PyCFunction)(void (*)(void))places, METH_FASTCALL, "places(values, some): where some values stand among others."},
     {"apply_all", (PyCFunction)(void (*)(void))apply_all, METH_FASTCALL, "apply_all(steps, values): apply ops to values by number."},
+    {"record_all", (PyCFunction)(void (*)(void))record_all, METH_FASTCALL, "record_all(steps, values): record ops on values by number."},
     {"quick", (PyCFunction)(void (*)(void))quick, METH_FASTCALL, "quick(op, operands): its result for tensors and variables; else None."},
     {"wrap", wrap, METH_O, "wrap(array): the tensor of an array."},
     {NULL, NULL, 0, NULL},

@@ -106,6 +106,19 @@ static PyObject *tracked_copy(PyObject *object, PyObject *nothing_given)
     return (PyObject *)other;
 }
 
+static PyObject *tracked_values(PyObject *object, PyObject *nothing_given)
+{
+    const Tracked *self = (Tracked *)object;
+    (void)nothing_given;
+    PyObject *values = PyList_New(0);
+    for (size_t i = 0; values != NULL && self->table != NULL && i <= self->mask; i++) {
+        if (self->table[i] != NULL && PyList_Append(values, self->table[i]) < 0) {
+            Py_CLEAR(values);
+        }
+    }
+    return values;
+}
+
 static int tracked_traverse(PyObject *object, visitproc visit, void *arg)
 {
     const Tracked *self = (Tracked *)object;
@@ -143,6 +156,7 @@ static void tracked_free(PyObject *object)
 
 static PyMethodDef tracked_methods[] = {
     {"copy", tracked_copy, METH_NOARGS, "The same values, to which others may be added."},
+    {"values", tracked_values, METH_NOARGS, "A list of the values, in any order."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -169,6 +169,8 @@ def looked_at(value: Any) -> None:
         return
     if value.level or function.depends(value):
         effect(f"Python looked at the contents of {'a variable' if value.level else f'a tensor of {value.aval}'}")
+    else:
+        function.looked_at.append(value)
 
 
 def effect(what: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from engine.core.op import Node, Op
-from engine.core.tape import NOTHING, Tape, active
+from engine.core.tape import NOTHING, Seen, Tape, active
 from engine.core.value import address
 
 
@@ -42,9 +42,19 @@ class FunctionTape(Tape):
         Whether the function has made any.
     refusal : str or None
         The first reason why the recording cannot be run in place of the function.
+    seen : Seen
+        What other tapes, around the function, are told of: what it computes from constants, too, and each read of a
+        variable, but not what it does while tapes are paused.
+    opened : set of int
+        Identities of the tapes that began to record within the function.
+    looked_at : list of value
+        Constants at whose contents Python looked.
     """
 
-    __slots__ = ("current", "drawn", "made_variables", "reads", "refusal", "written")
+    __slots__ = (
+        *("_witness", "current", "drawn", "looked_at", "made_variables", "opened", "reads", "refusal", "seen"),
+        "written",
+    )
 
     def __init__(self) -> None:
         super().__init__(watch_accessed_variables=False)
@@ -54,9 +64,15 @@ class FunctionTape(Tape):
         self.written: dict[int, Any] = {}
         self.made_variables = False
         self.refusal: str | None = None
+        self.seen = Seen()
+        self.opened: set[int] = set()
+        self.looked_at: list[Any] = []
+        self._witness = Tape(watch_accessed_variables=False)
+        self._witness.beside = self.seen
 
     def start(self) -> None:
         """Record the current thread from here on; nothing pauses it."""
+        self._witness.start()
         super().start()
         active.function = self
 
@@ -64,6 +80,7 @@ class FunctionTape(Tape):
         """Stop recording."""
         active.function = None
         super().stop()
+        self._witness.stop()
 
     close = stop
 
@@ -71,6 +88,7 @@ class FunctionTape(Tape):
         """Let go of what was recorded, and of what variables were given."""
         super().forget()
         self.reads, self.current, self.written, self.drawn = {}, {}, {}, []
+        self.seen = self._witness.beside = Seen()
 
     def read(self, variable: Any, op: Op, out: Any) -> None:
         """Note that `variable` was read by `op`, which gave `out`."""

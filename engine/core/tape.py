@@ -78,6 +78,13 @@ class Recording(Sequence[Node]):
             length, found = self._known = len(self.log), find(self)
         return found
 
+    def renamed(self, since: int, others: dict[int, Any]) -> None:
+        """Put others in place of some operands, by identity, in what was recorded since the log had that length."""
+        for i in range(since + 1, len(self.log), 4):
+            if any(id(x) in others for x in self.log[i]):
+                self.log[i] = tuple([others.get(id(x), x) for x in self.log[i]])
+        self._nodes, self._known = self._nodes[: since // 4], (0, None)
+
     def copy(self) -> Recording:
         """The same nodes, to which others may be added."""
         other = Recording()
@@ -92,6 +99,37 @@ class Recording(Sequence[Node]):
         if further:
             self._nodes = [*self._nodes, *further]
         return self._nodes
+
+
+class Seen(dict[int, Any]):
+    """Stands in for `Tape.beside`: it takes every value for one it knows, and so is told of every op.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        In the order of execution. They keep all values alive.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes: list[Node] = []
+        self._made: set[int] = set()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __setitem__(self, key: int, entry: tuple[int, Node]) -> None:
+        if key in self._made:
+            return  # another result of the same node; or a variable is read again
+        self._made.update(map(address, entry[1].outputs))
+        self.saw(entry[1])
+
+    def saw(self, node: Node) -> None:
+        """Note a node."""
+        self.nodes.append(node)
 
 
 def logged(nodes: Sequence[Node]) -> Iterator[tuple[Any, ...]]:

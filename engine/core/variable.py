@@ -147,6 +147,11 @@ class Variable(Value):
         raise AttributeError("this class of variables does not define `arrays`")
 
     @staticmethod
+    def tensors(variables: Sequence[Any]) -> list[Any]:
+        """The tensors that ops on eager variables of this class work on; nothing records that they are read."""
+        raise AttributeError("this class of variables does not define `tensors`")
+
+    @staticmethod
     def replacement(variables: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The write that sets eager variables of this class to arrays of their shapes and dtypes."""
         raise AttributeError("this class of variables does not define `replacement`")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from engine.core.detach import user_frame
 from engine.core.op import Node
-from engine.core.tape import Tape, active
+from engine.core.tape import Seen, Tape, active
 from engine.core.value import address
 
 
@@ -25,13 +25,11 @@ class Site(NamedTuple):
     line: int
 
 
-class Notes(dict[int, Any]):
-    """Stands in for `Tape.beside`: it takes every value for one it knows, and so is told of every op.
+class Notes(Seen):
+    """What was seen, with where it was.
 
     Attributes
     ----------
-    nodes : list of Node
-        In the order of execution. They keep all values alive.
     sites : list of Site
     recorded : list of bool
         Whether the tape that it stands beside was recording.
@@ -41,23 +39,13 @@ class Notes(dict[int, Any]):
         super().__init__()
         # a reference back would keep both alive until the next garbage collection
         self._tape = weakref.ref(tape)
-        self.nodes: list[Node] = []
         self.sites: list[Site] = []
         self.recorded: list[bool] = []
-        self._made: set[int] = set()
 
-    def __bool__(self) -> bool:
-        return True
-
-    def __contains__(self, key: object) -> bool:
-        return True
-
-    def __setitem__(self, key: int, entry: tuple[int, Node]) -> None:
-        if key in self._made:
-            return  # another result of the same node; or a variable is read again
-        self._made.update(map(address, entry[1].outputs))
+    def saw(self, node: Node) -> None:
+        """Note a node, and the line of the program."""
+        super().saw(node)
         frame = user_frame(sys._getframe(1))
-        self.nodes.append(entry[1])
         self.sites.append(Site(frame.f_code.co_filename, frame.f_lineno))
         self.recorded.append(self._tape() in active.tapes)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from engine.core import nest
-from engine.core.tape import active
+from engine.core.detach import effect
+from engine.core.tape import Tape, active
 from engine.core.value import Value
 from engine.core.variable import Variable
 
@@ -23,6 +24,8 @@ class Taking:
 
     def __enter__(self) -> tuple[list[Any], list[Any]]:
         of, tape = self._of, self._of._tape
+        if active.function is not None:
+            used(tape)
         self._recording = tape in active.tapes
         try:
             if of._spent:
@@ -51,6 +54,13 @@ class Taking:
         elif not self._of._persistent:
             self._of._spent = True
             self._of._tape.forget()
+
+
+def used(tape: Tape) -> None:
+    """Note that a tape is asked something: if it is not one of the function's own, that is no op."""
+    function = active.function
+    if function is not None and id(tape) not in function.opened:
+        effect("it uses a tape from around it")
 
 
 def not_a_tensor(x: Any, role: str) -> TypeError:

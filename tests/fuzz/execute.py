@@ -104,12 +104,17 @@ def run_on_tape(
     wrap: Callable[..., Any] | None = None,
     watched: bool = False,
     one_by_one: bool = False,
+    variables: dict[str, Any] | None = None,
 ) -> Results:
-    """Values and derivatives by a tape; with `watched`, all of it recorded by another one."""
+    """Values and derivatives by a tape; with `watched`, all of it recorded by another one; `variables` are kept."""
     fn = compiled(program)
 
     def start() -> tuple[dict[str, Any], list[Any]]:
         tensors = {leaf.name: tape_leaf(leaf, values[leaf.name]) for leaf in program.leaves}
+        for leaf in program.leaves if variables is not None else ():
+            if leaf.kind == "variable":
+                new = tensors[leaf.name]
+                tensors[leaf.name] = variables.setdefault(leaf.name, new).assign(new)  # type: ignore[union-attr]
         return tensors, [tensors[name] for name in program.watched]
 
     def call(tensors: dict[str, Any]) -> list[Any]:

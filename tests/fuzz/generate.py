@@ -394,6 +394,7 @@ FURTHER_WAYS = {
     "watched": 3,
     "function": 1,
     "traced": 4,
+    "recorded": 4,
     "thread": 0.5,
     "plan": 1.5,
     "again": 3,

@@ -187,6 +187,24 @@ def _traced(run: Run) -> Results:
     return results
 
 
+def _recorded(run: Run) -> Results:
+    """By tapes around a `function` that has been recorded with other values, also while such a tape recorded."""
+    variables: dict[str, Any] = {}
+    functions: list[Any] = []
+
+    def wrap(fn: Callable[..., Any], *leaves: Any) -> Any:
+        def called(*given: Any) -> Any:
+            rest = iter(given)
+            return fn(tape_api, *[next(rest) if isinstance(x, tape_api.Tensor) else x for x in leaves])
+
+        if not functions:
+            functions.append(tape_api.function(called))
+        return functions[0](*[x for x in leaves if isinstance(x, tape_api.Tensor)])
+
+    attempt(lambda: run_on_tape(run.program, run.others, (), wrap=wrap, variables=variables))
+    return run.tape(wrap=wrap, variables=variables)
+
+
 WAYS: dict[str, Callable[[Run], Results]] = {
     "graph": lambda run: run.graph(),
     "unknown": lambda run: run.graph(unknown=True),
@@ -197,6 +215,7 @@ WAYS: dict[str, Callable[[Run], Results]] = {
     "watched": lambda run: run.tape(watched=True),
     "function": _function,
     "traced": _traced,
+    "recorded": _recorded,
     "thread": _thread,
     "single": lambda run: run.tape(one_by_one=True),
     "plan": _plan,

@@ -1,0 +1,197 @@
+"""What tapes around the call of a recorded function are told: the ops that it applied, with the values of this call.
+
+A function's recording has seen each op that tapes around it were told of, or would have been (`FunctionTape.seen`).
+Later calls run its program, which gives the results of these ops, too. Then the tapes are told of the same ops in the
+same order: they record the nodes that Python would have made them record, and all that they can do is as it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+from engine.core.eager import EagerTensor, in_c, wrap
+from engine.core.function_tape import FunctionTape
+from engine.core.op import Node
+from engine.core.tape import Tape, active, record, record_read
+from engine.core.value import Value, address
+from engine.core.variable import Variable, read_variable
+from engine.custom import custom_call
+
+
+class Untraceable(Exception):
+    """A function cannot be run as a program; the message says why."""
+
+
+def are_plain(tapes: Sequence[Tape]) -> bool:
+    """Whether tapes want to know no more than ops: neither where in a program they are, nor of a whole function."""
+    return all(type(tape) is Tape and type(tape.beside) is dict for tape in tapes)
+
+
+def standing_in(own: Sequence[EagerTensor], arguments: Sequence[EagerTensor]) -> Sequence[int]:
+    """Let the tapes that record follow tensors as they follow others; how long their logs are."""
+    for tape in active.tapes:
+        for mine, x in zip(own, arguments, strict=True):
+            if address(x) in tape.tracked:
+                tape.tracked[address(mine)] = mine
+            elif address(x) in tape.beside:
+                tape.beside[address(mine)] = tape.beside[address(x)]
+    return [len(tape.nodes.log) for tape in active.tapes]
+
+
+def no_longer(own: Sequence[EagerTensor], arguments: Sequence[EagerTensor], since: Sequence[int]) -> None:
+    """Put the others in their place, in what was recorded since the logs were so long."""
+    others = {id(mine): x for mine, x in zip(own, arguments, strict=True)}
+    for tape, length in zip(active.tapes, since, strict=True):
+        tape.nodes.renamed(length, others)
+        tracked, tape.tracked = tape.tracked, tape.values_by_address()
+        for x in tracked.values():
+            # the function may have let the tape watch what it was given
+            x = others.get(id(x), x)
+            tape.tracked[address(x)] = x
+        for mine in own:
+            tape.beside.pop(address(mine), None)
+        for _, node in tape.beside.values():
+            node.inputs = tuple([others.get(id(x), x) for x in node.inputs])
+
+
+def references(tapes: Sequence[Tape]) -> Counter[int]:
+    """How often tapes refer to each value that they hold, by its identity."""
+    held: dict[int, Iterable[Any]] = {}
+    for tape in tapes:
+        log = tape.nodes.log
+        held[id(log)], held[id(tape.tracked)] = log, tape.tracked.values()
+        held[id(tape.detached)] = [note.value for note in tape.detached.values()]
+        nodes = [node for _, node in tape.beside.values()]
+        parts = chain(log[1::4], log[3::4], *[(n.inputs, n.outputs) for n in nodes])
+        held.update({id(x): x for x in parts if type(x) is tuple})
+    return Counter(map(id, chain.from_iterable(held.values())))
+
+
+class CallRecord:
+    """What tapes are told of a call.
+
+    Values have numbers: first those given to the function, then those read from variables, the constants, and those
+    that its program makes.
+
+    Parameters
+    ----------
+    tape : FunctionTape
+        Stopped.
+    given : sequence of EagerTensor
+        The arguments and random draws of the first call.
+    results : sequence
+        What it returned.
+
+    Attributes
+    ----------
+    made : list of EagerTensor
+        What a program is to compute; to be forgotten when that is known.
+    read : list of Variable
+        Those whose values are operands.
+    results : list of (int, or None)
+        The numbers of what is returned; None for what is the same each time.
+
+    Raises
+    ------
+    Untraceable
+        If the same ops cannot be told with other values.
+    """
+
+    def __init__(self, tape: FunctionTape, given: Sequence[EagerTensor], results: Sequence[Any]) -> None:
+        seen = tape.seen.nodes
+        nodes = [n for n in seen if any(map(tape.follows, n.outputs))]
+        kept = [v for v, _ in tape.reads.values() if id(v) not in tape.written]
+        reads = {id(n): n for n in nodes if n.op is read_variable and any(n.inputs[0] is v for v in kept)}
+        known = [*given, *[n.outputs[0] for n in reads.values()]]
+        places = {id(x) for x in chain(known, *[n.outputs for n in nodes])}
+        used = list({id(x): x for x in [*chain(*[n.inputs for n in nodes]), *results] if id(x) not in places}.values())
+        self.made = [x for x in used if type(x) is EagerTensor and tape.follows(x)]
+        self._constants = [x for x in used if not (type(x) is EagerTensor and tape.follows(x))]
+        known_ids = set(map(id, known))
+        self.made += [x for n in nodes for x in n.outputs if id(x) not in known_ids]
+        number = {id(x): i for i, x in enumerate([*known, *self._constants, *self.made])}
+        own = {id(v): x for v in kept for x in type(v).tensors([v])}
+        place = {id(n.inputs[0]): i for i, n in enumerate({id(n.inputs[0]): n for n in reads.values()}.values())}
+        self.read = [next(v for v in kept if id(v) == key) for key in place]
+        self._tensors = [(place[id(n.inputs[0])], n.outputs[0] is own[id(n.inputs[0])]) for n in reads.values()]
+        parts: list[tuple[Any, int, list[Any]]] = [(None, 0, [])]
+        for node in nodes:
+            if id(node) in reads:
+                parts.append((node.inputs[0], number[id(node.outputs[0])], []))
+            elif node.op is not read_variable or not isinstance(node.inputs[0], Variable):
+                # no tape that is told follows a variable that is written
+                parts[-1][2].extend(_step(node, number))
+        self._steps = [(variable, number, tuple(steps)) for variable, number, steps in parts]
+        self.results = [number[id(x)] if isinstance(x, Value) and tape.follows(x) else None for x in results]
+        self._written = list(tape.written.values())
+        made = {id(x) for n in seen for x in n.outputs}
+        apart = [x for n in seen if not any(map(tape.follows, n.outputs)) for x in n.inputs if id(x) not in made]
+        same = [x for x, number in zip(results, self.results, strict=True) if number is None]
+        self._alone = [x for x in [*apart, *same, *tape.looked_at] if isinstance(x, Value)]
+
+    def fits(self, tapes: Sequence[Tape]) -> bool:
+        """Whether it is all that these tapes would see of the function."""
+        for tape in tapes:
+            if any(address(x) in tape.tracked or address(x) in tape.beside for x in self._alone):
+                return False
+            if tape.assigned and any(id(v) in tape.assigned for v in self.read):
+                return False
+            for v in self._written:
+                if tape.strict or address(v) in tape.tracked or (tape.watch_accessed_variables and v.trainable):
+                    return False
+        return True
+
+    def tell(self, given: Sequence[EagerTensor], read: Sequence[EagerTensor], made: Sequence[Any]) -> list[Any]:
+        """Let the tapes that record this thread know of a call.
+
+        Parameters
+        ----------
+        given : sequence of EagerTensor
+        read : sequence of EagerTensor
+            What each of the variables held.
+        made : sequence of array
+            What the program has computed.
+
+        Returns
+        -------
+        list
+            The values, by number.
+        """
+        tensors = [read[i] if is_own else wrap(read[i]._array) for i, is_own in self._tensors]
+        values = [*given, *tensors, *self._constants, *map(wrap, made)]
+        for variable, number, steps in self._steps:
+            if variable is not None:
+                record_read(variable, read_variable, (variable,), values[number])
+            record_all(steps, values)
+        return values
+
+
+def _step(node: Node, number: dict[int, int]) -> tuple[Any, ...]:
+    """A node with numbers for values.
+
+    Raises
+    ------
+    Untraceable
+        If it may be another one in other calls.
+    """
+    if node.op is custom_call:
+        raise Untraceable("the rule of a custom_gradient knows the tensors of the call that made it")
+    if node.op.stateful or not all(type(x) is EagerTensor for x in node.outputs):
+        raise Untraceable(f"what {node.op.title} gives depends on more than its operands")
+    out: Any = tuple([number[id(x)] for x in node.outputs])
+    return node.op, tuple([number[id(x)] for x in node.inputs]), node.params, out if node.op.multi else out[0]
+
+
+def record_all(steps: tuple[Any, ...], values: list[Any]) -> None:
+    """Record ops, each with the numbers of its operands, its parameters and the number (or numbers) of its result."""
+    parts = iter(steps)
+    for op, numbers, params, out in zip(parts, parts, parts, parts, strict=True):
+        result = tuple([values[i] for i in out]) if op.multi else values[out]
+        record(op, tuple([values[i] for i in numbers]), params, result)
+
+
+if in_c:
+    record_all = in_c.record_all
