@@ -46,7 +46,7 @@ setup(
         extension(
             "engine.ops._windows",
             [f"{OPS}/_windows.c"],
-            [f"{OPS}/_windows_typed.h", f"{RUNTIME}/wide.h"],
+            [f"{OPS}/_windows_typed.h", f"{OPS}/_windows_direct.h", f"{RUNTIME}/wide.h"],
         ),
     ]
 )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.ops import conv_kernels, divided_products, pool_kernels, windows
+from engine.ops import conv_kernels, divided_products, pool_kernels, window_products, windows
 from engine.ops.windows import Windows, spans
 from engine.program.native.loops import same_bits
+from engine.runtime.cache import clear_caches
 
 pytestmark = pytest.mark.skipif(windows.in_c is None, reason="the extension is not there")
 
@@ -34,7 +36,7 @@ def both(monkeypatch: pytest.MonkeyPatch, kernel: Callable[..., Any], *operands:
     """What a kernel gives in C, which is what it gives with NumPy."""
     found = kernel(*operands, **moves)
     with monkeypatch.context() as patch:
-        for module in (windows, conv_kernels, pool_kernels):
+        for module in (windows, conv_kernels, pool_kernels, window_products):
             patch.setattr(module, "in_c", None)
         expected = kernel(*operands, **moves)
     assert same_bits(found, expected)
@@ -84,7 +86,7 @@ def test_depthwise_convolutions(
         both(monkeypatch, conv_kernels.depthwise_filters_kernel, x, np.array(w.shape), ct, **moves)
         with monkeypatch.context() as patch:
             # two images at a time, and one that is left
-            patch.setattr(windows, "_CACHE", 2 * windows.PASSES * ct[0].size)
+            patch.setattr(windows, "CACHE", 2 * windows.PASSES * ct[0].size)
             both(monkeypatch, conv_kernels.depthwise_filters_kernel, x, np.array(w.shape), ct, **moves)
 
 
@@ -186,7 +188,7 @@ def test_large_images_in_blocks_of_windows(
         of_filters = conv_kernels.conv_filters_kernel(x, np.array(w.shape), ct, **moves)
         with monkeypatch.context() as patch:
             # each image has more windows than this
-            patch.setattr(windows, "_CACHE", 2 * w[..., 0].size)
+            patch.setattr(windows, "CACHE", 2 * w[..., 0].size)
             again = both(monkeypatch, conv_kernels.conv_kernel, x, w, **moves)
             filters_again = both(monkeypatch, conv_kernels.conv_filters_kernel, x, np.array(w.shape), ct, **moves)
         exact = 1e-5 if dtype == "float32" else 1e-12
@@ -211,7 +213,8 @@ def test_products_of_some_rows_at_a_time(threads: int, in_place: bool, monkeypat
 
 
 def divide(patch: pytest.MonkeyPatch, threads: int, in_place: bool) -> None:
-    """Have small products of matrices divided too."""
+    """Have small products of matrices divided too, all of them laid out before."""
+    patch.setattr(conv_kernels, "multiplied_straight", lambda *given: False)
     patch.setattr(divided_products, "blas_threads", lambda: threads)
     patch.setattr(divided_products, "multiplies_in_place", lambda: in_place)
     for name, value in {
@@ -262,23 +265,110 @@ def test_a_product_that_does_not_fit_is_refused() -> None:
     lies = windows.geometry(2, (4, 4), 8, (2, 2), moves, spans("", (4, 4), (2, 2), moves))
     points, rows, none, share = (np.zeros(s, np.float32) for s in ((32, 5), (8, 32), (0, 32, 5), (2, 32, 5)))
     in_c: Any = windows.in_c
-    in_c.multiply(x, w, points, rows, none, lies, 8, 32, False)
-    in_c.multiply(x, w, points, rows, share, lies, 8, 16, True)
-    in_c.multiply(x, w, points, np.zeros((32, 32), np.float32), none, lies, 40, 32, False)
+    in_c.multiply(x, w, points, rows, none, lies, 8, 32, False, 2)
+    in_c.multiply(x, w, points, rows, share, lies, 8, 16, True, 2)
+    in_c.multiply(x, w, points, np.zeros((32, 32), np.float32), none, lies, 40, 32, False, 2)
     frozen = w.copy()
     frozen.flags.writeable = False
     wrong: list[tuple[Any, ...]] = [
-        (x, w, points, rows, none, lies, 9, 32, False),
-        (x, w, points, rows, none, lies, 0, 32, False),
-        (x, w, points, rows, none, lies, 8, 0, True),
-        (x, w, points, rows, share, lies, 8, 7, True),
-        (x, w, points, rows, none, lies, 8, 16, True),
-        (x, w, points[1:], rows, none, lies, 8, 32, False),
-        (x, w[1:], points, rows, none, lies, 8, 32, False),
-        (x, frozen, points, rows, share, lies, 8, 32, True),
-        (x, w.astype(np.float64), points, rows, none, lies, 8, 32, False),
-        (x[:0], w, points, rows, none, (0, *lies[1:]), 8, 32, False),
+        (x, w, points, rows, none, lies, 9, 32, False, 2),
+        (x, w, points, rows, none, lies, 0, 32, False, 2),
+        (x, w, points, rows, none, lies, 8, 32, False, 0),
+        (x, w, points, rows, none, lies, 8, 32, False, 3),
+        (x, w, points, rows, none, lies, 8, -1, True, 2),
+        (x, w, points, rows, none, lies, 8, 0, True, 2),
+        (x, w, points, rows, share, lies, 8, 7, True, 2),
+        (x, w, points, rows, none, lies, 8, 16, True, 2),
+        (x, w, points[1:], rows, none, lies, 8, 32, False, 2),
+        (x, w[1:], points, rows, none, lies, 8, 32, False, 2),
+        (x, frozen, points, rows, share, lies, 8, 32, True, 2),
+        (x, w.astype(np.float64), points, rows, none, lies, 8, 32, False, 2),
+        (x[:0], w, points, rows, none, (0, *lies[1:]), 8, 32, False, 2),
     ]
     for arguments in wrong:
         with pytest.raises(ValueError, match="windows:"):
             in_c.multiply(*arguments)
+
+
+@pytest.fixture
+def straight(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
+    """What is multiplied where it lies, also if it is small, as with one thread."""
+    in_c: Any = windows.in_c
+    if not in_c.straight():
+        pytest.skip("this processor has no registers for it")
+    made = []
+
+    def noted(*arguments: Any) -> None:
+        made.extend([arguments] if arguments[7] == 0 else [])
+        in_c.multiply(*arguments)
+
+    for module in (divided_products, window_products):
+        monkeypatch.setattr(module, "blas_threads", lambda: 1)
+    monkeypatch.setattr(window_products, "_LEAST", 1)
+    monkeypatch.setattr(window_products, "in_c", SimpleNamespace(multiply=noted, straight=lambda: True))
+    clear_caches()
+    yield made
+    clear_caches()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_windows_multiplied_where_they_lie(
+    space: Any, size: Any, strides: Any, padding: Any, dilations: Any, dtype: str,
+    straight: list[Any], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    rng, moves = np.random.default_rng(8), {"windows": Windows(strides, padding, dilations), "stack": 0}
+    for (channels, outputs), groups in itertools.product(((1, 16), (3, 10), (16, 48), (17, 33), (32, 7)), (1, 3)):
+        x, w = (numbers(rng, s, dtype, groups == 3) for s in ((5, *space, channels), (*size, channels, outputs)))
+        with monkeypatch.context() as patch:
+            # as many images at a time
+            windows_each = conv_kernels.conv_kernel(x[:1], w, **moves)[..., 0].size
+            for module in (windows, window_products):
+                patch.setattr(module, "CACHE", groups * w[..., 0].size * windows_each)
+            clear_caches()
+            ct = both(monkeypatch, conv_kernels.conv_kernel, x, w, **moves)
+            both(monkeypatch, conv_kernels.conv_data_kernel, np.array(x.shape), w, ct, **moves)
+            both(monkeypatch, conv_kernels.conv_filters_kernel, x, np.array(w.shape), ct, **moves)
+        clear_caches()
+    if divided_products.multiplies_in_place():
+        assert straight
+
+
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("outputs", [1, 3, 8, 10, 16, 20, 33, 72])
+def test_columns_that_do_not_fill_a_register(
+    outputs: int, dtype: str, alike: bool, straight: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, moves = np.random.default_rng(9), {"windows": Windows((1, 1), "SAME", (1, 1)), "stack": 0}
+    if not alike:
+        monkeypatch.setattr(window_products, "_alike", lambda *facts: False)
+    x, w = (rng.normal(size=s).astype(dtype) for s in ((3, 40, 40, 8), (3, 3, 8, outputs)))
+    ct = both(monkeypatch, conv_kernels.conv_kernel, x, w, **moves)
+    both(monkeypatch, conv_kernels.conv_data_kernel, np.array(x.shape), w, ct, **moves)
+    both(monkeypatch, conv_kernels.conv_filters_kernel, x, np.array(w.shape), ct, **moves)
+    assert bool(straight) is alike or not divided_products.multiplies_in_place() or outputs < 3
+
+
+def test_a_product_where_windows_lie_is_refused_if_it_does_not_fit(straight: list[Any]) -> None:
+    x, w = np.ones((2, 4, 4, 8), np.float32), np.ones((32, 5), np.float32)
+    moves = Windows((1, 1), "SAME", (1, 1))
+    lies = windows.geometry(2, (4, 4), 8, (2, 2), moves, spans("", (4, 4), (2, 2), moves))
+    points, room, none, share = (np.zeros(s, np.float32) for s in ((32, 5), (5 * 5 * 8,), (0, 32, 5), (2, 32, 5)))
+    in_c: Any = windows.in_c
+    in_c.multiply(x, w, points, room, none, lies, 8, 0, False, 1)
+    in_c.multiply(x, w, points, np.zeros(2 * room.size, np.float32), share, lies, 40, 0, True, 2)
+    for wrong in (
+        (x, w, points, room, none, lies, 8, 0, False, 2),
+        (x, w, points, room[1:], none, lies, 8, 0, False, 1),
+        (x, w, points, room, none, lies, 8, 0, True, 1),
+        (x, w, points, room, none, lies, 0, 0, False, 1),
+        (x[:1], w, points, room, none, lies, 8, 0, False, 1),
+        (x, w, points[1:], room, none, lies, 8, 0, False, 1),
+    ):
+        with pytest.raises(ValueError, match="windows:"):
+            in_c.multiply(*wrong)
+    for at, value in itertools.product(range(len(lies)), (-1, 1 << 50, 1 << 62)):
+        with pytest.raises(ValueError, match="windows:"):
+            in_c.multiply(x, w, points, room, none, (*lies[:at], value, *lies[at + 1 :]), 8, 0, False, 1)

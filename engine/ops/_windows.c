@@ -27,6 +27,7 @@
 #define MOST_TAPS 255                 /* of a window whose largest entry is looked for */
 #define CHANNELS 32                   /* that are placed at once */
 #define LARGE ((npy_intp)1 << 40)     /* no dimension is larger */
+#define SPARE 16                      /* more windows or taps than there are that may be looked up */
 #define RELEASE ((npy_intp)1 << 13)   /* numbers from which on other threads may run meanwhile */
 
 typedef struct {
@@ -313,6 +314,55 @@ enum depthwise { FORWARD, TO_DATA, TO_FILTERS };
 #undef MASK
 #undef NAMED
 
+/* ---- products straight from the data ------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define DIRECT 1
+#define AT_ONCE 14 /* sums of one or two vectors each that registers hold */
+#define FOR_WIDE __attribute__((target("avx512f")))
+#define INLINE_WIDE static inline __attribute__((always_inline, target("avx512f")))
+#define UNROLL _Pragma("GCC unroll 16")
+
+#define TYPE npy_float
+#define NAMED(name) name##_float
+#define VECTOR __m512
+#define LANES 16
+#define LANES_OF __mmask16
+#define ZERO _mm512_setzero_ps
+#define LOAD _mm512_maskz_loadu_ps
+#define STORE _mm512_mask_storeu_ps
+#define SPREAD _mm512_set1_ps
+#define FMA _mm512_fmadd_ps
+#include "_windows_direct.h"
+#undef TYPE
+
+#define TYPE npy_double
+#define NAMED(name) name##_double
+#define VECTOR __m512d
+#define LANES 8
+#define LANES_OF __mmask8
+#define ZERO _mm512_setzero_pd
+#define LOAD _mm512_maskz_loadu_pd
+#define STORE _mm512_mask_storeu_pd
+#define SPREAD _mm512_set1_pd
+#define FMA _mm512_fmadd_pd
+#include "_windows_direct.h"
+#undef TYPE
+
+static int is_direct(void)
+{
+    return __builtin_cpu_supports("avx512f");
+}
+#else
+#define DIRECT 0
+
+static int is_direct(void)
+{
+    return 0;
+}
+#endif
+
 #define FOR_TYPE(array, call) \
     if (PyArray_TYPE(array) == NPY_FLOAT) { \
         call(float); \
@@ -415,69 +465,187 @@ static void multiply_matrices(
     matmul[type == NPY_DOUBLE].function(arrays, dims, steps, matmul[type == NPY_DOUBLE].data);
 }
 
-/* Lay so many windows at a time side by side in `rows`, and multiply them. */
+/* Where the taps of a window lie from its first one on in images of these dimensions: each run of them, or each one of `single`
+ * ones, the last one again for those that go over them in groups. How many these are. */
+static npy_intp runs_of(const Geometry *g, const npy_intp *dims, int single, npy_intp *offsets)
+{
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp runs = d2->dilation == 1 ? 1 : d2->taps, inner = single ? d2->taps * g->channels : runs;
+    const npy_intp count = d0->taps * d1->taps * inner;
+    for (npy_intp i = 0; i < count; i++) {
+        const npy_intp rest = i % inner, row = i / inner, k = single ? rest / g->channels : rest, c = single ? rest % g->channels : 0;
+        const npy_intp lines = row / d1->taps * d0->dilation * dims[1] + row % d1->taps * d1->dilation;
+        offsets[i] = (lines * dims[2] + k * d2->dilation) * g->channels + c;
+    }
+    for (npy_intp i = 0; single && i < SPARE; i++) {
+        offsets[count + i] = offsets[count - 1];
+    }
+    return count;
+}
+
+/* What `direct` of a type does. */
+static void multiply_straight(
+    int type, const char **starts, npy_intp count, const npy_intp *runs, npy_intp number, npy_intp run, const char *factor,
+    npy_intp outputs, char *out, int to_filters)
+{
+#if DIRECT
+#define GO(name, type) \
+    direct_##name((const type **)starts, count, runs, number, run, (const type *)factor, outputs, (type *)out, to_filters)
+    if (type == NPY_DOUBLE) {
+        GO(double, npy_double);
+    }
+    else {
+        GO(float, npy_float);
+    }
+#undef GO
+#endif
+}
+
+/* The dimensions of images with their padding, as far as windows reach or data do; whether there is padding. */
+static int padded_dims(const Geometry *g, npy_intp *dims)
+{
+    int any = 0;
+    for (int d = 0; d < RANK; d++) {
+        const Dim *dim = &g->dims[d];
+        const npy_intp moved[2] = {dim->number - 1, dim->stride}, reach[2] = {dim->taps - 1, dim->dilation};
+        const npy_intp end = product(moved, 2), extent = product(reach, 2), data = dim->before + dim->dim;
+        if (end < 0 || extent < 0) {
+            return -1;
+        }
+        dims[d] = end + extent + 1 > data ? end + extent + 1 : data;
+        any |= dims[d] > dim->dim;
+    }
+    return any;
+}
+
+/* Copy images into larger ones of zeros. */
+static void pad(const Geometry *g, npy_intp item, const char *x, char *out, const npy_intp *dims)
+{
+    const npy_intp pixel = g->channels * item, line = g->dims[2].dim * pixel;
+    memset(out, 0, (size_t)(g->images * dims[0] * dims[1] * dims[2] * pixel));
+    for (npy_intp n = 0; n < g->images; n++) {
+        for (npy_intp a = 0; a < g->dims[0].dim; a++) {
+            for (npy_intp b = 0; b < g->dims[1].dim; b++, x += line) {
+                const npy_intp row = (n * dims[0] + a + g->dims[0].before) * dims[1] + b + g->dims[1].before;
+                memcpy(out + (row * dims[2] + g->dims[2].before) * pixel, x, (size_t)line);
+            }
+        }
+    }
+}
+
+/* Where so many windows begin, from one on; the last ones again, for those that go over them in groups. */
+static void starts_of(
+    const Geometry *g, const npy_intp *dims, npy_intp item, const char *x, npy_intp first, npy_intp count, const char **starts)
+{
+    const Dim *d0 = &g->dims[0], *d1 = &g->dims[1], *d2 = &g->dims[2];
+    const npy_intp step = d2->stride * g->channels * item;
+    npy_intp line = first / d2->number, c = first % d2->number;
+    for (npy_intp i = 0; i < count; line++, c = 0) {
+        const npy_intp b = line % d1->number, a = line / d1->number % d0->number, n = line / d1->number / d0->number;
+        const npy_intp row = (n * dims[0] + a * d0->stride) * dims[1] + b * d1->stride;
+        const char *start = x + row * dims[2] * g->channels * item;
+        for (; c < d2->number && i < count; c++, i++) {
+            starts[i] = start + c * step;
+        }
+    }
+    for (npy_intp i = 0; i < SPARE; i++) {
+        starts[count + i] = starts[count - 1];
+    }
+}
+
+/* Lay so many windows at a time side by side in `rows`, and multiply them. If no `columns` are to be taken at a time, they are
+ * multiplied where they lie, and the images, if they are padded, are copied to `rows` with their padding. */
 static PyObject *multiply(PyObject *NPY_UNUSED(module), PyObject *args)
 {
     PyArrayObject *x, *filters, *points, *rows, *share;
     PyObject *given;
     Geometry g;
-    npy_intp step, columns;
+    npy_intp step, columns, group;
     int to_filters;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!Onnp", &PyArray_Type, &x, &PyArray_Type, &filters, &PyArray_Type, &points, &PyArray_Type,
-            &rows, &PyArray_Type, &share, &given, &step, &columns, &to_filters) ||
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!Onnpn", &PyArray_Type, &x, &PyArray_Type, &filters, &PyArray_Type, &points, &PyArray_Type,
+            &rows, &PyArray_Type, &share, &given, &step, &columns, &to_filters, &group) ||
         !is_float(x) || read_geometry(given, &g) < 0) {
         return NULL;
     }
-    const int type = PyArray_TYPE(x);
-    if (matmul[type == NPY_DOUBLE].function == NULL) {
-        return PyErr_Format(PyExc_ValueError, "windows: NumPy has no loop that multiplies such matrices");
+    const int type = PyArray_TYPE(x), straight = columns == 0;
+    if (straight ? !is_direct() : matmul[type == NPY_DOUBLE].function == NULL) {
+        return PyErr_Format(PyExc_ValueError, "windows: nothing here multiplies such matrices");
     }
     const npy_intp size = size_of(&g, SIDE_BY_SIDE), item = PyArray_ITEMSIZE(x);
     const npy_intp taps[4] = {g.dims[0].taps, g.dims[1].taps, g.dims[2].taps, g.channels}, width = product(taps, 4);
     const npy_intp outputs = width > 0 ? PyArray_SIZE(filters) / width : 0, height = width > 0 ? size / width : 0;
-    if (step < 1 || step > LARGE || size < 1 || outputs < 1 || columns < 1 || width % columns != 0) {
+    if (group < 1 || group > g.images || step < 1 || step > LARGE || size < 1 || outputs < 1 || columns < 0 || (!straight && width % columns != 0)) {
         return PyErr_Format(PyExc_ValueError, "windows: there is nothing to multiply");
     }
-    const npy_intp most = step < height ? step : height, numbers[2] = {height, outputs}, block[2] = {most, width};
-    if (check(x, size_of(&g, DATA), type, 0) < 0 || check(filters, width * outputs, type, to_filters) < 0 ||
-        check(points, product(numbers, 2), type, !to_filters) < 0 || check(rows, product(block, 2), type, 1) < 0 ||
+    npy_intp dims[RANK] = {0};
+    const int padding = padded_dims(&g, dims);
+    const Geometry all = g;
+    g.images = group;
+    const npy_intp each = height / all.images, most = step < group * each ? step : group * each, numbers[2] = {height, outputs}, block[2] = {most, width};
+    const npy_intp images[2 + RANK] = {g.images, g.channels, dims[0], dims[1], dims[2]};
+    const npy_intp room = !straight ? product(block, 2) : padding < 0 ? -1 : padding ? product(images, 2 + RANK) : 0;
+    if (check(x, size_of(&all, DATA), type, 0) < 0 || check(filters, width * outputs, type, to_filters) < 0 ||
+        check(points, product(numbers, 2), type, !to_filters) < 0 || check(rows, room, type, 1) < 0 ||
         check(share, to_filters ? 2 * width * outputs : 0, type, to_filters) < 0) {
         return NULL;
     }
-    char *scratch = zeros(line_size(&g, item));
+    /* where windows begin and, behind that, where their taps lie */
+    char *scratch = zeros(straight ? (most + width + 2 * SPARE) * (npy_intp)sizeof(npy_intp) : line_size(&g, item));
     if (scratch == NULL) {
         return NULL;
     }
     NPY_BEGIN_THREADS_DEF;
     NPY_BEGIN_THREADS_THRESHOLDED(size / RELEASE * 500);
     char *product_of_rows = PyArray_BYTES(share), *total = product_of_rows + width * outputs * item;
+    const char **starts = (const char **)scratch;
+    npy_intp *offsets = (npy_intp *)scratch + most + SPARE;
+    const npy_intp runs = straight ? runs_of(&g, dims, to_filters, offsets) : 1, image = size_of(&all, DATA) / all.images * item;
 #define ADD(type) add_##type((npy_##type *)to, (npy_##type *)from, width *outputs)
-    for (npy_intp begin = 0; begin < height; begin += step) {
-        const npy_intp some = height - begin < step ? height - begin : step;
-        char *some_points = PyArray_BYTES(points) + begin * outputs * item;
-        lay_out_windows(&g, item, PyArray_BYTES(x), PyArray_BYTES(rows), begin, some, scratch);
-        if (!to_filters) {
-            multiply_matrices(type, PyArray_BYTES(rows), PyArray_BYTES(filters), some_points, some, width, outputs, 0);
-            continue;
+    for (npy_intp from_image = 0; from_image < all.images; from_image += group) {
+        char *data = PyArray_BYTES(x) + from_image * image, *group_points = PyArray_BYTES(points) + from_image * each * outputs * item;
+        g.images = all.images - from_image < group ? all.images - from_image : group;
+        if (straight && padding) {
+            pad(&g, item, data, PyArray_BYTES(rows), dims);
+            data = PyArray_BYTES(rows);
         }
-        /* the sum of the products begins with the first one, and is added to what is there */
-        for (npy_intp at = 0; at < width; at += columns) {
-            char *to = (begin ? product_of_rows : total) + at * outputs * item;
-            multiply_matrices(type, PyArray_BYTES(rows) + at * item, some_points, to, columns, some, outputs, width);
+        for (npy_intp begin = 0; begin < g.images * each; begin += step) {
+            const npy_intp some = g.images * each - begin < step ? g.images * each - begin : step;
+            char *some_points = group_points + begin * outputs * item, *sums = begin ? product_of_rows : total;
+            if (straight) {
+                starts_of(&g, dims, item, data, begin, some, starts);
+                multiply_straight(type, starts, some, offsets, runs, width / runs, to_filters ? some_points : PyArray_BYTES(filters),
+                    outputs, to_filters ? sums : some_points, to_filters);
+            }
+            else {
+                lay_out_windows(&g, item, data, PyArray_BYTES(rows), begin, some, scratch);
+            }
+            if (!straight && !to_filters) {
+                multiply_matrices(type, PyArray_BYTES(rows), PyArray_BYTES(filters), some_points, some, width, outputs, 0);
+            }
+            /* the sum of the products begins with the first one, and is added to what is there */
+            for (npy_intp at = 0; !straight && to_filters && at < width; at += columns) {
+                multiply_matrices(
+                    type, PyArray_BYTES(rows) + at * item, some_points, sums + at * outputs * item, columns, some, outputs, width);
+            }
+            if (begin && to_filters) {
+                char *to = total, *from = product_of_rows;
+                FOR_TYPE(x, ADD)
+            }
         }
-        if (begin) {
-            char *to = total, *from = product_of_rows;
+        if (to_filters) {
+            char *to = PyArray_BYTES(filters), *from = total;
             FOR_TYPE(x, ADD)
         }
-    }
-    if (to_filters) {
-        char *to = PyArray_BYTES(filters), *from = total;
-        FOR_TYPE(x, ADD)
     }
 #undef ADD
     NPY_END_THREADS;
     PyMem_Free(scratch);
     Py_RETURN_NONE;
+}
+
+static PyObject *straight(PyObject *NPY_UNUSED(module), PyObject *NPY_UNUSED(args))
+{
+    return PyBool_FromLong(is_direct());
 }
 
 static PyObject *overlay(PyObject *NPY_UNUSED(module), PyObject *args)
@@ -680,7 +848,8 @@ static PyObject *reduce(PyObject *NPY_UNUSED(module), PyObject *args)
 static PyMethodDef methods[] = {
     {"lay_out", lay_out, METH_VARARGS, "lay_out(x, out, windows, by_tap): lay windows side by side, or one tap of them after the other."},
     {"multiply", multiply, METH_VARARGS,
-     "multiply(x, filters, points, rows, share, windows, step, to_filters): products of windows and filters, or their transpose."},
+     "multiply(x, filters, points, rows, share, windows, step, columns, to_filters, images): products of windows and filters, or their transpose."},
+    {"straight", straight, METH_NOARGS, "straight(): whether windows can be multiplied where they lie: `multiply` with no columns."},
     {"overlay", overlay, METH_VARARGS, "overlay(x, out, windows, by_window): add up numbers, per tap or per window, where windows lie in the data."},
     {"depthwise", depthwise, METH_VARARGS, "depthwise(x, y, w, windows, what, step): add up products of two of the arrays in the third one."},
     {"largest_tap", largest_tap, METH_VARARGS, "largest_tap(x, maximum, out, windows): which tap is the largest."},

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.ops.divided_products import product, product_of_columns, rows_and_columns_at_once, rows_at_once
+from engine.ops.divided_products import product, product_of_columns
 from engine.ops.shape import as_dims
+from engine.ops.window_products import has_long_runs, is_pointwise, multiplied_laid_out, multiplied_straight
 from engine.ops.windows import (
     LINE,
     PASSES,
@@ -38,12 +39,15 @@ from engine.ops.windows import (
     taps,
     without_buffers,
 )
+from engine.runtime.blas import multiplies_in_place
 from engine.runtime.buffer_pool import empty
 
 MANY_CHANNELS = 4
 """Where each pixel has fewer, pixels rather than channels lie beside each other when taps are added up."""
-_SHORT_RUNS = 24, 16
-"""Windows whose rows are shorter than this are copied tap by tap: in steps of one, and in larger ones."""
+_FULL = 16
+"""Channels that fill a register."""
+_MORE_OUTPUTS = 4
+"""Times as many outputs as channels with which the transpose is a convolution, if small products are made in place."""
 
 # ---- what the kernels share ------------------------------------------------------------------------------------------
 
@@ -52,6 +56,11 @@ def _images(x: Any, stack: int, rank: int) -> np.ndarray:
     """Data with one batch dimension behind the stacked ones."""
     batch = x.shape[stack : -rank - 1]
     return x if len(batch) == 1 else x.reshape(*x.shape[:stack], math.prod(batch), *x.shape[-rank - 1 :])
+
+
+def _points(x: Any) -> np.ndarray:
+    """What windows give as the rows of a matrix."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def _check_ranks(data: Sequence[int], filters: Sequence[int], stack: int, rank: int) -> None:
@@ -82,7 +91,7 @@ def windows_as_rows(x: Any, size: Sequence[int], windows: Windows, along: Sequen
     if is_pointwise(size, windows, along):
         return x.reshape(*lead, height, width)
     flat = x.reshape(math.prod(lead) * images, *x.shape[-rank - 1 :])
-    wide = lead or _has_long_runs(size, channels, windows)
+    wide = lead or has_long_runs(size, channels, windows)
     if wide and takes_c(flat, rank):
         out = empty((*lead, height, width), x.dtype)
         lies = geometry(len(flat), flat.shape[1:-1], channels, size, windows, along)
@@ -102,46 +111,6 @@ def windows_as_rows(x: Any, size: Sequence[int], windows: Windows, along: Sequen
     taps_first = (*range(1 + rank, 2 + 2 * rank), *range(1 + rank))
     by_tap = patches(padded(np.moveaxis(planes, 0, -1), along), size, windows, along).transpose(taps_first)
     return np.ascontiguousarray(by_tap).reshape(width, height).T
-
-
-def _has_long_runs(size: Sequence[int], channels: int, windows: Windows) -> bool:
-    """Whether the rows of a window are long enough to be copied one by one."""
-    return size[-1] * channels >= _SHORT_RUNS[windows.strides[-1] > 1]
-
-
-def _multiplied_in_c(
-    x: Any, filters: Any, points: Any, size: Sequence[int], windows: Windows, along: Sequence[Span], to_filters: bool
-) -> bool:
-    """Have the windows of images multiplied by filters, or by points for filters, some at a time; whether that is done.
-
-    They are laid out in memory that the cache holds when they are multiplied. The products are those that `product`
-    and `product_of_columns` ask of NumPy, one by one.
-
-    Parameters
-    ----------
-    x : array, shape (n, *space, channels)
-    filters : array, shape (size * channels, outputs)
-        If they are wanted, the product is added to them.
-    points : array, shape (windows, outputs)
-    """
-    if not takes_c(x, len(size)) or not (x.dtype == filters.dtype == points.dtype):
-        return False
-    (width, outputs), height = filters.shape, len(points)
-    long = _has_long_runs(size, x.shape[-1], windows) and not is_pointwise(size, windows, along)
-    if not (long and width and outputs and height and filters.flags.c_contiguous and points.flags.c_contiguous):
-        return False
-    step, columns = rows_at_once(height, width, outputs), width
-    if to_filters:
-        step, columns = rows_and_columns_at_once(height, width, outputs)
-    rows, share = empty((step, width), x.dtype), empty((2 * to_filters, width, outputs), x.dtype)
-    lies = geometry(len(x), x.shape[1:-1], x.shape[-1], size, windows, along)
-    in_c.multiply(np.ascontiguousarray(x), filters, points, rows, share, lies, step, columns, to_filters)
-    return True
-
-
-def is_pointwise(size: Sequence[int], windows: Windows, along: Sequence[Span]) -> bool:
-    """Whether each window is one point, and each point one window."""
-    return math.prod(size) == max(windows.strides) == 1 and not any(s.before or s.behind for s in along)
 
 
 def _in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -175,11 +144,14 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
     matrix = w.reshape(*w.shape[:stack], math.prod(size) * channels, outputs)
     lead = np.broadcast_shapes(x.shape[:stack], w.shape[:stack])
     out = empty((*lead, images.shape[stack], *inner, outputs), x.dtype)
+    if not stack and multiplied_straight(images, matrix, _points(out), size, windows, along, False):
+        return out.reshape(*x.shape[: -rank - 1], *inner, outputs)
     every, each = (slice(None),) * stack, math.prod(x.shape[:stack]) * matrix.shape[-2]
     for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
         some, target = images[(*every, block.images, block.reads)], out[(*every, block.images, block.windows)]
         points = target if stack else target.reshape(math.prod(target.shape[:-1]), outputs)
-        if not stack and _multiplied_in_c(some, matrix, points, size, windows, block.along, to_filters=False):
+        given = (some, matrix, points, size, windows, block.along, False)
+        if not stack and (multiplied_straight(*given) or multiplied_laid_out(*given)):
             continue
         rows = windows_as_rows(some, size, windows, block.along)
         if stack:
@@ -261,13 +233,14 @@ def turned_windows(
     """The windows of the convolution with mirrored filters that is the transpose in the data, if it is quicker.
 
     It is one for steps of one. It lays windows of outputs side by side, which must be fewer than the products that it
-    saves.
+    saves; or multiplies them where they lie.
     """
+    most = channels * (_MORE_OUTPUTS if multiplies_in_place() and channels >= _FULL else 1)
     if max(windows.strides) > 1 or not all(s.number for s in along) or is_pointwise(size, windows, along):
         return None
     reach = [(taps - 1) * dilation for taps, dilation in zip(size, windows.dilations, strict=True)]
     padding = tuple([(r - s.before, r - s.behind) for r, s in zip(reach, along, strict=True)])
-    return windows._replace(padding=padding) if min(map(min, padding)) >= 0 and outputs <= channels else None
+    return windows._replace(padding=padding) if min(map(min, padding)) >= 0 and outputs <= most else None
 
 
 def _check_batch(batch: Sequence[int], wanted: Sequence[int]) -> None:
@@ -296,11 +269,14 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
     width = math.prod(size) * channels
     lead = np.broadcast_shapes(x.shape[:stack], ct.shape[:stack])
     out = np.zeros((*lead, width, outputs), x.dtype)
+    if not stack and multiplied_straight(images, out, _points(results), size, windows, along, True):
+        return out.reshape(*size, channels, outputs)
     every, each = (slice(None),) * stack, math.prod(x.shape[:stack]) * width
     for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
         some, points = images[(*every, block.images, block.reads)], results[(*every, block.images, block.windows)]
         points = points.reshape(*ct.shape[:stack], math.prod(points.shape[stack:-1]), outputs)
-        if not stack and _multiplied_in_c(some, out, points, size, windows, block.along, to_filters=True):
+        given = (some, out, points, size, windows, block.along, True)
+        if not stack and (multiplied_straight(*given) or multiplied_laid_out(*given)):
             continue
         rows = windows_as_rows(some, size, windows, block.along)
         out += np.matmul(rows.swapaxes(-1, -2), points) if stack else product_of_columns(rows, points)

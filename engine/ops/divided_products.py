@@ -23,9 +23,19 @@ _LEAST_COLUMNS = 16
 _MANY_OUTPUTS = 64
 """Where there are more, it is made in one piece."""
 
+_REGISTER = 64
+"""Bytes of a register of a processor that does so."""
+_FEWEST = 2
+"""Up to so many columns of products of columns are not filled up."""
+
 
 def product(a: Any, b: Any, out: Any) -> None:
     """Put the product of two matrices into `out`, made of so many rows at a time as are quickest."""
+    if (wide := multiplied_outputs(len(a), a.shape[1], b.shape[1], b.itemsize, False)) > b.shape[1]:
+        products = np.empty((len(a), wide), out.dtype)
+        product(a, widened(b, wide), products)
+        out[...] = products[:, : b.shape[1]]
+        return
     step = rows_at_once(len(a), a.shape[1], b.shape[1])
     whole = len(a) - len(a) % step
     np.matmul(_stacked(a[:whole], step), b, out=_stacked(out[:whole], step))
@@ -37,18 +47,41 @@ def product_of_columns(a: Any, b: Any) -> np.ndarray:
     """The product of the transpose of a matrix and a matrix, added up from products of some rows and columns."""
     if not a.size or not b.size:
         return np.matmul(a.T, b)
+    if (wide := multiplied_outputs(len(a), a.shape[1], b.shape[1], b.itemsize, True)) > b.shape[1]:
+        return product_of_columns(a, widened(b, wide))[:, : b.shape[1]]
     step, columns = rows_and_columns_at_once(len(a), a.shape[1], b.shape[1])
     whole = len(a) - len(a) % step
-    total = np.add.reduce(_products_of_columns(a[:whole], b[:whole], step, columns), axis=0)
+    total = np.add.reduce(products_of_columns(a[:whole], b[:whole], step, columns), axis=0)
     if whole < len(a):
-        total += _products_of_columns(a[whole:], b[whole:], len(a) - whole, columns)[0]
+        total += products_of_columns(a[whole:], b[whole:], len(a) - whole, columns)[0]
     return total.reshape(a.shape[1], b.shape[1])
 
 
-def _products_of_columns(a: Any, b: Any, step: int, columns: int) -> np.ndarray:
+def products_of_columns(a: Any, b: Any, step: int, columns: int) -> np.ndarray:
     """For each `step` rows, and so many columns of `a`, their product: an array of four dimensions."""
     parts = a.reshape(len(a) // step, step, a.shape[1] // columns, columns)
     return np.matmul(parts.transpose(0, 2, 3, 1), _stacked(b, step)[:, None])
+
+
+def multiplied_outputs(height: int, width: int, outputs: int, itemsize: int, of_columns: bool) -> int:
+    """How many columns the second matrix should have, with zeros behind it.
+
+    Where BLAS takes matrices as they lie, the columns that do not fill half of a register are multiplied in another
+    order, and slowly; but if there are no others, this is the quickest way to multiply rows.
+    """
+    lanes, few = _REGISTER // itemsize, outputs % (_REGISTER // itemsize)
+    if not multiplies_in_place() or blas_threads() > 1 or height * width <= _AT_ONCE:
+        return outputs
+    if outputs <= (_FEWEST if of_columns else lanes // 2):
+        return outputs
+    return outputs - few + lanes if 0 < few <= lanes // 2 else outputs
+
+
+def widened(matrix: Any, outputs: int) -> np.ndarray:
+    """A matrix with columns of zeros behind it."""
+    wide = np.zeros((len(matrix), outputs), matrix.dtype)
+    wide[:, : matrix.shape[1]] = matrix
+    return wide
 
 
 def rows_at_once(height: int, width: int, outputs: int) -> int:

@@ -32,7 +32,7 @@ from engine.runtime.extension import extension
 
 Dims = tuple[int | None, ...]
 
-_CACHE = 1 << 19
+CACHE = 1 << 19
 """How many numbers a kernel lays side by side at a time, so that they stay in the processor's cache."""
 PASSES = 8
 """Work that goes over each number several times is done on parts so many times smaller."""
@@ -180,7 +180,7 @@ def patches(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]
 
 def images_at_once(each: int) -> int:
     """How many images to deal with at a time, if each needs so many numbers."""
-    return max(1, _CACHE // max(1, each))
+    return max(1, CACHE // max(1, each))
 
 
 def parts(images: int, each: int) -> Iterator[slice]:
@@ -205,11 +205,11 @@ def blocks(
     """All windows of some images, if each window needs so many numbers."""
     (first, *rest), stride = along, windows.strides[0]
     line, extent = each * math.prod([s.number for s in rest]), (size[0] - 1) * windows.dilations[0] + 1
-    if line * first.number <= _CACHE or max(first.before, first.behind) >= extent:
+    if line * first.number <= CACHE or max(first.before, first.behind) >= extent:
         for part in parts(images, line * first.number):
             yield Block(part, slice(0, first.number), slice(0, space[0]), along)
         return
-    count = -(-first.number // max(1, _CACHE // line))
+    count = -(-first.number // max(1, CACHE // line))
     ends = [first.number * i // count for i in range(count + 1)]
     for image in range(images):
         for begin, end in itertools.pairwise(ends):

@@ -15,9 +15,10 @@ import numpy as np
 
 from engine.core.op import Op
 from engine.ops.conv import conv_data_op, conv_filters_op, conv_op
-from engine.ops.conv_kernels import MANY_CHANNELS, is_pointwise, turned_windows, windows_as_rows
+from engine.ops.conv_kernels import MANY_CHANNELS, turned_windows, windows_as_rows
 from engine.ops.divided_products import rows_at_once
 from engine.ops.shape import as_dims
+from engine.ops.window_products import is_pointwise
 from engine.ops.windows import Span, Windows, core, patches, spans, taps
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of
 from engine.program.native.loops import same_bits
