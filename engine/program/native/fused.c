@@ -50,9 +50,8 @@ static const signed char takes[256] = {
         steps_##T##BYTES(steps, from, moves, start, args[nin] + start, COUNT); \
     } \
     if (apart && start < end && end >= (COUNT) * BYTES) { \
-        start = end - (COUNT) * BYTES; \
-        steps_##T##BYTES(steps, from, moves, start, args[nin] + start, COUNT); \
-        return; \
+        steps_##T##BYTES(steps, from, moves, end - (COUNT) * BYTES, args[nin] + end - (COUNT) * BYTES, COUNT); \
+        start = end; \
     }
 /* One type for one width of registers: vectors are made of what the machine has where they are compiled. */
 #define FUSED(T, TYPE, INTEGER, BYTES, TARGET) \
@@ -99,48 +98,60 @@ static const signed char takes[256] = {
         STORE(0) STORE(1) STORE(2) STORE(3) STORE(4) STORE(5) STORE(6) STORE(7) \
         STORE(8) STORE(9) STORE(10) STORE(11) STORE(12) STORE(13) STORE(14) STORE(15) \
     } \
-    TARGET static void all_##T##BYTES(const char *steps, int nin, char **args, npy_intp n, npy_intp const *by) \
+    TARGET static void all_##T##BYTES(const char *steps, int nin, char **args, npy_intp n, npy_intp const *by, npy_intp lines, npy_intp const *far) \
     { \
         enum { LANES = BYTES / sizeof(TYPE) }; \
         VEC_##T##BYTES one[MAX_OPERANDS][MANY(BYTES)], rest; \
         char *from[MAX_OPERANDS + 1]; \
-        npy_intp moves[MAX_OPERANDS + 1], start = 0, end = n * (npy_intp)sizeof(TYPE); \
-        int together = by[nin] == sizeof(TYPE), apart = 1; \
+        npy_intp moves[MAX_OPERANDS + 1]; \
+        const npy_intp end = n * (npy_intp)sizeof(TYPE); \
+        int together = by[nin] == sizeof(TYPE), apart = 1, begun = 0; \
         for (int j = 0; j < nin; j++) { \
-            from[j] = args[j]; \
-            moves[j] = -1; \
             together &= by[j] == sizeof(TYPE) || by[j] == 0; \
             apart &= args[j] != args[nin]; \
-            if (by[j] == 0) { \
-                for (int k = 0; k < MANY(BYTES); k++) { \
-                    one[j][k] = *(const TYPE *)args[j] - (VEC_##T##BYTES){0}; \
-                } \
-                from[j] = (char *)one[j]; \
-                moves[j] = 0; \
-            } \
         } \
-        from[nin] = from[nin + 1] = from[0]; /* a step may look at what it does not take */ \
-        moves[nin] = moves[nin + 1] = 0; \
-        if (together) { \
-            WITH(MANY(BYTES), T, BYTES) \
-            WITH(FEW, T, BYTES) \
-            for (; start + BYTES <= end; start += BYTES) { \
-                steps_##T##BYTES(steps, from, moves, start, args[nin] + start, 1); \
-            } \
-        } \
-        /* what is left over, or lies apart: side by side in a vector, filled up with the first one */ \
-        for (npy_intp i = start / (npy_intp)sizeof(TYPE); i < n; i += LANES) { \
-            const npy_intp left = n - i < LANES ? n - i : LANES; \
+        for (; lines > 0; lines--) { \
+            npy_intp start = 0; \
             for (int j = 0; j < nin; j++) { \
-                for (npy_intp k = 0; k < LANES && by[j]; k++) { \
-                    one[j][0][k] = *(const TYPE *)(args[j] + (i + (k < left ? k : 0)) * by[j]); \
+                if (by[j]) { \
+                    from[j] = args[j]; \
+                    moves[j] = -1; \
                 } \
-                from[j] = (char *)one[j]; \
-                moves[j] = 0; \
+                else if (!begun || far[j]) { \
+                    for (int k = 0; k < MANY(BYTES); k++) { \
+                        one[j][k] = *(const TYPE *)args[j] - (VEC_##T##BYTES){0}; \
+                    } \
+                    from[j] = (char *)one[j]; \
+                    moves[j] = 0; \
+                } \
             } \
-            steps_##T##BYTES(steps, from, moves, 0, (char *)&rest, 1); \
-            for (npy_intp k = 0; k < left; k++) { \
-                *(TYPE *)(args[nin] + (i + k) * by[nin]) = rest[k]; \
+            begun = 1; \
+            from[nin] = from[nin + 1] = from[0]; /* a step may look at what it does not take */ \
+            moves[nin] = moves[nin + 1] = 0; \
+            if (together) { \
+                WITH(MANY(BYTES), T, BYTES) \
+                WITH(FEW, T, BYTES) \
+                for (; start + BYTES <= end; start += BYTES) { \
+                    steps_##T##BYTES(steps, from, moves, start, args[nin] + start, 1); \
+                } \
+            } \
+            /* what is left over, or lies apart: side by side in a vector, filled up with the first one */ \
+            for (npy_intp i = start / (npy_intp)sizeof(TYPE); i < n; i += LANES) { \
+                const npy_intp left = n - i < LANES ? n - i : LANES; \
+                for (int j = 0; j < nin; j++) { \
+                    for (npy_intp k = 0; k < LANES && by[j]; k++) { \
+                        one[j][0][k] = *(const TYPE *)(args[j] + (i + (k < left ? k : 0)) * by[j]); \
+                    } \
+                    from[j] = (char *)one[j]; \
+                    moves[j] = 0; \
+                } \
+                steps_##T##BYTES(steps, from, moves, 0, (char *)&rest, 1); \
+                for (npy_intp k = 0; k < left; k++) { \
+                    *(TYPE *)(args[nin] + (i + k) * by[nin]) = rest[k]; \
+                } \
+            } \
+            for (int j = 0; j <= nin; j++) { \
+                args[j] += far[j]; \
             } \
         } \
     }
@@ -162,14 +173,19 @@ FUSED(f, npy_float, npy_int32, 16, )
 FUSED(d, npy_double, npy_int64, 16, )
 
 #define FUSED_LOOP(T) \
-    static void fused_##T(char **args, npy_intp const *dimensions, npy_intp const *by, void *data) \
+    static void lines_##T(char **args, npy_intp n, npy_intp const *by, npy_intp lines, npy_intp const *far, void *data) \
     { \
         const char *steps = data; \
         int nin = 0; \
         for (const char *each = steps; *each != 0; each++) { \
             nin += TAKEN(*each); \
         } \
-        CHOSEN(T)(steps, nin, args, dimensions[0], by); \
+        CHOSEN(T)(steps, nin, args, n, by, lines, far); \
+    } \
+    static void fused_##T(char **args, npy_intp const *dimensions, npy_intp const *by, void *data) \
+    { \
+        static const npy_intp far[MAX_OPERANDS] = {0}; \
+        lines_##T(args, dimensions[0], by, 1, far, data); \
     }
 FUSED_LOOP(f)
 FUSED_LOOP(d)
@@ -179,7 +195,7 @@ int fused_loop(const char *name, Loop *loop)
     if (strncmp(name, "fused_", 6) != 0 || (name[6] != 'f' && name[6] != 'd') || strncmp(name + 7, "_l", 2) != 0) {
         return 0;
     }
-    *loop = (Loop){name[6] == 'f' ? fused_f : fused_d, (void *)(name + 8), STRIDED, 0, 0, 0, {0}, 0, {0}, {0}};
+    *loop = (Loop){.function = name[6] == 'f' ? fused_f : fused_d, .data = (void *)(name + 8), .lines = name[6] == 'f' ? lines_f : lines_d};
     for (const char *each = name + 8; *each != 0; each++) {
         loop->nin += TAKEN(*each);
         if (TAKEN(*each) < 0 || loop->nin >= MAX_OPERANDS || (*each == 'l' && each > name + 8)) {

@@ -152,7 +152,7 @@ int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp t
 static int run_outer(const Row *row, char *const *start)
 {
     const Loop *loop = row->loop;
-    const int nargs = loop->nargs, nouter = row->nouter;
+    const int nargs = loop->nargs, nouter = row->nouter - (loop->lines != NULL);
     npy_intp index[MAX_OUTER] = {0};
     char *at[MAX_OPERANDS], *given[MAX_OPERANDS];
     for (int j = 0; j < nargs; j++) {
@@ -162,7 +162,12 @@ static int run_outer(const Row *row, char *const *start)
         for (int j = 0; j < nargs; j++) {
             given[j] = at[j]; /* a loop may change what it is given */
         }
-        loop->function(given, row->dims, row->steps, loop->data);
+        if (loop->lines != NULL) {
+            loop->lines(given, row->dims[0], row->steps, row->outer[nouter], row->strides + (npy_intp)nouter * nargs, loop->data);
+        }
+        else {
+            loop->function(given, row->dims, row->steps, loop->data);
+        }
         if (loop->refuses && given[0] == NULL) {
             return 1;
         }

@@ -22,6 +22,9 @@ enum loop_kind {
     PUT      /* operand 0 holds offsets in bytes into the last operand, which itself stays in place */
 };
 
+/* What does the same as an inner loop along several lines, which are `far` apart, and changes what it is given. */
+typedef void LinesFunction(char **args, npy_intp n, npy_intp const *steps, npy_intp lines, npy_intp const *far, void *data);
+
 /* An inner loop: one of NumPy's, or of loops.c. */
 typedef struct {
     PyUFuncGenericFunction function;
@@ -33,6 +36,7 @@ typedef struct {
     int ndims;                   /* core dimensions that have names */
     int ncore[MAX_OPERANDS];     /* core dimensions of each operand */
     int core[MAX_CORE];          /* and which those are, one operand after the other */
+    LinesFunction *lines;        /* NULL if it has none */
 } Loop;
 
 /* No number that describes memory is larger. */
