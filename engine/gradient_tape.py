@@ -28,6 +28,7 @@ from engine.core.value import NotCopied, Value, address, as_array, dtype_of, sha
 from engine.core.variable import Variable, tracked_value
 from engine.jacobian.taking import Taking, not_a_tensor, used
 from engine.ops.creation import ones_like, zeros_like
+from engine.ops.reduce import add_n
 from engine.replay import replayed
 from engine.reverse import require_one_number
 
@@ -229,7 +230,10 @@ class GradientTape(NotCopied, TapeDerivatives):
             wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
             kept = [w for w in wanted if address(w) in tracked]
             found = iter(self._replayed(self._tape.nodes, seeds, kept, sparse=True, pairwise=pairwise))
-            cts = [next(found) if address(w) in tracked else None for w in wanted]
+            cts = [
+                next(found) if address(w) in tracked else _own_seed(w, seeds) if isinstance(x, Variable) else None
+                for w, x in zip(wanted, flat, strict=True)
+            ]
             if _NONE in map(type, cts):
                 self._note_missing(targets, [x for x, ct in zip(flat, cts, strict=True) if ct is None])
         results = [
@@ -298,6 +302,12 @@ def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[tuple[Any, Any
         )
     seeds = [ones_like(t) if g is None else _checked_seed(t, g) for t, g in zip(targets, given, strict=True)]
     return [pair for pair in zip(targets, seeds, strict=True) if dtype_of(pair[0]).is_differentiable]
+
+
+def _own_seed(handle: Any, seeds: Sequence[tuple[Any, Any]]) -> Any:
+    """The derivative of a variable that is a target itself, without any recording; None if it is not one."""
+    own = [seed for target, seed in seeds if target is handle]
+    return add_n(own) if len(own) > 1 else own[0] if own else None
 
 
 def _checked_seed(target: Any, seed: Any) -> Operand:

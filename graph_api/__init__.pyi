@@ -445,6 +445,10 @@ from unittest.main import TestProgram as _unittest_main_TestProgram
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
 
+class _LogMatrixDeterminant(NamedTuple):
+    sign: Tensor
+    log_abs_determinant: Tensor
+
 class _MaxPoolWithArgmax(NamedTuple):
     output: Tensor
     argmax: Tensor
@@ -832,6 +836,7 @@ int16: _DType
 int32: _DType
 int64: _DType
 int8: _DType
+def invert_permutation(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class io:
     FixedLenFeature = _engine_frontend_data_parsing_FixedLenFeature
     FixedLenSequenceFeature = _engine_frontend_data_parsing_FixedLenSequenceFeature
@@ -950,7 +955,7 @@ class linalg:
     @staticmethod
     def set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = ..., k: Any = ..., align: Any = ...) -> Tensor: ...
     @staticmethod
-    def slogdet(input: TensorLike, name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
+    def slogdet(input: TensorLike, name: str | None = ...) -> _LogMatrixDeterminant: ...
     @staticmethod
     def solve(matrix: TensorLike, rhs: TensorLike, adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1111,6 +1116,8 @@ class math:
     def imag(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def in_top_k(predictions: TensorLike, targets: TensorLike, k: Any, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def invert_permutation(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def is_finite(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod

@@ -1,5 +1,8 @@
 """``tf.GraphKeys``."""
 
+VARIABLE_SCOPES = "variable scopes of this graph"
+"""The collection of those that are open, see `graph_api.scopes`."""
+
 
 class GraphKeys:
     """Names of the standard collections."""

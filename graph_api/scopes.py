@@ -13,7 +13,7 @@ from engine.core.operands import Array
 from engine.core.value import Value
 from graph_api import initial_values
 from graph_api.graph import Graph, get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graph_keys import VARIABLE_SCOPES, GraphKeys
 from graph_api.variable import Variable
 
 AUTO_REUSE = "AUTO_REUSE"
@@ -117,11 +117,8 @@ def _composed(inner: Callable[..., Any] | None, outer: Callable[..., Any] | None
     return lambda getter, *args, **kwargs: chosen(partial(around, getter), *args, **kwargs)
 
 
-_STACK = "variable scopes of this graph"
-
-
 def _stack() -> list[VariableScope]:
-    stack = get_default_graph().get_collection_ref(_STACK)
+    stack = get_default_graph().get_collection_ref(VARIABLE_SCOPES)
     if not stack:
         stack.append(VariableScope("", False, None, ""))
     return stack

@@ -24,7 +24,7 @@ from engine.frontend.api import cast_data
 from engine.ops.checked import checked_op
 from engine.ops.shape import shape as shape_of_value
 from graph_api.graph import Graph, get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graph_keys import VARIABLE_SCOPES, GraphKeys
 from graph_api.tensor import GraphShape, Operation, Tensor
 
 if TYPE_CHECKING:
@@ -195,8 +195,13 @@ class Variable(AssignsRows):
         return out
 
     def new_slot(self, name: str, initial_value: Any, below: bool = True) -> Variable:
-        """A non-trainable variable beside this one, for an optimizer's state; its name stands below this one's."""
-        scope = self.graph.name_scope(f"{self.op.name}/") if below else nullcontext()
+        """A non-trainable variable beside this one, for an optimizer's state.
+
+        Its name stands below this one's, and that below the open variable scope, by which checkpoints know it.
+        """
+        opened = self.graph.get_collection(VARIABLE_SCOPES)[-1:]
+        prefix = "".join(f"{each.name}/" for each in opened if each.name)
+        scope = self.graph.name_scope(f"{prefix}{self.op.name}/") if below else nullcontext()
         with self.graph.as_default(), scope:
             return Variable(initial_value, trainable=False, name=name)
 

@@ -158,6 +158,10 @@ from tape_api.version1 import multinomial as multinomial
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
 
+class _LogMatrixDeterminant(NamedTuple):
+    sign: Tensor
+    log_abs_determinant: Tensor
+
 class _MaxPoolWithArgmax(NamedTuple):
     output: Tensor
     argmax: Tensor
@@ -512,7 +516,7 @@ class linalg:
     @staticmethod
     def set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = ..., k: Any = ..., align: Any = ...) -> Tensor: ...
     @staticmethod
-    def slogdet(input: TensorLike, name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
+    def slogdet(input: TensorLike, name: str | None = ...) -> _LogMatrixDeterminant: ...
     @staticmethod
     def solve(matrix: TensorLike, rhs: TensorLike, adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -718,6 +722,8 @@ class math:
     def imag(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def in_top_k(targets: TensorLike, predictions: TensorLike, k: Any, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def invert_permutation(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def is_finite(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod

@@ -152,9 +152,11 @@ def test_comparisons_are_those_of_the_operators() -> None:
 
 
 def test_integers_follow_numpy() -> None:
-    assert np.mean(I32).numpy() == 1.5, "not TensorFlow's 1"
-    assert np.sum(tf.constant([True, True])).numpy() == 2
-    assert np.sum(tf.constant([2**31 - 1, 1])).numpy() == 2**31
+    assert np.mean(I32) == 1.5, "not TensorFlow's 1"
+    assert np.sum(tf.constant([True, True])) == 2
+    assert np.sum(tf.constant([2**31 - 1, 1])) == 2**31
+    count = np.prod(tf.shape(tf.zeros([2, 3])))
+    assert [0] * count == [0] * 6, "a number of NumPy's, by which lists are repeated"
     assert np.sqrt(tf.constant(4)) == 2.0
     assert np.true_divide(I32, I32).dtype == tf.float64
     assert (np.add(I32, 1)).dtype == tf.int32

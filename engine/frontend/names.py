@@ -217,6 +217,7 @@ TABLE: tuple[tuple[Any, str], ...] = (
     (scatter.tensor_scatter_nd_min, "tensor_scatter_nd_min"),
     (sorting.sort, "sort"),
     (sorting.argsort, "argsort"),
+    (sorting.invert_permutation, "math.invert_permutation"),
     (sorting.top_k, "math.top_k nn.top_k"),
     (sorting.searchsorted, "searchsorted"),
     (sorting.unique, "unique"),

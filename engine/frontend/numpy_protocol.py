@@ -267,7 +267,7 @@ def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: A
     if function in _INSPECTING or positions or (function in UNDERIVED and _all_eager((args, kwargs))):
         # the weights that a histogram adds up have a derivative
         return _on_arrays(function, name, advice, args, kwargs, cuts=kwargs.get("weights") is not None)
-    if function not in _ROWS:
+    if function not in _ROWS or _only_whole((args, kwargs)):
         return _on_arrays(function, name, advice, args, kwargs)
     given = {key: value for key, value in kwargs.items() if value is not None or key not in ("out", "dtype")}
     try:
@@ -346,6 +346,12 @@ def _array(x: Value) -> np.ndarray:
 
 def _all_eager(arguments: Any) -> bool:
     return all(_is_eager(x) for x in flatten(arguments) if isinstance(x, Value))
+
+
+def _only_whole(arguments: Any) -> bool:
+    """Whether all values are eager and have no derivative to lose: shapes, counts and indices."""
+    values = [x for x in flatten(arguments) if isinstance(x, Value)]
+    return active.function is None and all(_is_eager(x) and not x.dtype.is_differentiable for x in values)
 
 
 def _described(x: Value) -> str:

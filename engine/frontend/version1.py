@@ -196,8 +196,8 @@ _OWN: tuple[tuple[Any, str], ...] = (
 _ALIASES = {
     **moved(
         "angle betainc ceil conj cumprod digamma erf erfc expm1 floordiv floormod igamma igammac imag is_finite is_inf "
-        "is_nan lbeta lgamma log1p log_sigmoid logical_xor mod polygamma real reciprocal rint rsqrt segment_max "
-        "segment_mean segment_min segment_prod segment_sum squared_difference unsorted_segment_max "
+        "invert_permutation is_nan lbeta lgamma log1p log_sigmoid logical_xor mod polygamma real reciprocal rint rsqrt "
+        "segment_max segment_mean segment_min segment_prod segment_sum squared_difference unsorted_segment_max "
         "unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sum zeta",
         "math",
     ),

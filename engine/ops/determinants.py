@@ -6,7 +6,7 @@ derivatives follow from the terms of first and second order of ``det(S + E)`` fo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -251,8 +251,15 @@ slogdet_op = general(
 )
 
 
+class LogMatrixDeterminant(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Any
+    log_abs_determinant: Any
+
+
 @operands("input")
-def slogdet(input: Any) -> tuple[Any, Any]:
+def slogdet(input: Any) -> LogMatrixDeterminant:
     """Sign of the determinant and logarithm of its absolute value.
 
     Parameters
@@ -269,4 +276,4 @@ def slogdet(input: Any) -> tuple[Any, Any]:
     >>> [float(x) for x in slogdet(np.array([[0., 1.], [1., 0.]]))]
     [-1.0, 0.0]
     """
-    return slogdet_op(input)
+    return LogMatrixDeterminant(*slogdet_op(input))

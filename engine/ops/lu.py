@@ -7,7 +7,7 @@ References
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,8 +104,15 @@ lu_op = general(
 )
 
 
+class Lu(NamedTuple):
+    """What `lu` returns."""
+
+    lu: Any
+    p: Any
+
+
 @operands("input")
-def lu(input: Any, output_idx_type: Any = int32) -> tuple[Any, Any]:
+def lu(input: Any, output_idx_type: Any = int32) -> Lu:
     """Triangular factors: row ``p[i]`` of a matrix is row i of the product of the lower and the upper one.
 
     Parameters
@@ -132,7 +139,7 @@ def lu(input: Any, output_idx_type: Any = int32) -> tuple[Any, Any]:
     dtype = as_dtype(output_idx_type)
     if dtype not in (int32, int64):
         raise DTypeError(f"lu: argument `output_idx_type` must be int32 or int64, got {dtype.name}")
-    return lu_op(input, dtype=dtype)
+    return Lu(*lu_op(input, dtype=dtype))
 
 
 @operands("lower_upper", "rhs", alone=("perm",))

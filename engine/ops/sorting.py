@@ -12,7 +12,7 @@ import numpy as np
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, axis_param, leading
-from engine.core.dtypes import REAL, DType, as_dtype, int16, int32, int64
+from engine.core.dtypes import INTEGER, REAL, DType, as_dtype, int16, int32, int64
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
@@ -82,6 +82,53 @@ def argsort(values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: b
     return argsort_op(
         values, axis=single_axis("argsort", values, axis), descending=_is_descending("argsort", direction)
     )
+
+
+def _inverted(x: Any) -> np.ndarray:
+    order = np.argsort(x, -1)
+    if (np.take_along_axis(x, order, -1) != np.arange(x.shape[-1])).any():
+        raise InvalidArgumentError(f"invert_permutation: argument `x` must hold each of 0 to {x.shape[-1] - 1} once")
+    return order.astype(x.dtype)
+
+
+def _invert_abstract(x: Aval) -> Aval:
+    check_dtype("invert_permutation", "x", x, INTEGER)
+    if x.shape is not None and len(x.shape) != 1:
+        raise ShapeError(f"invert_permutation: argument `x` must be a vector, got {x}")
+    return x
+
+
+invert_permutation_op = nondifferentiable(
+    "invert_permutation",
+    _inverted,
+    abstract=_invert_abstract,
+    batch=leading(1),
+    type="InvertPermutation",
+    args=("x",),
+    strict=False,
+    doc="The inverse of a permutation of 0 to n - 1.",
+)
+
+
+@operands("x")
+def invert_permutation(x: Any) -> Operand:
+    """The inverse of a permutation: element ``x[i]`` of the result is i.
+
+    Parameters
+    ----------
+    x : integer value, shape (n,)
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `x` does not hold each of 0 to n - 1 once.
+
+    Examples
+    --------
+    >>> invert_permutation(np.array([2, 0, 1]))
+    array([1, 2, 0])
+    """
+    return invert_permutation_op(x)
 
 
 def _rank(name: str, x: Any) -> int:

@@ -11,7 +11,6 @@ from engine.core.aval import Aval
 from engine.core.batching import elementwise_rule
 from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import nondifferentiable
-from engine.core.operands import Operand
 from engine.core.value import aval_of, scalar
 from graph_api.convert import constant
 from graph_api.graph_files.attributes import dtype_from
@@ -187,11 +186,7 @@ def _broadcast_gradient_args(site: Site) -> Made:
 
 @row("InvertPermutation")
 def _invert_permutation(site: Site) -> Made:
-    return tf.argsort(site.inputs[0]) if site.inputs[0].dtype.name == "int32" else _inverse(site.inputs[0])
-
-
-def _inverse(x: Any) -> Operand:
-    return tf.cast(tf.argsort(x), x.dtype)
+    return tf.math.invert_permutation(site.inputs[0])
 
 
 @row("ConcatOffset")

@@ -109,6 +109,16 @@ def test_a_step_of_a_graph_is_an_operation_with_the_optimizers_name(session: Any
     assert named.name == "descend"
 
 
+def test_slots_stand_below_the_variable_scope_of_the_step(session: Any) -> None:
+    """As in the checkpoints of programs whose workers each make their step in a scope of their own."""
+    with v1.variable_scope("shared"):
+        w = v1.get_variable("w", [2])
+    with v1.variable_scope("worker"), v1.name_scope("train"):
+        optimizer = optim.MomentumOptimizer(0.1, 0.9)
+        optimizer.minimize(v1.reduce_sum(w * w))
+    assert [v.name for v in optimizer.variables()] == ["worker/shared/w/Momentum:0"]
+
+
 def test_gradient_descent_makes_no_variables(session: Any) -> None:
     """So a program may initialize before it asks for the step."""
     w = v1.Variable(4.0)

@@ -29,6 +29,13 @@ ROWS = (
         label="argsort",
     ),
     Row(
+        sorting.invert_permutation_op,
+        (fixed(np.array([2, 0, 3, 1])),),
+        oracle=np.argsort,
+        tf=lambda tf, x: tf.math.invert_permutation(x),
+        order=0,
+    ),
+    Row(
         sorting.top_k_indices,
         (TIES,),
         {"k": 2},

@@ -393,3 +393,15 @@ def test_integer_targets_and_sources_have_none() -> None:
 def test_where_keeps_an_infinite_branch_out() -> None:
     g = gradient_of(lambda x: tf.where(x > 0.0, tf.sqrt(x), tf.zeros_like(x)), [0.0, 4.0])
     np.testing.assert_array_equal(g, [0.0, 0.25])
+
+
+def test_a_variable_that_is_the_target_has_the_derivative_one() -> None:
+    """As in the branch of a program that hands on a variable: nothing was recorded of it."""
+    a, b, c = tf.Variable(2.0), tf.Variable([2.0, 3.0], trainable=False), tf.constant(1.0)
+    with tf.GradientTape(persistent=True) as tape:
+        result = a if c > 0.0 else a**2
+    assert tape.gradient(result, a).numpy() == 1.0
+    assert tape.gradient([a, a], a).numpy() == 2.0
+    assert tape.gradient(b, [b, a])[0].numpy().tolist() == [1.0, 1.0]
+    assert tape.gradient(b, [a], b, "none") == [None]
+    assert tape.gradient(b, b, tf.constant([3.0, 4.0])).numpy().tolist() == [3.0, 4.0]
