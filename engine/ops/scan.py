@@ -59,15 +59,14 @@ def _flipped(x: Any, axis: int, reverse: bool) -> np.ndarray:
 # ---- shift and recurrence --------------------------------------------------------------------------------------------
 
 
-def _shifted_array(x: Any, axis: int, reverse: bool, fill: Any) -> np.ndarray:
+def _shifted_array(x: Any, axis: int, reverse: bool, fill: float) -> np.ndarray:
     """`x` moved on by one place along the axis (back if `reverse`); `fill` moves in."""
-    out = np.empty_like(x)
-    ahead, behind = (_along(x, axis, 1, None), _along(x, axis, None, -1))
+    if not x.shape[axis]:
+        return x
+    edge = np.full([1 if k == axis % x.ndim else n for k, n in enumerate(x.shape)], fill, x.dtype)
     if reverse:
-        out[behind], out[_along(x, axis, -1, None)] = x[ahead], fill
-    else:
-        out[ahead], out[_along(x, axis, None, 1)] = x[behind], fill
-    return out
+        return np.concatenate([x[_along(x, axis, 1, None)], edge], axis)
+    return np.concatenate([edge, x[_along(x, axis, None, -1)]], axis)
 
 
 shift = linear(
@@ -81,19 +80,35 @@ shift = linear(
 )
 
 
+_MOST_STEPS = 1024
+"""Steps that a recurrence takes one by one."""
+
+
 def _recurrence_kernel(u: Any, a: Any, *, axis: int, reverse: bool) -> np.ndarray:
-    # Doubling: after the pass with step d, r sums the last 2d terms and a is the product of the last 2d factors.
-    r, a = _flipped(u, axis, reverse).copy(), _flipped(a, axis, reverse)
+    r, a = _flipped(u, axis, reverse), _flipped(a, axis, reverse)
+    count = r.shape[axis]
+    one_by_one = count <= _MOST_STEPS and count * count <= r.size
+    return _flipped((_step_by_step if one_by_one else _by_doubling)(r, a, axis), axis, reverse)
+
+
+def _step_by_step(u: Any, a: Any, axis: int) -> np.ndarray:
+    """For few steps with much to do in each, beside which its call costs little."""
+    rows = [u[_along(u, axis, 0, 1)]]
+    for i in range(1, u.shape[axis]):
+        rows.append(u[_along(u, axis, i, i + 1)] + a[_along(a, axis, i, i + 1)] * rows[-1])
+    return np.concatenate(rows, axis)
+
+
+def _by_doubling(r: Any, a: Any, axis: int) -> np.ndarray:
+    """After the pass with step d, r sums the last 2d terms and a is the product of the last 2d factors."""
     step = 1
     while step < r.shape[axis]:
-        late, early = _along(r, axis, step, None), _along(r, axis, None, -step)
-        r[late] += a[late] * r[early]
+        first, late, early = (_along(r, axis, *ends) for ends in ((None, step), (step, None), (None, -step)))
+        r = np.concatenate([r[first], r[late] + a[late] * r[early]], axis)
         if 2 * step < r.shape[axis]:
-            product = a.copy()
-            product[late] = a[late] * a[early]
-            a = product
+            a = np.concatenate([a[first], a[late] * a[early]], axis)
         step *= 2
-    return _flipped(r, axis, reverse)
+    return r
 
 
 def _recurrence_du(ct: Any, out: Any, u: Any, a: Any, *, axis: int, reverse: bool) -> Operand:
