@@ -202,16 +202,22 @@ def _check_mirror(mode: str, before: int, behind: int, dim: int) -> None:
 
 
 def _pad_kernel(x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> np.ndarray:
-    pairs = _pairs(paddings, x.ndim - lead)
-    inner = x.shape[lead:]
     if mode == "CONSTANT":
-        shape = [d + a + b for d, (a, b) in zip(inner, pairs, strict=True)]
-        out = np.full((*x.shape[:lead], *shape), value, x.dtype)
-        out[_core(pairs, inner)] = x
+        shape, core = pad_place(x.shape, paddings, lead)
+        out = np.full(shape, value, x.dtype)
+        out[core] = x
         return out
-    for d, (a, b) in zip(inner, pairs, strict=True):
+    pairs = _pairs(paddings, x.ndim - lead)
+    for d, (a, b) in zip(x.shape[lead:], pairs, strict=True):
         _check_mirror(mode, a, b, d)
     return np.pad(x, [(0, 0)] * lead + pairs, mode.lower())  # type: ignore[call-overload]
+
+
+def pad_place(shape: tuple[int, ...], paddings: Any, lead: int) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The shape of a padded value, and where in it the value itself lies."""
+    pairs = _pairs(paddings, len(shape) - lead)
+    padded = [d + a + b for d, (a, b) in zip(shape[lead:], pairs, strict=True)]
+    return (*shape[:lead], *padded), _core(pairs, shape[lead:])
 
 
 def _core(pairs: Sequence[tuple[int, int]], shape: Sequence[int]) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from engine.ops.arithmetic import divide_no_nan
 from engine.ops.explog import pow
 from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.ops.joining import concat_op, stack_op, unstack_op
-from engine.ops.rearrange import roll_op, rolled_slices
+from engine.ops.rearrange import pad_op, pad_place, roll_op, rolled_slices
 from engine.ops.shape import as_dims
 from engine.program.native.convolutions import CONVOLUTIONS
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, ref_of
@@ -109,14 +109,27 @@ def _slice_concat(recorder: Writer, *vectors: Any, aval: Any, moves: Any, sums: 
 def _getitem_back(
     recorder: Writer, ct: Any, like: Any, *dynamic: Any, spec: Any, lead: int = 0, like_lead: int = 0
 ) -> Hidden:
-    out = recorder.computed(np.zeros(ct.shape[:lead] + like.shape[like_lead:], ct.dtype))
-    key = numpy_key(out.shape, spec, dynamic, lead)
-    if dynamic or not out.size:
+    shape = ct.shape[:lead] + like.shape[like_lead:]
+    if dynamic:
         raise Opaque
-    zero = recorder.constant(np.zeros((), ct.dtype))
-    recorder.elementwise((f"copy_{out.itemsize}",), [zero], None, out)
-    write(recorder, out, key, ct)
+    return _put(recorder, shape, numpy_key(shape, spec, dynamic, lead), ct)
+
+
+def _put(recorder: Writer, shape: tuple[int, ...], key: Any, x: Any, around: Any = 0) -> Hidden:
+    """`x` at a place of an array that is full of one number elsewhere."""
+    out = recorder.computed(np.full(shape, around, x.dtype))
+    if not out.size:
+        raise Opaque
+    number = recorder.constant(np.asarray(around, x.dtype))
+    recorder.elementwise((f"copy_{out.itemsize}",), [number], None, out)
+    write(recorder, out, key, x)
     return out
+
+
+def _pad(recorder: Writer, x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Hidden:
+    if mode != "CONSTANT" or isinstance(paddings, Hidden):
+        raise Opaque
+    return _put(recorder, *pad_place(x.shape, paddings, lead), x, value)
 
 
 def _roll(recorder: Writer, x: Any, shift: Any, *, axis: tuple[int, ...]) -> Hidden:
@@ -159,6 +172,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     write_rows: _write_rows,
     slice_concat: _slice_concat,
     getitem_back_op: _getitem_back,
+    pad_op: _pad,
     roll_op: _roll,
     slice_sum: sum_of_slices,
     fused_loop: _fused_loop,

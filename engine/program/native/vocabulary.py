@@ -309,8 +309,7 @@ def stack(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Hidd
     rank = len(arrays[0].shape) + 1
     key = (*[slice(None)] * (axis % rank), np.newaxis)
     real = np.stack([actual_of(a) for a in arrays], axis)
-    expanded = [expanded(recorder, a, key) for a in arrays]
-    return joined(recorder, expanded, axis % rank, real)
+    return joined(recorder, [expanded(recorder, a, key) for a in arrays], axis % rank, real)
 
 
 def expanded(recorder: Writer, x: Any, key: Any) -> Hidden | np.ndarray:
@@ -327,6 +326,12 @@ def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
         return reduce(recorder, ufunc, x, axis, None, keepdims)
 
     return handler
+
+
+def _round(recorder: Writer, x: Any) -> Hidden:
+    if x.dtype.kind != "f":
+        raise Opaque
+    return apply_ufunc(recorder, np.rint, "__call__", (x,), {})
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -355,6 +360,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.min: _reduction(np.minimum),
     np.any: _reduction(np.logical_or),
     np.all: _reduction(np.logical_and),
+    np.round: _round,
     np.shape: lambda recorder, x: x.shape,
     np.ndim: lambda recorder, x: x.ndim,
     np.size: lambda recorder, x: x.size,
