@@ -34,9 +34,9 @@ _free: list[tuple[FileIO, str]] = []
 
 def _forget() -> None:
     """Close all: a process that is forked has no part in the files of its parent, and must not keep their memory."""
-    _free.clear()
     for file in list(_open):
         file.close()
+    _free.clear()
 
 
 atexit.register(_forget)
