@@ -40,6 +40,7 @@ else:
 
 
 _NONE = type(None)
+_EAGER = frozenset({EagerTensor})
 
 
 class _Planned:
@@ -287,14 +288,9 @@ class _Stopped:
 
 def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[tuple[Any, Any]]:
     """Targets that have derivatives, with the cotangents to start from: those given, ones elsewhere."""
-    if output_gradients is None and not active.tapes and all(type(t) is EagerTensor for t in targets):
+    if output_gradients is None and not active.tapes and _EAGER.issuperset(map(type, targets)):
         # nobody is to know how the ones came about
-        arrays = [t._array for t in targets]
-        return [
-            (t, np.ones(a.shape, a.dtype))
-            for t, a in zip(targets, arrays, strict=True)
-            if BY_NUMPY[a.dtype].is_differentiable
-        ]
+        return [(t, _ones(t._array)) for t in targets if BY_NUMPY[t._array.dtype].is_differentiable]
     given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
     if len(given) != len(targets):
         raise ValueError(
@@ -308,6 +304,13 @@ def _own_seed(handle: Any, seeds: Sequence[tuple[Any, Any]]) -> Any:
     """The derivative of a variable that is a target itself, without any recording; None if it is not one."""
     own = [seed for target, seed in seeds if target is handle]
     return add_n(own) if len(own) > 1 else own[0] if own else None
+
+
+def _ones(array: Any) -> np.ndarray:
+    """As `np.ones_like` makes them, in a fraction of the time."""
+    ones = np.empty(array.shape, array.dtype)
+    ones.fill(1)
+    return ones
 
 
 def _checked_seed(target: Any, seed: Any) -> Operand:

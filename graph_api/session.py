@@ -45,6 +45,8 @@ from graph_api.resources import Number
 from graph_api.state import State
 from graph_api.tensor import Operation, Tensor
 
+_ELEMENTS = (Tensor, Operation, Variable)  # what stands for itself among fetches
+
 
 class Session(NotCopied):
     """Runs operations of a graph.
@@ -267,13 +269,13 @@ class Session(NotCopied):
         """The graph elements to compute, and how to put their values into the structure of `fetches`, if it has one."""
         if type(fetches) is Tensor and fetches.trace is self.graph:
             return (fetches,), None
-        if type(fetches) is Operation and fetches.graph is self.graph:
-            return (fetches,), None
+        if isinstance(fetches, _ELEMENTS):
+            return (self._element(fetches),), None
         if type(fetches) is list and all(type(f) is Tensor and f.trace is self.graph for f in fetches):
             return fetches, list
         pack: Callable[[list[Any]], Any] = list
         leaves = fetches
-        if type(fetches) is not list or not all(isinstance(f, (Tensor, Composite)) for f in fetches):
+        if type(fetches) is not list or not all(isinstance(f, (*_ELEMENTS, Composite)) for f in fetches):
             leaves, pack = nest.flatten(fetches), functools.partial(nest.pack_sequence_as, fetches)
         if any(isinstance(leaf, Composite) for leaf in leaves):
             return self._resolve_composites(leaves, pack)

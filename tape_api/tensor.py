@@ -29,8 +29,11 @@ def wrapped(x: Any) -> Any:
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return type(x)(*[wrapped(item) for item in x])
     if isinstance(x, (list, tuple)):
-        return type(x)([wrapped(item) for item in x])
+        return type(x)(x if _EAGER.issuperset(map(type, x)) else [wrapped(item) for item in x])
     return x
+
+
+_EAGER = frozenset({EagerTensor})
 
 
 def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: Any) -> Any:

@@ -22,6 +22,7 @@ from engine.core.value import Value, boxed, shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.ops.creation import zeros_like
 from engine.ops.indexing import getitem_op
+from engine.runtime.cache import cached
 
 _FULL = (None, None, None)
 
@@ -228,8 +229,15 @@ def _sizes(dim: int | None, split: Any) -> list[Any]:
 def _split_kernel(x: Any, *sizes: Any, split: Any, axis: int) -> tuple[np.ndarray, ...]:
     if sizes:
         split = sizes[0].tolist()
-    ends = list(itertools.accumulate(_sizes(x.shape[axis], split)))
-    return tuple([x[_at(axis, slice(a, b), x.ndim)] for a, b in zip([0, *ends], ends, strict=False)])
+    parts = _parts(x.shape[axis], split if type(split) is int else tuple(split), axis, x.ndim)
+    return tuple([x[part] for part in parts])
+
+
+@cached(1024)
+def _parts(dim: int, split: Any, axis: int, rank: int) -> list[tuple[slice, ...]]:
+    """The indices of the parts."""
+    ends = list(itertools.accumulate(_sizes(dim, split)))
+    return [_at(axis, slice(a, b), rank) for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def _split_abstract(x: Aval, *sizes: Aval, split: Any, axis: int) -> tuple[Aval, ...]:
