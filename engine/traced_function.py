@@ -45,8 +45,9 @@ class TracedFunction:
 
     Attributes
     ----------
-    record : CallRecord or str
-        What tapes around a call are told; or why it runs as Python while they record.
+    record : CallRecord, str or None
+        What tapes around a call are told; or why it runs as Python while they record. None if it assigns to trainable
+        variables, as training steps do: usual tapes watch these, so nothing is made ready for them.
 
     Raises
     ------
@@ -85,6 +86,8 @@ class TracedFunction:
 
     def _recorded(self, tape: FunctionTape, given: Sequence[Any], leaves: list[Any], of: dict[int, Any]) -> Any:
         """What tapes around it are told, if it can be."""
+        if any(variable.trainable for variable in tape.written.values()):
+            return None
         try:
             record = CallRecord(tape, given, leaves)
             self._repeat([n for n in _needed(tape.everything(), record.made) if id(n.outputs[0]) not in of], of)
@@ -133,7 +136,7 @@ class TracedFunction:
             If tapes record that must see Python run.
         """
         if active.tapes:
-            if isinstance(self.record, str) or not self.record.fits(active.tapes):
+            if not isinstance(self.record, CallRecord) or not self.record.fits(active.tapes):
                 raise Untraceable(str(self.record))
             run: Any = self._under_tapes
         else:
