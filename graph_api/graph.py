@@ -151,20 +151,20 @@ class Graph(NotCopied, Trace):
         overrides, self._overrides = self._overrides, {}
         try:
             made = partial(super().apply, op, params=params, name=name)
-            result = apply_overridden(lambda *x: made(x), op, self.operands(op, inputs), gradient)
-            self._stand_for(result, op)
+            result = apply_overridden(lambda *x: made(x), self.operands(op, inputs), gradient)
+            self._stand_for(result, op, gradient)
             return result
         finally:
             self._overrides = overrides
 
-    def _stand_for(self, result: Any, op: Op) -> None:
+    def _stand_for(self, result: Any, op: Op, gradient: str) -> None:
         """Give what an op with a gradient of the user's own gives its name and type; it stands for the op."""
         outer = (result[0] if op.multi else result).op
         inner = outer.inputs[-1].op
         name = inner.name
         self.rename(inner, f"{name}/{inner.type}")
         self.rename(outer, name)
-        outer.shown_type = inner.type
+        outer.overridden = inner.type, gradient
 
     def apply_for_effect(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> Operation:
         """Apply an op whose outputs do not matter; return the operation."""

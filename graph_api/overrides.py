@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.custom import custom_gradient
 
@@ -69,20 +68,25 @@ def checked_map(op_type_map: Any) -> dict[str, str]:
     if not isinstance(op_type_map, dict) or not all(isinstance(x, str) for pair in op_type_map.items() for x in pair):
         raise TypeError(f"gradient_override_map: argument `op_type_map` must map strings to strings, got {op_type_map}")
     for name in op_type_map.values():
-        if name not in _registered:
-            raise LookupError(f"gradient registry has no entry for: {name}; register it with tf.RegisterGradient")
+        _gradient_of(name)
     return op_type_map
 
 
-def apply_overridden(apply: Callable[..., Any], op: Op, operands: tuple[Any, ...], name: str) -> Operand:
-    """``apply(*operands)``, an application of `op`, with the gradient registered under `name`."""
+def _gradient_of(name: str) -> Gradient:
+    if name not in _registered:
+        raise LookupError(f"gradient registry has no entry for: {name}; register it with tf.RegisterGradient")
+    return _registered[name]
+
+
+def apply_overridden(apply: Callable[..., Any], operands: Sequence[Any], name: str) -> Operand:
+    """``apply(*operands)``, one operation, with the gradient that is registered under `name` when it is asked for."""
 
     def applied(*values: Any) -> tuple[Any, Gradient]:
         result = apply(*values)
-        outputs = result if op.multi else (result,)
+        first = result[0] if isinstance(result, (list, tuple)) else result
 
         def pull(*gradients: Any) -> list[Any]:
-            found = _registered[name](outputs[0].op, *gradients)
+            found = _gradient_of(name)(first.op, *gradients)
             return list(found) if isinstance(found, (list, tuple)) else [found]
 
         return result, pull

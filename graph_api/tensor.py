@@ -128,9 +128,11 @@ class Operation(Node):
         As requested; everything runs on this machine's CPU.
     where : tuple of (str, int)
         File and line of the user's program that made it.
+    overridden : tuple of (str, str), or None
+        If it stands for an operation with a gradient of the user's own: the type of that, and the gradient's name.
     """
 
-    __slots__ = ("control_inputs", "device", "graph", "name", "shown_type", "where")
+    __slots__ = ("control_inputs", "device", "graph", "name", "overridden", "where")
 
     def __init__(self, graph: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> None:
         # without a call of what `Node` has: programs have operations by the thousand
@@ -140,12 +142,12 @@ class Operation(Node):
         self.control_inputs = graph.current_control_inputs()
         self.device = graph.current_device
         self.where = _user_line()
-        self.shown_type: str | None = None
+        self.overridden: tuple[str, str] | None = None
 
     @property
     def type(self) -> str:
         """TensorFlow's op type, ``"MatMul"``."""
-        return self.shown_type or self.op.type
+        return self.overridden[0] if self.overridden else self.op.type
 
     @property
     def traceback(self) -> list[tuple[str, int]]:

@@ -22,6 +22,7 @@ from graph_api.graph_files.own_rows import own_row
 from graph_api.graph_files.regions import ENTERS, EXITS, MERGES, PARTS, SWITCHES, TOP, Choice, Loop, Place, Regions
 from graph_api.graph_files.rows import ROWS, Made, Row, Site, is_handle
 from graph_api.library import root as tf
+from graph_api.overrides import apply_overridden
 from graph_api.tensor import Operation, Tensor
 from graph_api.tensor_array import TensorArray
 
@@ -273,7 +274,7 @@ class Region:
             if not row.takes_handles:
                 inputs = [self.read(x) if is_handle(x) else x for x in inputs]
             try:
-                made = row.make(Site(graph, item.proto, inputs, self))
+                made = self._made(row, item, inputs)
             except OpError as error:
                 raise type(error)(f"the node {item.name!r} ({item.op}): {error}") from error
             except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError) as error:
@@ -282,6 +283,20 @@ class Region:
         if operation is not None:
             self.body.operations.setdefault(item.name, operation)
         return outputs
+
+    def _made(self, row: Row, item: Item, inputs: list[Any]) -> Made:
+        """What a row makes, with a gradient of the user's own if the file names one."""
+
+        def make(*inputs: Any) -> Any:
+            return row.make(Site(self.graph, item.proto, list(inputs), self))
+
+        if row.takes_handles or "_gradient_op_type" not in item.proto.attr:
+            return make(*inputs)
+        name = item.proto.attr["_gradient_op_type"].s.decode()
+        made: Any = apply_overridden(make, inputs, name)
+        first = made[0] if isinstance(made, (list, tuple)) else made
+        first.op.overridden = item.op, name
+        return made
 
     def _operation(self, name: str) -> Operation | None:
         """What stands for a node that another one waits for; None for an argument of a function."""

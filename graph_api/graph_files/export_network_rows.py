@@ -196,10 +196,13 @@ def _print(s: Source) -> bool:
 
 @way(custom_call, closed_call)
 def _custom(s: Source) -> bool:
-    """What a function with a gradient of the user's own results in; the gradient is Python, and stays behind."""
+    """What a function with a gradient of the user's own results in; the gradient is Python, and stays behind.
+
+    As in TensorFlow's files its name is of no use to who reads them, unless a gradient of that name is registered.
+    """
     first = s.node.params["count"]
     results = s.inputs[first : first + len(s.node.outputs)]
-    s.main("IdentityN", results, T=[o.dtype for o in s.node.outputs])
+    s.main("IdentityN", results, T=[o.dtype for o in s.node.outputs], _gradient_op_type=f"CustomGradient-{s.name}")
     return True
 
 

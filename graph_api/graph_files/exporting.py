@@ -225,6 +225,7 @@ def graph_def(graph: Any, from_version: int = 0, with_shapes: bool = False) -> G
     writer.unneeded = _only_for(nodes, largest_tap_op, place_taps_op)
     hidden = _of_counters(nodes)
     reads: dict[int, list[str]] = {}
+    hidden |= {id(node.inputs[-1].node) for node in nodes if node.overridden}
     for number, node in enumerate(nodes):
         if id(node) in hidden:
             continue
@@ -264,6 +265,15 @@ def _of_counters(nodes: Sequence[Operation]) -> set[int]:
 
 def write(writer: Writer, node: Node, name: str, controls: Sequence[str] = ()) -> None:
     """Write one node, with what it needs."""
+    overridden = getattr(node, "overridden", None)
+    if overridden:
+        written, first = node.inputs[-1].node, len(writer.made.node)
+        write(writer, written, name, controls)
+        main = next(n for n in writer.made.node[first:] if n.name == name)
+        main.attr["_gradient_op_type"].CopyFrom(attribute(overridden[1]))
+        for out, same in zip(node.outputs, written.outputs, strict=True):
+            writer.outputs[id(out)] = writer.outputs[id(same)]
+        return
     op = node.op
     for i, out in enumerate(node.outputs):
         writer.outputs[id(out)] = f"{name}:{i}" if i else name

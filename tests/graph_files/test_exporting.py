@@ -280,3 +280,37 @@ def test_the_text_format_is_tensorflows(tensorflow: Any) -> None:
     again = tensorflow.GraphDef()
     text_format.Merge(str(ours.graph_def), again)
     assert str(tf.GraphDef.FromString(again.SerializeToString())) == str(ours.graph_def)
+
+
+# ---- gradients of the user's own -------------------------------------------------------------------------------------
+
+
+@tf.RegisterGradient("TestSwapped")
+def _swapped(op: Any, gradient: Any) -> list[Any]:
+    return [gradient * op.inputs[0], gradient * op.inputs[1]]
+
+
+def test_gradients_that_are_registered_by_name_are_found_again() -> None:
+    with tf.Graph().as_default() as graph, graph.gradient_override_map({"Mul": "TestSwapped"}):
+        tf.multiply(tf.placeholder(tf.float32, name="x"), tf.constant(5.0), name="y")
+    definition = graph.as_graph_def()
+    for _ in range(2):
+        assert {n.name: n.attr["_gradient_op_type"].s for n in definition.node if n.op == "Mul"} == {
+            "y": b"TestSwapped"
+        }
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            x, y = tf.import_graph_def(definition, return_elements=["x:0", "y:0"], name="")
+            definition = graph.as_graph_def()
+            assert y.op.type == "Mul"
+            assert session.run([y, *tf.gradients(y, x)], {x: 3.0}) == [15.0, 3.0]
+
+
+def test_gradients_that_are_python_stay_behind_and_are_missed() -> None:
+    with tf.Graph().as_default() as graph:
+        halved = tf.custom_gradient(lambda x: (x * x, lambda ct: ct * 0.5))
+        tf.identity(halved(tf.placeholder(tf.float32, name="x")), name="y")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.import_graph_def(graph.as_graph_def(), return_elements=["x:0", "y:0"])
+        assert session.run(y, {x: 3.0}) == 9.0
+        with pytest.raises(LookupError, match=r"no entry for: CustomGradient-IdentityN; register it"):
+            tf.gradients(y, x)
