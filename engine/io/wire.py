@@ -11,6 +11,7 @@ https://protobuf.dev/programming-guides/encoding/
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Self
@@ -205,6 +206,9 @@ class Message:
     ('089601120161', ['a'])
     """
 
+    _values: dict[str, Any]
+    _explicit: set[str]
+    _unknown: list[bytes]
     FIELDS: ClassVar[dict[int, Field]] = {}
     NAMES: ClassVar[dict[str, Field]] = {}
 
@@ -285,9 +289,8 @@ class Message:
 
     def Clear(self) -> None:
         """Remove everything."""
-        self._values: dict[str, Any] = {}
-        self._explicit: set[str] = set()
-        self._unknown: list[bytes] = []
+        # not one by one: messages are made by the thousand, and `__setattr__` looks at each name
+        self.__dict__.update(_values={}, _explicit=set(), _unknown=[])
 
     def CopyFrom(self, other: Any) -> None:
         """Become equal to another message of the class."""
@@ -299,7 +302,18 @@ class Message:
         """Take over what is present in another message; repeated fields are appended."""
         if type(other) is not type(self):
             raise TypeError(f"{type(self).__name__} cannot take over a {type(other).__name__}")
-        self.MergeFromString(other.SerializeToString())
+        for field, value in other.ListFields():
+            held = getattr(self, field.name)
+            if field.key:
+                held.update({key: _copied(item) for key, item in value.items()})
+            elif field.repeated:
+                list.extend(held, map(_copied, value[:]))
+            elif field.is_message:
+                held.MergeFrom(value)
+                field.store(self, held)
+            else:
+                field.store(self, value)
+        self._unknown += other._unknown
 
     def SetInParent(self) -> None:
         """Accepted for compatibility: a message counts as present as soon as it has contents."""
@@ -362,7 +376,9 @@ class Message:
     __hash__ = None  # type: ignore[assignment]
 
     def __deepcopy__(self, memo: Any) -> Self:
-        return type(self).FromString(self.SerializeToString())
+        made = type(self)()
+        made.MergeFrom(self)
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).FromString, (self.SerializeToString(),)
@@ -398,6 +414,10 @@ def fields_of(data: Any) -> Iterator[tuple[int, int, Any, Any]]:
         if not number:
             raise DataLossError("a field has the number 0")
         yield number, wire_type, raw, view[start:at]
+
+
+def _copied(x: Any) -> Any:
+    return copy.deepcopy(x) if isinstance(x, Message) else x
 
 
 def _write(out: bytearray, field: Field, value: Any) -> None:

@@ -124,7 +124,7 @@ class Writer:
             every += [f"^{c}" for c in self.controls if f"^{c}" not in every]
         made = NodeDef(name=name, op=op, input=[*inputs, *every], device=device)
         for key, value in attr.items():
-            made.attr[key].CopyFrom(attribute(value))
+            made.attr[key] = attribute(value)
         self.made.node.append(made)
         return name
 
@@ -242,7 +242,7 @@ def graph_def(graph: Any, from_version: int = 0, with_shapes: bool = False) -> G
         elif with_shapes and node.outputs and writer.made.node[-1].op not in _MORE_OUTPUTS:
             known = [() if node.op is variable_handle else o.aval.shape for o in node.outputs]
             shapes = [None if dims is None else Shape(dims) for dims in known]
-            writer.made.node[-1].attr["_output_shapes"].CopyFrom(AttrValue(list=_list(shapes)))
+            writer.made.node[-1].attr["_output_shapes"] = AttrValue(list=_list(shapes))
     return writer.made
 
 
@@ -270,7 +270,7 @@ def write(writer: Writer, node: Node, name: str, controls: Sequence[str] = ()) -
         written, first = node.inputs[-1].node, len(writer.made.node)
         write(writer, written, name, controls)
         main = next(n for n in writer.made.node[first:] if n.name == name)
-        main.attr["_gradient_op_type"].CopyFrom(attribute(overridden[1]))
+        main.attr["_gradient_op_type"] = attribute(overridden[1])
         for out, same in zip(node.outputs, written.outputs, strict=True):
             writer.outputs[id(out)] = writer.outputs[id(same)]
         return

@@ -269,8 +269,11 @@ def export_meta_graph(
     if kwargs:
         raise ValueError(f"export_meta_graph: arguments {sorted(kwargs)} are not supported")
     source = graph or get_default_graph()
-    meta = MetaGraphDef()
-    meta.graph_def.CopyFrom(source.as_graph_def(add_shapes=True) if graph_def is None else as_graph_def(graph_def))
+    if graph_def is None:
+        meta = MetaGraphDef(graph_def=source.as_graph_def(add_shapes=True))
+    else:
+        meta = MetaGraphDef()
+        meta.graph_def.CopyFrom(as_graph_def(graph_def))
     if clear_devices:
         for node in meta.graph_def.node:
             node.device = ""

@@ -83,6 +83,27 @@ def test_messages_come_back(number, numbers, doubles, text, raw, by_name) -> Non
     assert back.doubles == doubles
 
 
+def test_to_take_over_is_to_read_what_the_other_writes() -> None:
+    first = Everything(number=3, numbers=[1], inner=Everything(text="a", number=4), by_name={"a": 1, "b": 2}, left=5)
+    second = Everything(
+        numbers=[2, 3], inner=Everything(text="b"), by_name={"b": 7}, right="r", inners=[Everything(left=0)]
+    )
+    second.MergeFromString(bytes.fromhex("a83f05"))  # a field that nobody declares
+    expected = Everything.FromString(first.SerializeToString() + second.SerializeToString())
+    first.MergeFrom(second)
+    assert first == expected
+    assert (first.numbers, first.inner.text, first.inner.number, dict(first.by_name)) == (
+        [1, 2, 3],
+        "b",
+        4,
+        {"a": 1, "b": 7},
+    )
+    assert first.WhichOneof("side") == "right"
+    first.inners[0].left = 9
+    first.inner.text = "c"
+    assert (second.inners[0].left, second.inner.text) == (0, "b"), "what was taken over is a copy"
+
+
 def test_repeated_numbers_that_are_not_packed_are_read() -> None:
     assert Everything.FromString(bytes.fromhex("48034804")).numbers == [3, 4]
 
