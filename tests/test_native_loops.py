@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graph_api as tf
 from engine.core.structural import scale
 from engine.ops import explog, linalg
 from engine.program import native
@@ -221,3 +222,29 @@ def test_what_lies_with_gaps_is_laid_side_by_side(dtype: str) -> None:
     found = by_rows(lambda x, p: (x - p[:, 0]) / (p[:, 2] + x * p[::-1, 1]), many, points)
     with np.errstate(all="ignore"):
         assert_same_bits(found, (many - points[:, 0]) / (points[:, 2] + many * points[::-1, 1]))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_what_is_negated_with_gaps_is_negated(dtype: str) -> None:
+    x = np.random.default_rng(0).normal(size=(16, 3, 3, 4)).astype(dtype)
+
+    def both(x: Any) -> Any:
+        half = x[..., :2]
+        return tf.concat([half, -half], -1)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        p = tf.placeholder(tf.as_dtype(dtype), x.shape)
+        run = session.make_callable(both(p), [p])
+        for _ in range(3):
+            np.testing.assert_array_equal(run(x), np.concatenate([x[..., :2], -x[..., :2]], -1))
+
+
+def test_loops_are_tried_where_the_result_lies_with_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "rejected", [])
+    kind = np.dtype("f8")
+    trials, *_, where = loops._trials((kind, kind))
+    assert max(np.diff(where)) > 1 and len(where) == sum(len(x) for (x,) in trials)
+    loops.loop_of.cache_clear()
+    assert loops.loop_of(np.negative, (kind,)) is not None, "a loop of our own is in its place"
+    assert loops.loop_of(np.sqrt, (kind,)) is not None
+    assert loops.rejected == []

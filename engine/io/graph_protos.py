@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from engine.io.fields import Field
 from engine.io.protos import TensorProto, TensorShapeProto, VersionDef
-from engine.io.wire import Field, Message
+from engine.io.wire import Message
 
 
 class ListValue(Message):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.io.wire import Field, Message
+from engine.io.fields import Field
+from engine.io.wire import Message
 
 # ---- tensors ---------------------------------------------------------------------------------------------------------
 

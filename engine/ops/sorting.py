@@ -99,7 +99,7 @@ def _invert_abstract(x: Aval) -> Aval:
 
 
 invert_permutation_op = nondifferentiable(
-    "invert_permutation",
+    "invert_permutation_op",
     _inverted,
     abstract=_invert_abstract,
     batch=leading(1),

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from engine.core.errors import DataLossError
 from engine.io import graph_protos, protos
+from engine.io.fields import Field
 from engine.io.protos import Event, Example, Feature, Features, Int64List, Summary, TensorProto
 from engine.io.varints import read_varint, read_varints, varint
-from engine.io.wire import Field, Message
+from engine.io.wire import Message
 
 
 class Everything(Message):

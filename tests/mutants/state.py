@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-IN_C = "tests/test_eager_in_c.py::test_the_key_of_a_recording_is_that_of_its_nodes"
+IN_C = "tests/test_eager_in_c.py::test_keys_are_equal_where_those_of_python_are"
 
 MUTANTS = (
     Mutant(

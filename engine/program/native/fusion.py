@@ -23,7 +23,7 @@ _ONE = {"negative": "n", "square": "Q", "copy": "", "reciprocal": "i", "absolute
 """By operation: its letter in fused.c."""
 _TWO = {"add": "++", "subtract": "-r", "multiply": "**", "divide": "/q", "scale": "st", "larger": "MN", "smaller": "mo"}
 """Its letter where the first operand is what the steps before it gave, and where the second one is."""
-_OWN = ("copy", "scale", "larger", "smaller")
+_OWN = ("copy", "negative", "scale", "larger", "smaller")
 """Those that are loops of our own."""
 _BOTH = {"add": "2", "multiply": "Q"}
 """Its letter where both are."""

@@ -19,7 +19,7 @@ _LEAST = TUNING.group_bytes
 """Bytes of an array from which on tiles pay."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
-_OWN = frozenset({"copy", "select", "scale", "either", "larger", "smaller", "cast", "fused"})
+_OWN = frozenset({"copy", "negative", "select", "scale", "either", "larger", "smaller", "cast", "fused"})
 """Loops of our own that go element by element."""
 
 Form = tuple[int, int, int | None]

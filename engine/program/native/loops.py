@@ -50,7 +50,8 @@ def loop_of(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[tuple[np.ufunc, i
     for index in range(len(types) // width):
         if types[index * width : (index + 1) * width] == numbers:
             loop = ufunc, index
-            return (loop, resolved) if ufunc.signature is not None or is_trusted(ufunc, loop, resolved) else None
+            trusted = ufunc.signature is not None or is_trusted(ufunc, _kept(loop, resolved), resolved)
+            return (loop, resolved) if trusted else None
     return None
 
 
@@ -171,8 +172,18 @@ def encoded(row: Row, loop: int, places: list[tuple[int, int]], advance: tuple[i
 _EXTREMA = {np.maximum: "larger", np.minimum: "smaller"}
 
 
-def with_number(loop: tuple[Any, ...], operands: Sequence[Ref]) -> tuple[Any, ...]:
-    """A loop of our own for the larger or smaller of numbers and one number: NumPy's takes four times as long."""
+def _kept(loop: tuple[Any, ...], dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
+    """A loop, or ours in its place: where operand and result lie with gaps, NumPy 2.4 negates wrongly."""
+    kind = dtypes[0].char
+    return (f"negative_{kind}",) if loop[0] is np.negative and kind in "fd" else loop
+
+
+def replaced(loop: tuple[Any, ...], operands: Sequence[Ref]) -> tuple[Any, ...]:
+    """A loop, or one of our own in its place.
+
+    For the larger or smaller of numbers and one number NumPy's takes four times as long.
+    """
+    loop = _kept(loop, [x.dtype for x in operands])
     name = _EXTREMA.get(loop[0])
     if name is None or (kind := operands[0].dtype.char) not in "fd" or all(x.size != 1 for x in operands):
         return loop
@@ -196,9 +207,9 @@ def _gives_the_same(name: str, ufunc: np.ufunc, kind: str) -> bool:
 def _trials(dtypes: tuple[np.dtype, ...]) -> tuple[list[list[np.ndarray]], tuple[Any, ...], bytes, np.ndarray]:
     """What to try a loop on: operands of one trial after the other, and for a table the bases and a row per trial.
 
-    The operands lie in one piece or with gaps, all or one of them; one of several is a single number; they are many or
-    few. The last item says where in the table's result the elements of all trials are: like values in a table's block,
-    those of each trial are aligned.
+    The operands lie in one piece or with gaps, all or one of them, and the result does; one of several operands is a
+    single number; they are many or few. The last item says where in the table's result the elements of all trials are:
+    like values in a table's block, those of each trial are aligned.
     """
     *given, result = dtypes
     whole = [samples(d, i) for i, d in enumerate(given)]
@@ -208,20 +219,22 @@ def _trials(dtypes: tuple[np.dtype, ...]) -> tuple[list[list[np.ndarray]], tuple
     if len(given) > 1:
         trials += [[whole[0], *single[1:]], [single[0], *whole[1:]]]
     trials += [[x[i : i + n] for x in whole] for n in (1, 2, 5) for i in (0, 10, 30, 50)]
-    held = [*whole, *gaps]
+    wide = [np.repeat(x, 4)[::4] for x in whole]
+    apart = [whole, gaps, wide]
+    held = [*whole, *gaps, *wide]
     numbers: list[int] = []
     where: list[int] = []
     at, item = 0, result.itemsize
-    for operands in trials:
+    for step, operands in [*[(item, x) for x in trials], *[(2 * item, x) for x in apart]]:
         found = [[offset_in(y, x) for x in held] for y in operands]
         places = [next((k, offset) for k, offset in enumerate(each) if offset is not None) for each in found]
-        steps = (*[y.strides[0] for y in operands], item)
-        row = Row((), (), (len(operands[0]),), steps)
+        count = len(operands[0])
+        row = Row((), (), (count,), (*[y.strides[0] for y in operands], step))
         numbers += encoded(row, 0, [*places, (len(held), at)])
-        where += range(at // item, at // item + len(operands[0]))
-        at += -(-len(operands[0]) * item // _ALIGN) * _ALIGN
+        where += range(at // item, (at + count * step) // item, step // item)
+        at += -(-count * step // _ALIGN) * _ALIGN
     bases = (*[("constant", x) for x in held], ("fresh", result, (at // item,), (item,), None))
-    return trials, bases, np.array(numbers, np.intp).tobytes(), np.array(where)
+    return [*trials, *apart], bases, np.array(numbers, np.intp).tobytes(), np.array(where)
 
 
 def is_trusted(ufunc: np.ufunc, loop: tuple[np.ufunc, int], dtypes: tuple[np.dtype, ...]) -> bool:
@@ -237,7 +250,7 @@ def is_trusted(ufunc: np.ufunc, loop: tuple[np.ufunc, int], dtypes: tuple[np.dty
         # it refuses some numbers, as integers do negative powers; rows could not say so
         return False
     steps, results = (("rows", 0, len(trials), False),), (("whole", len(bases) - 1),)
-    table = executor.Table(0, bases, (loop,), numbers, steps, results, _HOST, None)
+    table = executor.Table(0, bases, (loop[0] if len(loop) == 1 else loop,), numbers, steps, results, _HOST, None)
     if same_bits(table()[0][where], expected):
         return True
     rejected.append(f"{ufunc.__name__} {''.join(d.char for d in dtypes)}")

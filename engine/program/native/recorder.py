@@ -18,7 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine.program.native.broadcasts import made_long
 from engine.program.native.hidden import Hidden, Opaque, is_readable, offset_in
-from engine.program.native.loops import loop_of, with_number
+from engine.program.native.loops import loop_of, replaced
 from engine.program.native.memory import Call, Recording, Ref, Root, Row, constant_ref, elementwise
 from engine.program.native.reductions import reduce
 from engine.program.native.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem
@@ -87,7 +87,7 @@ class Recorder:
         result = self.computed(real) if out is None else out
         if result.actual.size:
             refs = (*operands, result.ref)
-            row = elementwise(with_number(loop, operands), refs)
+            row = elementwise(replaced(loop, operands), refs)
             if loop[0] in _ROUNDED_TWICE and result.dtype.kind == "c" and not _is_one_piece(row, refs):
                 raise Opaque
             self.recording.steps += made_long(row, refs) if row.outer else (row,)
