@@ -31,8 +31,17 @@ def as_version_1() -> Any:
     return tf
 
 
+def _forget() -> None:
+    """Undo what programs before it have set for all: Keras's policy of dtypes, which goes before `set_floatx`."""
+    keras = sys.modules.get("keras")
+    if keras:
+        keras.backend.clear_session()
+        keras.backend.set_floatx("float32")
+
+
 def what_it_prints(program: Path) -> str:
     """Run a program under the TensorFlow there is; in a folder of its own, for its files."""
+    _forget()
     twin = HERE / "equivalents" / program.name
     out, here, sys.argv = io.StringIO(), os.getcwd(), [program.name]
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(out):
