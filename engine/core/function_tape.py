@@ -52,7 +52,15 @@ class FunctionTape(Tape):
     """
 
     __slots__ = (
-        *("_witness", "current", "drawn", "looked_at", "made_variables", "opened", "reads", "refusal", "seen"),
+        "_witness",
+        "current",
+        "drawn",
+        "looked_at",
+        "made_variables",
+        "opened",
+        "reads",
+        "refusal",
+        "seen",
         "written",
     )
 
