@@ -11,7 +11,7 @@ import pytest
 
 import graph_api as tf
 from engine.core.structural import scale
-from engine.ops import explog, linalg
+from engine.ops import arithmetic, explog, joining, linalg
 from engine.program import native
 from engine.program import program as program_module
 from engine.program.layout import Order
@@ -249,3 +249,29 @@ def test_loops_are_tried_where_the_result_lies_with_gaps(monkeypatch: pytest.Mon
     assert loops.loop_of(np.negative, (kind,)) is not None, "a loop of our own is in its place"
     assert loops.loop_of(np.sqrt, (kind,)) is not None
     assert loops.rejected == []
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", range(1, 11))
+def test_rows_of_few_elements_give_the_bits_of_numpy(count: int, dtype: str) -> None:
+    """Rows of up to eight elements are run without a call (short_rows.c), also where one operand stays in place."""
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310, 2.5, -0.3, 1e-40, 3.0], dtype)
+    for first, second in itertools.product(range(10), repeat=2):
+        x, y = np.roll(special, first)[:count].copy(), np.roll(special, second)[:count].copy()
+        spread = [(x, y), (x, y[:1]), (x[:1], y), (x[::-1], y)]
+        for a, b in spread[: 1 + 3 * (first == second)]:
+            given = [a, b, np.array(2.0, dtype)]
+            program = lowered(_few_elements, given, (), Order.UNKNOWN)
+            assert_same_bits(natively(program, given)(*given), [np.asarray(r) for r in program.run_generated(*given)])
+
+
+def _few_elements(x: Any, y: Any, z: Any) -> list[Any]:
+    return [
+        x + y,
+        (x - y) * (x / y) - z,
+        scale(x, y),
+        scale(x, y, either=True),
+        arithmetic.square(x) * (1.0 / y) - -x,
+        joining.concat([x, y, x], 0) * z,
+    ]

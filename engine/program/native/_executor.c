@@ -80,6 +80,7 @@ typedef struct {
     Loop *loops;
     npy_intp *numbers;
     Row *rows;
+    ShortRow *shorts;
     Step *steps;
     Access *outputs;
     int owned; /* whether the results are arrays that nobody else has */
@@ -424,7 +425,7 @@ static int run_rows(Table *self, Frame *frame, const Step *step)
         refused = rows_run_checked(first, end, frame->bases);
     }
     else {
-        rows_run(first, end, frame->bases);
+        rows_run(first, end, self->shorts, frame->bases);
     }
     const int flags = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID | FE_UNDERFLOW);
     if (flags) {

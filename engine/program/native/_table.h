@@ -351,6 +351,13 @@ static int loop_of_ufunc(Loop *loop, PyObject *ufunc, Py_ssize_t index)
         loop->ncore[j] = found->core_enabled ? found->core_num_dims[j] : 0;
     }
     loop->ndims = found->core_enabled ? found->core_num_dim_ix : 0;
+    /* the code of short rows, where all operands are of one type that these have */
+    const char *types = found->types + index * found->nargs;
+    char name[32];
+    if (!found->core_enabled && types[0] == types[found->nargs - 1] && (types[0] == NPY_DOUBLE || types[0] == NPY_FLOAT)) {
+        PyOS_snprintf(name, sizeof(name), "%s_%c", found->name, types[0] == NPY_DOUBLE ? 'd' : 'f');
+        loop->code = short_row_code(name);
+    }
     return 0;
 }
 
@@ -371,6 +378,7 @@ static int read_loops(Table *self, PyObject *specs)
             const Loop *own = name == NULL ? NULL : own_loop(name);
             if (own != NULL) {
                 self->loops[i] = *own;
+                self->loops[i].code = short_row_code(name);
             }
             else if (name == NULL || !fused_loop(name, &self->loops[i])) {
                 return refused("there is no such loop");
@@ -407,6 +415,40 @@ static int read_rows(Table *self, PyObject *numbers)
     return 0;
 }
 
+/* Let short rows stand for those that are ones. All rows have been checked. */
+static int shorten(Table *self)
+{
+    Py_ssize_t read = 0, kept = 0, shorts = 0;
+    self->shorts = PyMem_Malloc(((size_t)self->nrows + 1) * sizeof(ShortRow));
+    if (self->shorts == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < self->nsteps; i++) {
+        if (self->steps[i].kind != CALL && self->steps[i].first < read) {
+            return 0; /* steps that share rows, which nobody makes */
+        }
+        read = self->steps[i].kind == CALL ? read : self->steps[i].end;
+    }
+    for (Py_ssize_t i = 0; i < self->nsteps; i++) {
+        Step *step = &self->steps[i];
+        const Py_ssize_t first = kept;
+        for (Py_ssize_t r = step->first; step->kind != CALL && r < step->end; r++) {
+            if (step->kind != ROWS || !short_row_of(&self->rows[r], &self->shorts[shorts])) {
+                self->rows[kept++] = self->rows[r];
+                continue;
+            }
+            if (kept == first || self->rows[kept - 1].loop != NULL) {
+                self->rows[kept++] = (Row){.first = shorts};
+            }
+            self->rows[kept - 1].end = ++shorts;
+        }
+        step->first = first;
+        step->end = kept;
+    }
+    return 0;
+}
+
 static int read_table(Table *self, PyObject *bases, PyObject *loops, PyObject *numbers, PyObject *steps, PyObject *outputs)
 {
     self->bases = PyMem_Calloc((size_t)PyTuple_GET_SIZE(bases) + 1, sizeof(Base));
@@ -429,6 +471,9 @@ static int read_table(Table *self, PyObject *bases, PyObject *loops, PyObject *n
     for (Py_ssize_t i = 0; read == 0 && i < PyTuple_GET_SIZE(steps); i++) {
         self->nsteps = i + 1;
         read = read_step(self, extents, &self->steps[i], PyTuple_GET_ITEM(steps, i));
+    }
+    if (read == 0) {
+        read = shorten(self);
     }
     if (read == 0) {
         read = read_accesses(self, extents, outputs, &self->outputs, &self->noutputs);
@@ -581,6 +626,7 @@ static void table_dealloc(PyObject *object)
     PyMem_Free(self->loops);
     PyMem_Free(self->numbers);
     PyMem_Free(self->rows);
+    PyMem_Free(self->shorts);
     PyMem_Free(self->steps);
     Py_XDECREF(self->ufuncs);
     Py_XDECREF(self->take);

@@ -191,10 +191,14 @@ static int run_outer(const Row *row, char *const *start)
     }
 }
 
-int rows_run(const Row *row, const Row *end, char *const *bases)
+int rows_run(const Row *row, const Row *end, const ShortRow *shorts, char *const *bases)
 {
     for (; row < end; row++) {
         const Loop *loop = row->loop;
+        if (loop == NULL) {
+            short_rows_run(shorts + row->first, shorts + row->end, bases);
+            continue;
+        }
         char *start[MAX_OPERANDS];
         for (int j = 0; j < loop->nargs; j++) {
             start[j] = bases[row->base[j]] + row->offset[j];
@@ -220,7 +224,7 @@ int rows_run_checked(const Row *row, const Row *end, char *const *bases)
         if (!refuses && fetestexcept(FE_ALL_EXCEPT)) {
             feclearexcept(FE_ALL_EXCEPT);
         }
-        if (rows_run(row, row + 1, bases) || (!refuses && fetestexcept(FE_INVALID))) {
+        if (rows_run(row, row + 1, NULL, bases) || (!refuses && fetestexcept(FE_INVALID))) {
             feclearexcept(FE_ALL_EXCEPT);
             return 1;
         }

@@ -37,7 +37,15 @@ typedef struct {
     int ncore[MAX_OPERANDS];     /* core dimensions of each operand */
     int core[MAX_CORE];          /* and which those are, one operand after the other */
     LinesFunction *lines;        /* NULL if it has none */
+    int code;                    /* of short rows that do the same, or 0 */
 } Loop;
+
+/* A row of a few elements (short_rows.c): where operands are, the result last, and which of them move from element to element. */
+typedef struct {
+    npy_uint8 code, count, moves;
+    npy_uint16 base[3];
+    npy_uint32 offset[3];
+} ShortRow;
 
 /* No number that describes memory is larger. */
 #define LARGE ((npy_intp)1 << 48)
@@ -60,6 +68,7 @@ typedef struct {
     const npy_intp *steps;   /* strides of the inner loop, then those of the core */
     const npy_intp *outer;   /* dimensions around the inner loop */
     const npy_intp *strides; /* per outer dimension, per operand */
+    npy_intp first, end;     /* where there is no loop: short rows */
 } Row;
 
 /* Read a row from numbers; returns how many were read, or -1 with an exception if they describe none. */
@@ -68,8 +77,16 @@ npy_intp row_read(Row *row, const npy_intp *numbers, npy_intp count, const Loop 
 /* Whether all that a row touches, in `tiles` tiles, the last of `rest` elements (0: as many), lies inside; else -1 and an exception. */
 int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp tiles, npy_intp rest);
 
+/* The code of short rows that do what the loop of this name does, such as add_d; 0 if there are none. */
+int short_row_code(const char *name);
+
+/* Whether a row, which has been checked, is a short one, and if so which. */
+int short_row_of(const Row *row, ShortRow *found);
+
+void short_rows_run(const ShortRow *row, const ShortRow *end, char *const *bases);
+
 /* Run rows, up to one that refuses what it is given; whether there was one. The GIL need not be held. */
-int rows_run(const Row *row, const Row *end, char *const *bases);
+int rows_run(const Row *row, const Row *end, const ShortRow *shorts, char *const *bases);
 
 /* The same for rows that may refuse; a loop of NumPy's does by an invalid operation. */
 int rows_run_checked(const Row *row, const Row *end, char *const *bases);
