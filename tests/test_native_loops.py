@@ -239,6 +239,33 @@ def test_what_is_negated_with_gaps_is_negated(dtype: str) -> None:
             np.testing.assert_array_equal(run(x), np.concatenate([x[..., :2], -x[..., :2]], -1))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("asks", [np.isfinite, np.isinf, np.isnan, np.signbit], ids=lambda u: u.__name__)
+def test_kinds_of_numbers_are_told_by_a_loop_of_our_own(asks: np.ufunc, dtype: str) -> None:
+    special = [
+        0.0,
+        -0.0,
+        1.5,
+        -1.5,
+        1e-40,
+        -1e-310,
+        3e38,
+        -1e300,
+        np.inf,
+        -np.inf,
+        np.nan,
+        -np.nan,
+        1.0,
+        -2.0,
+        1e-300,
+        7.0,
+    ]
+    with np.errstate(over="ignore"):
+        x = np.array(special, dtype)
+    for given in (x, x[::-1], x[::3], np.tile(x, 40), np.tile(x, 4).reshape(8, 8).T[:, ::2]):
+        assert_same_bits(by_rows(asks, given), asks(np.ascontiguousarray(given)))
+
+
 def test_loops_are_tried_where_the_result_lies_with_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "rejected", [])
     kind = np.dtype("f8")

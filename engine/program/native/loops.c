@@ -267,6 +267,37 @@ EXTREMUM(smaller_d, npy_double, <)
 NEGATIVE(negative_f, npy_float)
 NEGATIVE(negative_d, npy_double)
 
+/* ---- isfinite, isinf, isnan and signbit, from the bits. NumPy's loops give wrong answers where results lie with gaps ---- */
+
+#define CLASS(NAME, TYPE, ANSWER) \
+    WIDE static void NAME##_in_line(npy_intp n, const TYPE *restrict x, npy_bool *restrict out) \
+    { \
+        for (npy_intp i = 0; i < n; i++) { \
+            const TYPE bits = x[i]; \
+            out[i] = (npy_bool)(ANSWER); \
+        } \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
+        if (sx == sizeof(TYPE) && so == 1) { \
+            NAME##_in_line(n, (const TYPE *)args[0], (npy_bool *)args[1]); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++) { \
+            const TYPE bits = *(const TYPE *)(args[0] + i * sx); \
+            *(npy_bool *)(args[1] + i * so) = (npy_bool)(ANSWER); \
+        } \
+    }
+/* without the sign, a number that is not finite is at least that of infinity */
+#define CLASSES(T, TYPE, INFINITE) \
+    CLASS(isfinite_##T, TYPE, (bits & ((TYPE)-1 >> 1)) < (INFINITE)) \
+    CLASS(isinf_##T, TYPE, (bits & ((TYPE)-1 >> 1)) == (INFINITE)) \
+    CLASS(isnan_##T, TYPE, (bits & ((TYPE)-1 >> 1)) > (INFINITE)) \
+    CLASS(signbit_##T, TYPE, bits >> (8 * sizeof(TYPE) - 1))
+CLASSES(f, npy_uint32, 0x7f800000u)
+CLASSES(d, npy_uint64, 0x7ff0000000000000u)
+
 /* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
 
 #define SUM_FEW(TYPE, COUNT) \
@@ -590,6 +621,9 @@ typedef struct {
 #define IN_PLACES_ROW(MANY, NAME, T, S) {#MANY "_" #T, {NAME##_##T##_2, NULL, STRIDED, 0, 2, 3, {S, S, S}, 1, {1, 1, 1}, {0, 0, 0}}}
 #define PRODUCT_ROWS(NAME, T, S) \
     {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, IN_PLACES_ROW(NAME##s, NAME, T, S)
+#define CLASS_ROWS(T, S) \
+    ROW(isfinite_##T, STRIDED, 1, 2, S, 1), ROW(isinf_##T, STRIDED, 1, 2, S, 1), ROW(isnan_##T, STRIDED, 1, 2, S, 1), \
+        ROW(signbit_##T, STRIDED, 1, 2, S, 1)
 #define MOVE_ROWS(S) \
     {"copies_" #S, {copies_##S, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 1}, {0, 0}}}, \
     ROW(copy_##S, STRIDED, 1, 2, S, S), ROW(take_##S, TAKE, 2, 3, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, 3, sizeof(npy_intp), S, S), \
@@ -613,6 +647,8 @@ static const Named table[] = {
     IN_PLACES_ROW(divides, divide, f, 4), IN_PLACES_ROW(divides, divide, d, 8),
     ROW(negative_f, STRIDED, 1, 2, 4, 4),
     ROW(negative_d, STRIDED, 1, 2, 8, 8),
+    CLASS_ROWS(f, 4),
+    CLASS_ROWS(d, 8),
     ROW(larger_f, STRIDED, 2, 3, 4, 4, 4),
     ROW(larger_d, STRIDED, 2, 3, 8, 8, 8),
     ROW(smaller_f, STRIDED, 2, 3, 4, 4, 4),

@@ -172,10 +172,14 @@ def encoded(row: Row, loop: int, places: list[tuple[int, int]], advance: tuple[i
 _EXTREMA = {np.maximum: "larger", np.minimum: "smaller"}
 
 
+_WRONG = {np.negative, np.isfinite, np.isinf, np.isnan, np.signbit}
+"""What gives wrong results in NumPy 2.4 or 2.5 where results lie with gaps."""
+
+
 def _kept(loop: tuple[Any, ...], dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
-    """A loop, or ours in its place: where operand and result lie with gaps, NumPy 2.4 negates wrongly."""
+    """A loop, or ours in its place where NumPy's is wrong."""
     kind = dtypes[0].char
-    return (f"negative_{kind}",) if loop[0] is np.negative and kind in "fd" else loop
+    return (f"{loop[0].__name__}_{kind}",) if loop[0] in _WRONG and kind in "fd" else loop
 
 
 def replaced(loop: tuple[Any, ...], operands: Sequence[Ref]) -> tuple[Any, ...]:
