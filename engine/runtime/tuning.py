@@ -81,7 +81,10 @@ class Tuning:
         default=64, metadata=_about("elements", "in a slice on average, from which on it pays", _CHOSEN)
     )
     slice_sum_bytes: int = field(
-        default=1 << 14, metadata=_about("bytes", "of an array that slices are added to where they belong", _TRIED)
+        default=3 << 14,
+        metadata=_about(
+            "bytes", "of an array, times its slices, from which on these are added where they belong", _TRIED
+        ),
     )
     inplace_concat_bytes: int = field(
         default=1 << 16, metadata=_about("bytes", "below which arrays are joined at the end", _CHOSEN)

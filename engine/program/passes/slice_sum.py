@@ -21,7 +21,7 @@ from engine.runtime.buffer_pool import empty
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.slice_sum_bytes
-"""Bytes of an array from which on it pays."""
+"""Bytes from which on it pays, of an array as many times as slices of it there are."""
 
 Key = tuple[Any, ...]
 Box = tuple[tuple[int, int], ...]
@@ -120,10 +120,11 @@ def sum_slices(
     if all(i.op is not getitem_back_op for i in made.values()):
         return list(instructions), 0
     uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
+    slices = Counter([avals[s].shape for s, i in made.items() if i.op is getitem_back_op])
     found, count = [], 0
     for instruction in instructions:
         new = instruction
-        if instruction.op is add and _is_large(avals[instruction.outputs[0]]):
+        if instruction.op is add and _pays(aval := avals[instruction.outputs[0]], slices[aval.shape]):
             new = _replaced(instruction, made, avals, uses) or instruction
         if new is not instruction:
             made[new.outputs[0]] = new
@@ -132,8 +133,8 @@ def sum_slices(
     return (without_unused(found, outputs), count) if count else (found, 0)
 
 
-def _is_large(aval: Aval) -> bool:
-    return aval.is_static and aval.dtype.is_floating and (aval.size or 0) * aval.dtype.size >= _LEAST
+def _pays(aval: Aval, slices: int) -> bool:
+    return aval.is_static and aval.dtype.is_floating and (aval.size or 0) * aval.dtype.size * slices >= _LEAST
 
 
 def _replaced(
