@@ -35,7 +35,7 @@ setup(
     ext_modules=[
         extension(
             "engine.program.native._executor",
-            [f"{NATIVE}/{name}.c" for name in ("_executor", "rows", "short_rows", "loops", "fused")],
+            [f"{NATIVE}/{name}.c" for name in ("_executor", "rows", "short_rows", "loops", "small_products", "fused")],
             [*[f"{NATIVE}/{name}" for name in ("_table.h", "rows.h", "loops.h")], f"{RUNTIME}/wide.h"],
         ),
         extension(

@@ -33,11 +33,17 @@ def arrays(values: Any) -> list[np.ndarray]:
 
 
 def bits(x: Any) -> Any:
-    """What must be equal for two results to be equal to the bit. None stands for itself."""
+    """What must be equal for two results to be equal to the bit (docs/numbers.md): not what is inside of a NaN.
+
+    None stands for itself.
+    """
     if x is None:
         return None
     a = array(x)
-    return a.dtype, a.shape, np.ascontiguousarray(a).tobytes()
+    parts = [a.real, a.imag] if a.dtype.kind == "c" else [a]
+    if a.dtype.kind in "fc":
+        parts = [np.where(np.isnan(part), np.array(np.nan, part.dtype), part) for part in parts]
+    return a.dtype, a.shape, *[np.ascontiguousarray(part).tobytes() for part in parts]
 
 
 def assert_same_bits(got: Iterable[Any], expected: Iterable[Any]) -> None:

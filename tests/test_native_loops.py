@@ -129,8 +129,37 @@ def test_products_of_columns_and_rows_are_those_of_elements(shape: Any, dtype: s
         assert_same_bits(natively(program, given)(*given), [np.matmul(column, row)])
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("stack", [(), (1,), (40,), (3, 4)])
+def test_products_of_small_matrices_are_those_of_numpy(stack: Any, dtype: str) -> None:
+    rng = np.random.default_rng(len(stack))
+    special = np.array([-0.0, 1.5, np.inf, 1e-310, 0.0, np.nan, -2.5, -0.3], dtype)
+    for m, k, n in itertools.product((1, 2, 3, 4, 6, 7), repeat=3):
+        a, b = rng.normal(size=(*stack, m, k)).astype(dtype), rng.normal(size=(*stack, k, n)).astype(dtype)
+        odd = np.resize(special, a.shape), np.resize(special[::-1], b.shape)
+        turned = np.ascontiguousarray(a.mT).mT, np.ascontiguousarray(b.mT).mT
+        for x, y in ((a, b), odd, (turned[0], b), (a, turned[1]), (a[..., ::-1, :], b), (a, b.reshape(-1, k, n)[0])):
+            assert_same_bits(by_rows(np.matmul, x, y), np.matmul(x, y))
+    a = rng.normal(size=(*stack, 3, 3)).astype(dtype)
+    assert_same_bits(by_rows(lambda x: np.matmul(x, x.mT), a), np.matmul(a, a.mT))
+
+
+def test_products_of_small_matrices_go_through_a_loop_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [np.ones((40, 3, 3)), np.ones((40, 3, 3))]
+    program = lowered(linalg.matmul, given)
+    _, recording = staged.observed(program, given, program_module.located)
+    assert [step.loop[0] for step in recording.steps] in (["small_matmul_fma_d"], ["small_matmul_d"])
+    # what rounds otherwise is left to NumPy
+    vocabulary._small_product.cache_clear()
+    monkeypatch.setattr(vocabulary, "reduces_alike", lambda *_: False)
+    _, recording = staged.observed(program, given, program_module.located)
+    assert [step.loop[0] for step in recording.steps] == [np.matmul]
+    vocabulary._small_product.cache_clear()
+
+
 def test_products_of_columns_and_rows_that_blas_rounds_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = [np.ones((3, 1)), np.ones((1, 4))]
+    given = [np.ones((7, 1)), np.ones((1, 9))]
     monkeypatch.setattr(vocabulary, "_is_outer", lambda *_: False)
     _, recording = staged.observed(lowered(linalg.matmul, given), given, program_module.located)
     assert [step.loop[0] for step in recording.steps] == [np.matmul]

@@ -621,6 +621,8 @@ typedef struct {
 #define IN_PLACES_ROW(MANY, NAME, T, S) {#MANY "_" #T, {NAME##_##T##_2, NULL, STRIDED, 0, 2, 3, {S, S, S}, 1, {1, 1, 1}, {0, 0, 0}}}
 #define PRODUCT_ROWS(NAME, T, S) \
     {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, IN_PLACES_ROW(NAME##s, NAME, T, S)
+#define SMALL_PRODUCT_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 2, 3, {S, S, S}, 3, {2, 2, 2}, {0, 1, 1, 2, 0, 2}, .most = MOST_CORE}}
+#define SMALL_PRODUCT_ROWS(T, S) SMALL_PRODUCT_ROW(small_matmul_##T, S), SMALL_PRODUCT_ROW(small_matmul_fma_##T, S)
 #define CLASS_ROWS(T, S) \
     ROW(isfinite_##T, STRIDED, 1, 2, S, 1), ROW(isinf_##T, STRIDED, 1, 2, S, 1), ROW(isnan_##T, STRIDED, 1, 2, S, 1), \
         ROW(signbit_##T, STRIDED, 1, 2, S, 1)
@@ -649,6 +651,8 @@ static const Named table[] = {
     ROW(negative_d, STRIDED, 1, 2, 8, 8),
     CLASS_ROWS(f, 4),
     CLASS_ROWS(d, 8),
+    SMALL_PRODUCT_ROWS(f, 4),
+    SMALL_PRODUCT_ROWS(d, 8),
     ROW(larger_f, STRIDED, 2, 3, 4, 4, 4),
     ROW(larger_d, STRIDED, 2, 3, 8, 8, 8),
     ROW(smaller_f, STRIDED, 2, 3, 4, 4, 4),
@@ -689,7 +693,7 @@ const Loop *own_loop(const char *name)
 {
     for (size_t i = 0; i < COUNT; i++) {
         if (strcmp(table[i].name, name) == 0) {
-            return &table[i].loop;
+            return strstr(name, "_fma_") != NULL && !has_fma() ? NULL : &table[i].loop;
         }
     }
     return NULL;
@@ -697,14 +701,13 @@ const Loop *own_loop(const char *name)
 
 PyObject *own_loop_names(void)
 {
-    PyObject *names = PyTuple_New((Py_ssize_t)COUNT);
+    PyObject *names = PyList_New(0);
     for (size_t i = 0; names != NULL && i < COUNT; i++) {
         PyObject *name = PyUnicode_FromString(table[i].name);
-        if (name == NULL) {
+        if (name == NULL || (own_loop(table[i].name) != NULL && PyList_Append(names, name) < 0)) {
             Py_CLEAR(names);
-            break;
         }
-        PyTuple_SET_ITEM(names, (Py_ssize_t)i, name);
+        Py_XDECREF(name);
     }
     return names;
 }

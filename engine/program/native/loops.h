@@ -10,10 +10,18 @@ const Loop *own_loop(const char *name);
 /* The loop fused_TYPE_STEPS (fused.c), which needs its name as long as it is used; whether there is one. */
 int fused_loop(const char *name, Loop *loop);
 
+/* Products of small matrices (small_products.c), whose dimensions are at most MOST_CORE; those with fma where the machine has it. */
+#define MOST_CORE 6
+void small_matmul_f(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+void small_matmul_d(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+void small_matmul_fma_f(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+void small_matmul_fma_d(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+int has_fma(void);
+
 /* Where LAPACK's strtrs and dtrtrs are; whether they are anywhere. */
 int set_trtrs(void *single, void *both);
 
-/* The names of all of them, as a tuple. */
+/* The names of all of them that this machine can run, as a list. */
 PyObject *own_loop_names(void);
 
 #endif

@@ -82,8 +82,8 @@ static int check_tile(const Row *row, const Extent *extents, npy_intp tile, npy_
     const npy_intp *core_step = row->steps + loop->nargs;
     const int *core = loop->core;
     for (int d = 1; d <= loop->ndims; d++) {
-        if (row->dims[d] <= 0) {
-            PyErr_SetString(PyExc_ValueError, "native executor: a core dimension is empty");
+        if (row->dims[d] <= 0 || (loop->most && row->dims[d] > loop->most)) {
+            PyErr_SetString(PyExc_ValueError, "native executor: a core dimension is empty, or too large");
             return -1;
         }
     }

@@ -38,6 +38,7 @@ typedef struct {
     int core[MAX_CORE];          /* and which those are, one operand after the other */
     LinesFunction *lines;        /* NULL if it has none */
     int code;                    /* of short rows that do the same, or 0 */
+    npy_intp most;               /* the largest core dimension that it takes, or 0 */
 } Loop;
 
 /* A row of a few elements (short_rows.c): where operands are, the result last, and which of them move from element to element. */

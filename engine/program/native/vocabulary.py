@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.program.native.extension import executor
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
-from engine.program.native.loops import loop_of, same_bits, special_like
-from engine.program.native.memory import Ref, Row, broadcast_strides, elementwise
+from engine.program.native.loops import loop_of, numbers_like, reduces_alike, same_bits, special_like
+from engine.program.native.memory import Ref, Row, broadcast_strides, constant_ref, elementwise
 from engine.program.native.reductions import accumulate, reduce
 
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
@@ -61,8 +62,51 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
         whole = recorder.value(real.reshape(out.shape), out)
         recorder.elementwise((f"outer_{a.dtype.char}",), [left, right], None, whole)
         return result
-    recorder.add(core_row(found[0], [left, right, out], (2, 2, 2), dims))
+    # NumPy asks BLAS for another product where a matrix meets its own transpose
+    small = (
+        max(dims) <= _SMALL and left.root is not right.root and out.strides[-2:] == (dims[2] * a.itemsize, a.itemsize)
+    )
+    own = small and _small_product(a.dtype, dims, left.strides[-2:], right.strides[-2:])
+    recorder.add(core_row(own or found[0], [left, right, out], (2, 2, 2), dims))
     return result
+
+
+_SMALL = 6
+"""The largest dimension of matrices that a loop of our own multiplies; for larger ones BLAS is as quick."""
+
+
+@lru_cache(maxsize=1 << 8)
+def _small_product(dtype: np.dtype, dims: tuple[int, int, int], *strides: tuple[int, int]) -> tuple[str] | None:
+    """The loop of small_products.c that gives the bits of NumPy's for matrices that lie so, or None.
+
+    It is tried on stacks of ordinary numbers, and of special ones.
+    """
+    assert executor is not None
+    cores = dims[:2], dims[1:]
+    apart = [sum([abs(s) * d for s, d in zip(*each, strict=True)]) for each in zip(strides, cores, strict=True)]
+    if dtype.char not in "fd" or max(apart) > _REACH:
+        return None
+    forms = [((_TRIED, *core), (a, *s)) for core, a, s in zip(cores, apart, strides, strict=True)]
+    special = [special_like(dtype, *form, k) for k, form in enumerate(forms)]
+    ordinary = [numbers_like(x) for x in special]
+    ordinary[1] = ordinary[1][::-1]
+    for name in (f"small_matmul_{dtype.char}", f"small_matmul_fma_{dtype.char}"):
+        if name in executor.LOOPS and all(_multiplies_alike(name, dims, *x) for x in (ordinary, special)):
+            return (name,)
+    return None
+
+
+_TRIED = 32
+"""How many matrices a product is tried on."""
+_REACH = 1 << 12
+"""Bytes that a matrix may reach to be tried."""
+
+
+def _multiplies_alike(name: str, dims: Sequence[int], a: np.ndarray, b: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        out = np.matmul(a, b)
+    refs = [constant_ref(x) for x in (a, b, out)]
+    return reduces_alike([core_row((name,), refs, (2, 2, 2), dims)], list(zip(refs, (a, b), strict=False)), out)
 
 
 _OUTER = 1 << 18
