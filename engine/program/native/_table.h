@@ -341,6 +341,7 @@ static int loop_of_ufunc(Loop *loop, PyObject *ufunc, Py_ssize_t index)
             return refused("a loop is not numeric");
         }
         loop->size[j] = PyDataType_ELSIZE(descr);
+        loop->align[j] = PyDataType_ALIGNMENT(descr);
         Py_DECREF(descr);
         for (int d = 0; found->core_enabled && d < found->core_num_dims[j]; d++) {
             if (count == MAX_CORE) {
@@ -382,6 +383,11 @@ static int read_loops(Table *self, PyObject *specs)
             }
             else if (name == NULL || !fused_loop(name, &self->loops[i])) {
                 return refused("there is no such loop");
+            }
+            /* what moves eight bytes may move two floats */
+            const npy_intp most = strstr(name, "_d") != NULL ? 8 : 4;
+            for (int j = 0; j < self->loops[i].nargs; j++) {
+                self->loops[i].align[j] = Py_MIN(self->loops[i].size[j], most);
             }
         }
         else if (!PyTuple_Check(spec) || !PyArg_ParseTuple(spec, "On", &ufunc, &index) ||

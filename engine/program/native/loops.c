@@ -84,7 +84,8 @@ MOVES(16)
         const npy_intp n = dimensions[0], sc = steps[0], sx = steps[1], sy = steps[2], so = steps[3]; \
         const char *c = args[0], *x = args[1], *y = args[2]; \
         char *out = args[3]; \
-        if (sc == 1 && so == SIZE && (sx == SIZE || sx == 0) && (sy == SIZE || sy == 0) && sizeof(TYPE) == SIZE && x != out && y != out) { \
+        if (sc == 1 && so == SIZE && (sx == SIZE || sx == 0) && (sy == SIZE || sy == 0) && sizeof(TYPE) == SIZE && x != out && y != out && \
+            ((npy_uintp)x | (npy_uintp)y | (npy_uintp)out) % SIZE == 0) { \
             select_##SIZE##_in_line(n, (const npy_bool *)c, (const TYPE *)x, sx != 0, (const TYPE *)y, sy != 0, (TYPE *)out); \
             return; \
         } \

@@ -93,14 +93,22 @@ static int check_tile(const Row *row, const Extent *extents, npy_intp tile, npy_
         /* from the first tile to this one */
         int bad = extend(&low, &high, tile + 1, row->advance[j]);
         bad |= extend(&low, &high, count, row->steps[j]);
+        npy_intp apart = row->offset[j] | (tile ? row->advance[j] : 0) | (count > 1 ? row->steps[j] : 0);
         for (int d = 0; d < row->nouter; d++) {
             bad |= extend(&low, &high, row->outer[d], row->strides[d * loop->nargs + j]);
+            apart |= row->outer[d] > 1 ? row->strides[d * loop->nargs + j] : 0;
         }
         for (int d = 0; d < loop->ncore[j]; d++) {
-            bad |= extend(&low, &high, row->dims[1 + *core++], *core_step++);
+            const npy_intp dim = row->dims[1 + *core++];
+            apart |= dim > 1 ? *core_step : 0;
+            bad |= extend(&low, &high, dim, *core_step++);
         }
         if (bad || low < extent->low || high + loop->size[j] > extent->high) {
             PyErr_SetString(PyExc_ValueError, "native executor: a row leads out of its memory");
+            return -1;
+        }
+        if (apart & (loop->align[j] - 1)) {
+            PyErr_SetString(PyExc_ValueError, "native executor: a row leads between elements");
             return -1;
         }
     }

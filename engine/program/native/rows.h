@@ -36,6 +36,7 @@ typedef struct {
     int ndims;                   /* core dimensions that have names */
     int ncore[MAX_OPERANDS];     /* core dimensions of each operand */
     int core[MAX_CORE];          /* and which those are, one operand after the other */
+    npy_intp align[MAX_OPERANDS]; /* what addresses and strides are multiples of; a power of two */
     LinesFunction *lines;        /* NULL if it has none */
     int code;                    /* of short rows that do the same, or 0 */
     npy_intp most;               /* the largest core dimension that it takes, or 0 */

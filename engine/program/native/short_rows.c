@@ -53,7 +53,7 @@ int short_row_of(const Row *row, ShortRow *found)
     memset(found, 0, sizeof(ShortRow));
     for (npy_intp j = 0; j <= last; j++) {
         const npy_intp item = loop->size[j], step = count == 1 ? item : row->steps[j];
-        if (row->base[j] > NPY_MAX_UINT16 || row->offset[j] < 0 || row->offset[j] > NPY_MAX_UINT32 ||
+        if (row->base[j] > NPY_MAX_UINT16 || row->offset[j] < 0 || row->offset[j] % item || row->offset[j] > NPY_MAX_UINT32 ||
             (step != item && (step != 0 || j == last))) {
             return 0;
         }
