@@ -79,7 +79,8 @@ def kinks(x: Any, y: Any) -> Any:
     """What has a kink, and its choices."""
     a = complexes.abs(x - y) * arithmetic.sign(x * 2.0 - y) + 1.0 / (x * y)
     b = arithmetic.maximum(a * x, 0.25) - arithmetic.minimum(a + y, -0.5) * arithmetic.maximum(1.5, y - a)
-    return where(complexes.abs(b) < 1.0, 0.5 * b * b, complexes.abs(b) - 0.5)
+    c = where(x < y, x * b, arithmetic.maximum(y, x)) + where(a < b, y, arithmetic.minimum(x, b) * y)
+    return where(complexes.abs(b) < 1.0, 0.5 * b * b, complexes.abs(b) - 0.5) * c
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -109,7 +110,7 @@ def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
                     assert_same(table(*given), program.run_generated(*given), f"{size} {dtype}")
     names = {row.loop[0] for group in groups for row in group.rows if isinstance(row.loop[0], str)}
     letters = {letter for name in names if name.startswith("fused") for letter in name[8:]}
-    assert set("l+-*/nQ2stagi") <= letters
+    assert set("l+-*/nQ2stagibeXY") <= letters
     assert letters & set("ABCDEF") and letters & set("MN") and letters & set("mo")
 
 

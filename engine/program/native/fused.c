@@ -1,7 +1,8 @@
 /* Several steps of arithmetic in one pass: what lies between two of them stays in registers.
  *
  * fused_TYPE_STEPS goes through its operands side by side. STEPS are letters; each works on what the steps before it gave, and
- * takes the next operand (A to F the next two). Each result of a step is rounded, as if it had gone to memory and come back.
+ * takes the next operand (A to F, X and Y the next two). Each result of a step is rounded, as if it had gone to memory and come
+ * back. The operand of b and the first one of X and Y are booleans; all others, and the result, are of one type.
  */
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -18,8 +19,10 @@
 static const signed char takes[256] = {
     ['n'] = 1, ['Q'] = 1, ['2'] = 1, ['i'] = 1, ['a'] = 1, ['g'] = 1, ['l'] = 2, ['+'] = 2, ['-'] = 2, ['r'] = 2, ['*'] = 2, ['/'] = 2, ['q'] = 2,
     ['s'] = 2, ['t'] = 2, ['M'] = 2, ['N'] = 2, ['m'] = 2, ['o'] = 2, ['A'] = 3, ['B'] = 3, ['C'] = 3, ['D'] = 3, ['E'] = 3, ['F'] = 3,
+    ['b'] = 2, ['e'] = 2, ['X'] = 3, ['Y'] = 3,
 };
 #define TAKEN(LETTER) (takes[(unsigned char)(LETTER)] - 1)
+#define FIRST_IS_BOOLEAN(LETTER) ((LETTER) == 'b' || (LETTER) == 'X' || (LETTER) == 'Y')
 
 /* An array of vectors would be kept in memory. */
 #define PART(I, RESULT) \
@@ -28,6 +31,7 @@ static const signed char takes[256] = {
         memcpy(&b, at + I * bytes, bytes); \
         memcpy(&c, more + I * bytes, bytes); \
         const VEC a = x##I; \
+        enum { at_part = I }; \
         x##I = RESULT; \
         (void)a, (void)b, (void)c; \
     }
@@ -40,9 +44,44 @@ static const signed char takes[256] = {
         memcpy(out + I * bytes, &x##I, bytes); \
     }
 /* the product with a partial derivative is zero where the cotangent is, and the product is no number */
-#define SCALED(CT, PARTIAL) ((VEC)((MASK)((CT) * (PARTIAL)) & ~(((CT) * (PARTIAL) != (CT) * (PARTIAL)) & ((CT) == 0))))
+#define SCALED(CT, PARTIAL) \
+    ({ \
+        VEC product = (CT) * (PARTIAL); \
+        ONCE(product); \
+        (VEC)((MASK)product & ~((product != product) & ((CT) == 0))); \
+    })
+/* and where either of them is zero */
+#define EITHER(X, Y) \
+    ({ \
+        VEC product = (X) * (Y); \
+        ONCE(product); \
+        (VEC)((MASK)product & ~((product != product) & (((X) == 0) | ((Y) == 0)))); \
+    })
+#if defined(__x86_64__)
+#define ONCE(X) __asm__("" : "+v"(X)) /* else it is computed once to be looked at, and again to be kept */
+#else
+#define ONCE(X) (void)0
+#endif
 
 #define SELECTED(CONDITION, X, Y) ((VEC)(((MASK)(X) & (CONDITION)) | ((MASK)(Y) & ~(CONDITION))))
+/* Booleans as the mask of a vector: in each element the word that holds the boolean, of which all other bytes are blanked. */
+#define TRUE_AT(I) \
+    ({ \
+        MASK words = {0}, word, byte; \
+        memcpy(&words, truth + (I) * lanes, lanes); \
+        memcpy(&word, word_of, bytes); \
+        memcpy(&byte, byte_of, bytes); \
+        (__builtin_shuffle(words, word) & byte) != 0; \
+    })
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define BYTE(K, SIZE) ((npy_uint64)0xff << 8 * ((SIZE) - 1 - (K)))
+#else
+#define BYTE(K, SIZE) ((npy_uint64)0xff << 8 * (K))
+#endif
+#define FOUR(A) A, A, A, A
+#define BYTES_OF_4 (npy_int32)BYTE(0, 4), (npy_int32)BYTE(1, 4), (npy_int32)BYTE(2, 4), (npy_int32)BYTE(3, 4)
+static const npy_int32 word_of_f[16] = {FOUR(0), FOUR(1), FOUR(2), FOUR(3)}, byte_of_f[16] = {FOUR(BYTES_OF_4)};
+static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8), (npy_int64)BYTE(1, 8), (npy_int64)BYTE(2, 8), (npy_int64)BYTE(3, 8), (npy_int64)BYTE(4, 8), (npy_int64)BYTE(5, 8), (npy_int64)BYTE(6, 8), (npy_int64)BYTE(7, 8)};
 
 /* So many vectors at a time; the last of them again with what is left over. */
 #define WITH(COUNT, T, BYTES) \
@@ -61,11 +100,13 @@ static const signed char takes[256] = {
     { \
         typedef VEC_##T##BYTES VEC; \
         typedef MASK_##T##BYTES MASK; \
-        enum { bytes = BYTES }; \
+        enum { bytes = BYTES, lanes = BYTES / sizeof(TYPE) }; \
+        const INTEGER *word_of = word_of_##T, *byte_of = byte_of_##T; \
         VEC x0 = {0}, x1 = x0, x2 = x0, x3 = x0, x4 = x0, x5 = x0, x6 = x0, x7 = x0; \
         VEC x8 = x0, x9 = x0, x10 = x0, x11 = x0, x12 = x0, x13 = x0, x14 = x0, x15 = x0; \
         for (int j = 0; *steps != 0; steps++) { \
             const char *at = from[j] + (start & moves[j]), *more = from[j + 1] + (start & moves[j + 1]); \
+            const char *truth = from[j] + ((start / (npy_intp)sizeof(TYPE)) & moves[j]); \
             j += TAKEN(*steps); \
             switch (*steps) { \
                 case 'l': EACH(b) \
@@ -93,12 +134,16 @@ static const signed char takes[256] = {
                 case 'D': EACH(a + SCALED(b, c)) \
                 case 'E': EACH(a - SCALED(b, c)) \
                 case 'F': EACH(SCALED(b, c) - a) \
+                case 'e': EACH(EITHER(a, b)) \
+                case 'b': EACH(SELECTED(TRUE_AT(at_part), (VEC){0} + 1, (VEC){0})) \
+                case 'X': EACH(SELECTED(TRUE_AT(at_part), a, c)) \
+                case 'Y': EACH(SELECTED(TRUE_AT(at_part), c, a)) \
             } \
         } \
         STORE(0) STORE(1) STORE(2) STORE(3) STORE(4) STORE(5) STORE(6) STORE(7) \
         STORE(8) STORE(9) STORE(10) STORE(11) STORE(12) STORE(13) STORE(14) STORE(15) \
     } \
-    TARGET static void all_##T##BYTES(const char *steps, int nin, char **args, npy_intp n, npy_intp const *by, npy_intp lines, npy_intp const *far) \
+    TARGET static void all_##T##BYTES(const char *steps, int nin, unsigned bools, char **args, npy_intp n, npy_intp const *by, npy_intp lines, npy_intp const *far) \
     { \
         enum { LANES = BYTES / sizeof(TYPE) }; \
         VEC_##T##BYTES one[MAX_OPERANDS][MANY(BYTES)], rest; \
@@ -107,7 +152,7 @@ static const signed char takes[256] = {
         const npy_intp end = n * (npy_intp)sizeof(TYPE); \
         int together = by[nin] == sizeof(TYPE), apart = 1, begun = 0; \
         for (int j = 0; j < nin; j++) { \
-            together &= by[j] == sizeof(TYPE) || by[j] == 0; \
+            together &= by[j] == (npy_intp)(bools >> j & 1 ? 1 : sizeof(TYPE)) || by[j] == 0; \
             apart &= args[j] != args[nin]; \
         } \
         for (; lines > 0; lines--) { \
@@ -116,6 +161,11 @@ static const signed char takes[256] = {
                 if (by[j]) { \
                     from[j] = args[j]; \
                     moves[j] = -1; \
+                } \
+                else if (bools >> j & 1) { \
+                    memset(one[j], *args[j], sizeof(one[j])); \
+                    from[j] = (char *)one[j]; \
+                    moves[j] = 0; \
                 } \
                 else if (!begun || far[j]) { \
                     for (int k = 0; k < MANY(BYTES); k++) { \
@@ -140,7 +190,13 @@ static const signed char takes[256] = {
                 const npy_intp left = n - i < LANES ? n - i : LANES; \
                 for (int j = 0; j < nin; j++) { \
                     for (npy_intp k = 0; k < LANES && by[j]; k++) { \
-                        one[j][0][k] = *(const TYPE *)(args[j] + (i + (k < left ? k : 0)) * by[j]); \
+                        const char *each = args[j] + (i + (k < left ? k : 0)) * by[j]; \
+                        if (bools >> j & 1) { \
+                            ((char *)one[j])[k] = *each; \
+                        } \
+                        else { \
+                            one[j][0][k] = *(const TYPE *)each; \
+                        } \
                     } \
                     from[j] = (char *)one[j]; \
                     moves[j] = 0; \
@@ -177,10 +233,12 @@ FUSED(d, npy_double, npy_int64, 16, )
     { \
         const char *steps = data; \
         int nin = 0; \
+        unsigned bools = 0; \
         for (const char *each = steps; *each != 0; each++) { \
+            bools |= (unsigned)FIRST_IS_BOOLEAN(*each) << nin; \
             nin += TAKEN(*each); \
         } \
-        CHOSEN(T)(steps, nin, args, n, by, lines, far); \
+        CHOSEN(T)(steps, nin, bools, args, n, by, lines, far); \
     } \
     static void fused_##T(char **args, npy_intp const *dimensions, npy_intp const *by, void *data) \
     { \
@@ -192,20 +250,22 @@ FUSED_LOOP(d)
 
 int fused_loop(const char *name, Loop *loop)
 {
-    if (strncmp(name, "fused_", 6) != 0 || (name[6] != 'f' && name[6] != 'd') || strncmp(name + 7, "_l", 2) != 0) {
+    if (strncmp(name, "fused_", 6) != 0 || (name[6] != 'f' && name[6] != 'd') || name[7] != '_' || (name[8] != 'l' && name[8] != 'b')) {
         return 0;
     }
     *loop = (Loop){.function = name[6] == 'f' ? fused_f : fused_d, .data = (void *)(name + 8), .lines = name[6] == 'f' ? lines_f : lines_d};
+    const npy_intp item = name[6] == 'f' ? 4 : 8;
+    for (int j = 0; j < MAX_OPERANDS; j++) {
+        loop->size[j] = item;
+    }
     for (const char *each = name + 8; *each != 0; each++) {
-        loop->nin += TAKEN(*each);
-        if (TAKEN(*each) < 0 || loop->nin >= MAX_OPERANDS || (*each == 'l' && each > name + 8)) {
+        if (TAKEN(*each) < 0 || loop->nin + TAKEN(*each) >= MAX_OPERANDS || ((*each == 'l' || *each == 'b') && each > name + 8)) {
             return 0;
         }
+        loop->size[loop->nin] = FIRST_IS_BOOLEAN(*each) ? 1 : item;
+        loop->nin += TAKEN(*each);
     }
     loop->nargs = loop->nin + 1;
-    for (int j = 0; j < loop->nargs; j++) {
-        loop->size[j] = name[6] == 'f' ? 4 : 8;
-    }
     return 1;
 }
 #else

@@ -1,8 +1,8 @@
 """Rows of a group made one, where one needs what another gave and nobody else does: it stays in registers then.
 
-These are the four operations of arithmetic, reciprocals, signs, the larger of numbers and one number, copies, and
-products with partial derivatives, which can be rounded in one way only. Each result is rounded as if it had gone
-through memory (see fused.c), so no bit changes.
+These are the four operations of arithmetic, reciprocals, signs, the larger of numbers and one number, copies, choices,
+booleans as numbers, and products with partial derivatives, which can be rounded in one way only. Each result is rounded
+as if it had gone through memory (see fused.c), so no bit changes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,19 @@ Strides = tuple[int, int]
 
 _ONE = {"negative": "n", "square": "Q", "copy": "", "reciprocal": "i", "absolute": "a", "sign": "g"}
 """By operation: its letter in fused.c."""
-_TWO = {"add": "++", "subtract": "-r", "multiply": "**", "divide": "/q", "scale": "st", "larger": "MN", "smaller": "mo"}
+_TWO = {
+    "add": "++",
+    "subtract": "-r",
+    "multiply": "**",
+    "divide": "/q",
+    "scale": "st",
+    "either": "ee",
+    "larger": "MN",
+    "smaller": "mo",
+    "select": "XY",
+}
 """Its letter where the first operand is what the steps before it gave, and where the second one is."""
-_OWN = ("copy", "negative", "scale", "larger", "smaller")
+_OWN = ("copy", "negative", "scale", "either", "larger", "smaller", "select", "cast_b")
 """Those that are loops of our own."""
 _BOTH = {"add": "2", "multiply": "Q"}
 """Its letter where both are."""
@@ -82,16 +92,27 @@ def _operation(row: Row) -> str:
     loop, root = row.loop[0], row.operands[-1][0]
     name = loop.rpartition("_")[0] if isinstance(loop, str) else loop.__name__
     kind = "" if root.dtype is None else root.dtype.char
-    if isinstance(loop, str) != (name in _OWN) or name not in (*_ONE, *_TWO) or kind not in ("f", "d"):
+    if isinstance(loop, str) != (name in _OWN) or name not in (*_ONE, *_TWO, "cast_b") or kind not in ("f", "d"):
         return ""
-    alike = all(each.dtype == root.dtype for each, _ in row.operands)
-    return name if alike and row.steps[-1] == root.item and set(row.steps) <= {0, root.item} else ""
+    given = row.operands[1:] if name in ("select", "cast_b") else row.operands
+    alike = all(each.dtype == root.dtype for each, _ in given)
+    in_line = all(step in (0, each.item) for (each, _), step in zip(row.operands, row.steps, strict=True))
+    return name if alike and in_line and row.steps[-1] else ""
 
 
 def _joined(name: str, row: Row, length: int, inner: Callable[..., _Steps | None]) -> _Steps:
     """The steps of a row, with those that gave its operands where these go no other way."""
     operands, strides = row.operands[:-1], _strides(row, length)[:-1]
     begun = [_Steps(row, "l", [x], [by]) for x, by in zip(operands, strides, strict=True)]
+    if name == "cast_b":
+        return _Steps(row, "b", [*operands], strides)
+    if name == "select":
+        within = [inner(x) for x in operands[1:]]
+        k = 0 if within[0] is not None or within[1] is None else 1
+        first = within[k]
+        if first is None or len(first.operands) + 2 > _MOST:
+            first = begun[1 + k]
+        return first.then(row, _TWO[name][k], [operands[0], operands[2 - k]], [strides[0], strides[2 - k]])
     if len(operands) == 1:
         return (inner(operands[0]) or begun[0]).then(row, _ONE[name])
     if operands[0][0] is operands[1][0]:
@@ -120,7 +141,7 @@ def _row(x: Row | _Steps, count: int, length: int) -> Row:
     """The row of some steps: in one piece where all operands are."""
     if isinstance(x, Row):
         return x
-    if x.letters == "l":
+    if len(x.letters) == 1:
         return x.row
     by = [*x.strides, _strides(x.row, length)[-1]]
     result = x.row.operands[-1]

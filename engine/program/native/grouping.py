@@ -103,10 +103,15 @@ def _split(row: Row) -> tuple[int, int]:
     if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands):
         return 0, 1
     step = row.steps[-1]
-    if row.work * row.operands[-1][0].item < _LEAST or step < 1 or (row.outer and row.strides[-1] < row.dims[0] * step):
+    if _bytes(row) < _LEAST or step < 1 or (row.outer and row.strides[-1] < row.dims[0] * step):
         # it is small, or its result stays in place or lies in another order
         return 0, 1
     return (row.outer[0], row.dims[0]) if row.outer else (row.dims[0], 1)
+
+
+def _bytes(row: Row) -> int:
+    """Bytes of the largest array that a row goes through."""
+    return row.work * max(root.item for root, _ in row.operands)
 
 
 def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
@@ -141,7 +146,7 @@ def _place(row: Row, waiting: list[Group]) -> None:
     if not (count and made.add(row, length)):
         made = Group([row], 0, 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)})
     # what is small goes before groups that it does not need, which then may go on behind it
-    small = row.work * row.operands[-1][0].item < _LEAST
+    small = _bytes(row) < _LEAST
     waiting.insert(len(waiting) - (free if small else 0), made)
 
 
