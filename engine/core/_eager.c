@@ -11,6 +11,7 @@
 #include <structmember.h>
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 
 #include "../runtime/built_from.h"
@@ -64,6 +65,7 @@ static PyObject *dtype_of(PyObject *x)
 }
 
 #include "_eager_tracked.h"
+#include "_eager_memory.h"
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
@@ -441,6 +443,15 @@ static PyObject *called(PyObject *kernel, PyObject **args, Py_ssize_t count, PyO
 
 #include "_eager_loops.h"
 
+static int any_large(PyObject *const *arrays, Py_ssize_t count)
+{
+    int found = 0;
+    for (Py_ssize_t i = 0; !found && i < count; i++) {
+        found = PyArray_CheckExact(arrays[i]) && PyArray_NBYTES((PyArrayObject *)arrays[i]) >= MEMORY_WORTH;
+    }
+    return found;
+}
+
 /* What the kernel gives; there is room for one more before the arrays. */
 static PyObject *raw_result(Application *a, PyObject **arrays, int have_dtypes)
 {
@@ -465,7 +476,9 @@ static PyObject *raw_result(Application *a, PyObject **arrays, int have_dtypes)
     const int plain = a->names == NULL && (a->params == NULL || PyDict_GET_SIZE(a->params) == 0);
     PyObject *result = plain ? by_loop(a->op, arrays, a->count) : NULL;
     if (result == NULL && !PyErr_Occurred()) {
+        PyObject *before = any_large(arrays, a->count) ? memory_begins() : NULL;
         result = called(slot(a->op, at_kernel), arrays, a->count, a->names, a->names == NULL ? a->params : NULL);
+        memory_ends(before);
     }
     if (result == NULL) {
         explain(a, arrays);
@@ -874,6 +887,7 @@ static PyMethodDef methods[] = {
     {"setup_variable", setup_variable, METH_O, "setup_variable(Variable): variables that are read before ops are applied."},
     {"setup", setup, METH_VARARGS, "setup(...): the classes and functions of Python that this is about."},
     {"setup_structure", setup_structure, METH_VARARGS, "setup_structure(DType, distinct, leaf, array): what keys are made with."},
+    {"setup_memory", setup_memory, METH_O, "setup_memory(bytes): keep memory of results, up to so many bytes that nobody uses."},
     {"setup_loops", setup_loops, METH_VARARGS, "setup_loops(ufunc, find): which loops elementwise ops call."},
     {"loops", loops, METH_NOARGS, "loops(): the ufuncs whose loops are called, each with a letter for the dtype."},
     {"operator", make_operator, METH_VARARGS, "operator(op, slow, reflected, index): a method of tensors that applies an op."},

@@ -230,24 +230,35 @@ static PyObject *by_loop(PyObject *op, PyObject *const *arrays, Py_ssize_t nin)
     if (loop == NULL) {
         return NULL;
     }
-    PyObject *out = PyArray_SimpleNew(lines ? lines : whole->ndim, lines ? dims : (npy_intp *)whole->dims, loop->result);
-    if (out == NULL) {
-        return NULL;
-    }
     const npy_intp item = type == NPY_DOUBLE ? 8 : 4, result_item = loop->result == NPY_BOOL ? 1 : item;
+    double number;
+    char *data = (char *)&number;
+    PyObject *out = NULL;
+    if (lines || whole->ndim) {
+        out = new_array(lines ? lines : whole->ndim, lines ? dims : whole->dims, loop->result);
+        if (out == NULL) {
+            return NULL;
+        }
+        data = PyArray_BYTES((PyArrayObject *)out);
+    }
     loop_begins();
     if (lines) {
-        loop_over_lines(loop, given, PyArray_BYTES((PyArrayObject *)out), lines, dims, steps, result_item);
+        loop_over_lines(loop, given, data, lines, dims, steps, result_item);
     }
     else {
-        loop_over_line(loop, given, (int)nin, PyArray_BYTES((PyArrayObject *)out), size, item, result_item);
+        loop_over_line(loop, given, (int)nin, data, size, item, result_item);
     }
     if (loop_complains()) {
-        Py_DECREF(out);
+        Py_XDECREF(out);
         return NULL;
     }
-    /* one number comes as NumPy's scalar */
-    return PyArray_Return((PyArrayObject *)out);
+    if (out == NULL) {
+        /* one number comes as NumPy's scalar */
+        PyArray_Descr *own = PyArray_DescrFromType(loop->result);
+        out = PyArray_Scalar(data, own, NULL);
+        Py_DECREF(own);
+    }
+    return out;
 }
 
 /* setup_loops(ufunc, find): from now on loops are called, unless `find` is None; returns the `find` before. */

@@ -27,6 +27,7 @@ from engine.core.operands import Array, Operand, Results
 from engine.core.tape import NOTHING, Recording, Tape, active, record, record_beside
 from engine.core.value import Value, as_array, not_an_array
 from engine.runtime.extension import extension
+from engine.runtime.tuning import TUNING
 
 
 class EagerTensor(Value):
@@ -358,6 +359,7 @@ if in_c:
     helpers = accept, _raise_explained, record_beside, EagerTensor._enter, NOTHING
     callers = _called_with_one, _called_with_two, _called
     in_c.setup(EagerTensor, Value, Op, Tape, Recording, active, *helpers, *callers)
+    in_c.setup_memory(TUNING.pool_bytes)
 
 
 @contextmanager

@@ -165,7 +165,7 @@ def clear_caches() -> None:
     """Forget everything that is kept to be used again; it is made anew when it is needed.
 
     Results do not change. Graphs, variables, plans in the user's hands and memory of arrays in use stay as they are;
-    `engine.runtime.buffer_pool` keeps memory of its own.
+    `engine.runtime.buffer_pool` keeps memory of its own, and so do eager tensors.
     """
     exclusively(_LOCKS, _clear)
 
