@@ -46,6 +46,21 @@ def test_a_loop_that_may_raise_is_left_out() -> None:
     assert loops.loop_of(np.multiply, (whole, whole)) is not None
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum], ids=lambda u: u.__name__)
+def test_extrema_of_short_rows_are_those_of_numpy(ufunc: np.ufunc, dtype: str) -> None:
+    """Also which of two zeros is found, which depends on the order in which NumPy compares."""
+    rng = np.random.default_rng(1)
+    for count in (*range(2, 36), 63, 64, 65, 127, 128, 129, 200):
+        zeros, numbers = rng.choice([0.0, -0.0], size=(30, count)), rng.normal(size=(30, count))
+        special = rng.choice([1.0, np.inf, -np.inf, np.nan, 0.0, -0.0], size=(2, 15, count))
+        for x in (zeros, numbers, special, np.asfortranarray(numbers), numbers.T):
+            given = x.astype(dtype)
+            for how in ({}, {"initial": -np.inf if ufunc is np.maximum else np.inf}, {"keepdims": True}):
+                reduced = functools.partial(ufunc.reduce, axis=-1, **how)
+                assert_same_bits([by_rows(reduced, given)], [reduced(given)])
+
+
 def test_a_reduction_in_another_order_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     # of zeros all orders give the same sum
     x = np.zeros((6, 30))

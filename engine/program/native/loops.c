@@ -398,6 +398,67 @@ SUM_ROWS(sum_rows_d, npy_double)
 SUM_EACH(sum_each_f, npy_float)
 SUM_EACH(sum_each_d, npy_double)
 
+/* ---- max_each_TYPE(x), min_each_TYPE(x): (columns) -> (), compared with what is there; NumPy takes a call for each ---- */
+
+/* Which of two zeros is found depends on the order, which is NumPy's with AVX-512: LANES side by side, halves of those, the rest. */
+#define EXTREME_EACH(NAME, TYPE, OPERATOR) \
+    static inline TYPE NAME##_two(TYPE a, TYPE b) \
+    { \
+        return a OPERATOR b || a != a ? a : b; \
+    } \
+    static inline TYPE NAME##_of(TYPE found, npy_intp columns, const char *x, npy_intp step) \
+    { \
+        enum { LANES = 64 / sizeof(TYPE), LAST = 16 / sizeof(TYPE) }; \
+        npy_intp j = 0; \
+        if (columns >= LANES) { \
+            TYPE r[LANES]; \
+            for (; j < LANES; j++) { \
+                r[j] = *(const TYPE *)(x + j * step); \
+            } \
+            for (; j + LANES <= columns; j += LANES) { \
+                for (int k = 0; k < LANES; k++) { \
+                    r[k] = NAME##_two(r[k], *(const TYPE *)(x + (j + k) * step)); \
+                } \
+            } \
+            for (int half = LANES / 2; half >= LAST; half /= 2) { \
+                for (int k = 0; k < half; k++) { \
+                    r[k] = NAME##_two(r[k + half], r[k]); \
+                } \
+            } \
+            for (int k = 1; k < LAST; k++) { \
+                r[0] = NAME##_two(r[0], r[k]); \
+            } \
+            found = NAME##_two(found, r[0]); \
+        } \
+        for (; j < columns; j++) { \
+            found = NAME##_two(found, *(const TYPE *)(x + j * step)); \
+        } \
+        return found; \
+    } \
+    WIDE static void NAME##_in_line(npy_intp n, const char *x, npy_intp sx, npy_intp columns, char *out, npy_intp so) \
+    { \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            *(TYPE *)out = NAME##_of(*(TYPE *)out, columns, x, sizeof(TYPE)); \
+        } \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], columns = dimensions[1], sx = steps[0], so = steps[1]; \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        if (steps[2] == sizeof(TYPE)) { \
+            NAME##_in_line(n, x, sx, columns, out, so); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            *(TYPE *)out = NAME##_of(*(TYPE *)out, columns, x, steps[2]); \
+        } \
+    }
+EXTREME_EACH(max_each_f, npy_float, >)
+EXTREME_EACH(max_each_d, npy_double, >)
+EXTREME_EACH(min_each_f, npy_float, <)
+EXTREME_EACH(min_each_d, npy_double, <)
+
 /* ---- puts that add: add_at_TYPE(offsets, x), one after the other --------------------------------------------------- */
 
 #define ADD_AT(NAME, TYPE) \
@@ -624,6 +685,7 @@ typedef struct {
     {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, IN_PLACES_ROW(NAME##s, NAME, T, S)
 #define SMALL_PRODUCT_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 2, 3, {S, S, S}, 3, {2, 2, 2}, {0, 1, 1, 2, 0, 2}, .most = MOST_CORE}}
 #define SMALL_PRODUCT_ROWS(T, S) SMALL_PRODUCT_ROW(small_matmul_##T, S), SMALL_PRODUCT_ROW(small_matmul_fma_##T, S)
+#define EACH_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 0}, {0}}}
 #define CLASS_ROWS(T, S) \
     ROW(isfinite_##T, STRIDED, 1, 2, S, 1), ROW(isinf_##T, STRIDED, 1, 2, S, 1), ROW(isnan_##T, STRIDED, 1, 2, S, 1), \
         ROW(signbit_##T, STRIDED, 1, 2, S, 1)
@@ -635,8 +697,8 @@ typedef struct {
 static const Named table[] = {
     MOVE_ROWS(1), MOVE_ROWS(2), MOVE_ROWS(4), MOVE_ROWS(8), MOVE_ROWS(16),
     {"sum_rows_f", {sum_rows_f, NULL, STRIDED, 0, 1, 2, {4, 4}, 2, {2, 1}, {0, 1, 1}}},
-    {"sum_each_f", {sum_each_f, NULL, STRIDED, 0, 1, 2, {4, 4}, 1, {1, 0}, {0}}},
-    {"sum_each_d", {sum_each_d, NULL, STRIDED, 0, 1, 2, {8, 8}, 1, {1, 0}, {0}}},
+    EACH_ROW(sum_each_f, 4), EACH_ROW(max_each_f, 4), EACH_ROW(min_each_f, 4),
+    EACH_ROW(sum_each_d, 8), EACH_ROW(max_each_d, 8), EACH_ROW(min_each_d, 8),
     {"sum_rows_d", {sum_rows_d, NULL, STRIDED, 0, 1, 2, {8, 8}, 2, {2, 1}, {0, 1, 1}}},
     PRODUCT_ROWS(scale, f, 4),
     PRODUCT_ROWS(scale, d, 8),

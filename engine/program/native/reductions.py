@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from engine.program.native.hidden import Hidden, Opaque, Writer
-from engine.program.native.loops import loop_of, numbers_like, reduces_alike
-from engine.program.native.memory import Ref, Root, Row, elementwise, longer_inside, loop_nest
+from engine.program.native.loops import loop_of, numbers_like, reduces_alike, special_like
+from engine.program.native.memory import Ref, Root, Row, constant_ref, elementwise, longer_inside, loop_nest
 from engine.runtime.cache import Cache
 from engine.runtime.tuning import TUNING
 
@@ -90,6 +91,40 @@ def _rows(ufunc: np.ufunc, x: Any, axis: Any, keepdims: bool, result: Ref, blank
     raise Opaque
 
 
+def _is_of_each(nest: list[tuple[int, int, int]]) -> bool:
+    """Whether short rows are reduced, each by itself: NumPy's loops take one call for each."""
+    return [k for k, (*_, o) in enumerate(nest) if not o] == [len(nest) - 1] != [0] and nest[-1][0] <= _PAIRED
+
+
+def _own_of_each(ufunc: np.ufunc, dtype: np.dtype, nest: list[tuple[int, int, int]]) -> str | None:
+    """The loop of our own that reduces short rows, each by itself and what is there; None if there is none."""
+    name = f"{_OF_EACH.get(ufunc)}_each_{dtype.char}"
+    if ufunc not in _OF_EACH or dtype.char not in "fd" or not _is_of_each(nest):
+        return None
+    return name if ufunc is np.add or _finds_the_same(name, ufunc, dtype, nest[-1][0]) else None
+
+
+_OF_EACH = {np.add: "sum", np.maximum: "max", np.minimum: "min"}
+
+
+@lru_cache(maxsize=1 << 8)
+def _finds_the_same(name: str, ufunc: np.ufunc, dtype: np.dtype, count: int) -> bool:
+    """Whether a loop of our own finds what NumPy does in rows of so many elements, also among zeros of both signs."""
+    item = dtype.itemsize
+    x = special_like(dtype, (64, count + 1), (count * item + item, item), 0)
+    for given in (x, numbers_like(x), np.copysign(np.zeros_like(x), numbers_like(x))):
+        expected = ufunc.reduce(given, 1)
+        first, rest, out = [constant_ref(a) for a in (given[:, 0], given[:, 1:], expected)]
+        first.root, rest.root, rest.offset = (whole := constant_ref(given)).root, whole.root, item
+        rows = [
+            elementwise((f"copy_{item}",), [first, out]),
+            _each(name, rest, [(64, count * item + item, item), (count, item, 0)], out),
+        ]
+        if not reduces_alike(rows, [(whole, given)], expected):
+            return False
+    return True
+
+
 def _kept_strides(shape: Sequence[int], axes: set[int], result: Ref, keepdims: bool) -> tuple[int, ...]:
     """The strides of a result along all axes of what is reduced: none along those that are."""
     left = iter(result.strides)
@@ -120,8 +155,8 @@ _PAIRED = 128
 def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:
     """Rows that reduce `x` into a result, beginning with `start`."""
     few = _FEW // 2 if x.dtype.kind == "c" else _FEW
-    only_the_innermost = [k for k, (*_, o) in enumerate(nest) if not o] == [len(nest) - 1]
-    if loop[0] is np.add and only_the_innermost and len(nest) > 1 and 1 < nest[-1][0] < few:
+    of_each = _is_of_each(nest)
+    if loop[0] is np.add and of_each and 1 < nest[-1][0] < few:
         # A call of the loop for each few elements takes longer than to add them: all first ones to all second ones, ...
         (count, step, _), outer = nest[-1], nest[:-1]
         dims, steps, out = zip(*outer, strict=True)
@@ -129,8 +164,10 @@ def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result:
         total = Ref(result.root, result.offset, dims, out, x.dtype)
         sums = [elementwise(loop, [total if k else each[0], each[k + 1], total]) for k in range(count - 1)]
         return [*sums, elementwise(loop, [start, total, total])]
-    if loop[0] is np.add and x.dtype.char in "fd" and only_the_innermost and len(nest) > 1 and nest[-1][0] <= _PAIRED:
-        return _sums_of_each(x, nest, result, start)
+    own = _own_of_each(loop[0], x.dtype, nest)
+    if own is not None:
+        copied = elementwise((f"copy_{x.dtype.itemsize}",), [start, result])
+        return [copied, _each(own, x, nest, result)]
     kept = [k for k, (*_, o) in enumerate(nest) if o]
     if loop[0] is np.add and x.dtype.char in "fd" and len(kept) == len(nest) - 1 in kept and nest[-1][0] < _NARROW:
         return _sums_of_rows(x, nest, result, start)
@@ -166,19 +203,17 @@ def _sums_of_rows(x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: 
     return [copied, added]
 
 
-def _sums_of_each(x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:
-    """Short rows of `x`, each added up in NumPy's order: its loop takes one call for each."""
+def _each(name: str, x: Ref, nest: list[tuple[int, int, int]], result: Ref) -> Row:
+    """The row of a loop that reduces short rows of `x` in NumPy's order."""
     *outer, (many, of_x, of_out), (count, step, _) = nest
-    copied = elementwise((f"copy_{x.dtype.itemsize}",), [start, result])
-    added = Row(
-        (f"sum_each_{x.dtype.char}",),
+    return Row(
+        (name,),
         ((x.root, x.offset), (result.root, result.offset)),
         (many, count),
         (of_x, of_out, step),
         tuple([d for d, _, _ in outer]),
         tuple(itertools.chain(*[(s, o) for _, s, o in outer])),
     )
-    return [copied, added]
 
 
 def _rows_from_first(
@@ -196,6 +231,10 @@ def _rows_from_first(
         return [copied]
     # the axes that are reduced are one in memory
     size, step = next((d, s) for d, s, o in nest if o == 0)
+    own = _own_of_each(loop[0], x.dtype, [*nest[:-1], (size - 1, *nest[-1][1:])])
+    if own is not None:
+        behind = Ref(x.root, x.offset + step, x.shape, x.strides, x.dtype)
+        return [copied, _each(own, behind, [*nest[:-1], (size - 1, step, 0)], result)]
     rest = [(d, s, o) for d, s, o in nest if o] + [(size - 1, step, 0)]
     rest.sort(key=lambda axis: -axis[1])
     (count, step_x, step_out), around = rest[-1], rest[:-1]
