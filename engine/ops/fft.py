@@ -43,18 +43,22 @@ def _check(name: str, x: Aval, rank: int, accepted: frozenset[DType]) -> None:
         raise ShapeError(f"{name}: argument `input` must have rank {rank} or more, got {x}")
 
 
-def _axes(x: Any, rank: int) -> tuple[int, ...]:
+def _transformed(
+    name: str, x: Any, rank: int, sizes: Sequence[int] | None = None, norm: Any = "backward"
+) -> np.ndarray:
+    """A transform of NumPy over the last axes; what is for one axis takes half the time of what is for several."""
     if x.ndim < rank:
         raise ValueError(f"the rank must be {rank} or more")
-    return tuple(range(-rank, 0))
+    if rank == 1:
+        return getattr(np.fft, name)(x, None if sizes is None else sizes[0], -1, norm)
+    return getattr(np.fft, f"{name}n")(x, sizes, tuple(range(-rank, 0)), norm)
 
 
 # ---- complex to complex ----------------------------------------------------------------------------------------------
 
 
 def _fft_kernel(x: Any, *, rank: int, inverse: bool, scaled: bool) -> np.ndarray:
-    transform = np.fft.ifftn if inverse else np.fft.fftn
-    return transform(x, axes=_axes(x, rank), norm="backward" if inverse == scaled else "forward")
+    return _transformed("ifft" if inverse else "fft", x, rank, norm="backward" if inverse == scaled else "forward")
 
 
 def _fft_abstract(x: Aval, *, rank: int, inverse: bool, scaled: bool) -> Aval:
@@ -103,13 +107,13 @@ def _fitted(x: Any, ref: Any, rank: int) -> np.ndarray:
 
 
 def _rfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
-    return np.fft.rfftn(x, s=lengths, axes=_axes(x, rank))
+    return _transformed("rfft", x, rank, lengths)
 
 
 def _rfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     sizes = lengths or ref.shape[ref.ndim - rank :]
     halved = ct * _multiplicity(sizes[-1], 0.5).astype(ref.dtype)
-    return _fitted(np.fft.irfftn(halved, s=sizes, axes=_axes(ct, rank), norm="forward"), ref, rank)
+    return _fitted(_transformed("irfft", halved, rank, sizes, "forward"), ref, rank)
 
 
 def _rfft_abstract(x: Aval, *, rank: int, lengths: Lengths = None) -> Aval:
@@ -165,12 +169,12 @@ def _irfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     if x.shape[-1] == 0 and lengths:
         # NumPy leaves the result as it finds it in memory; a spectrum is padded with zeros
         x = np.zeros((*x.shape[:-1], 1), x.dtype)
-    return np.fft.irfftn(x, s=lengths, axes=_axes(x, rank))
+    return _transformed("irfft", x, rank, lengths)
 
 
 def _irfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     factors = _multiplicity(ct.shape[-1], 2.0) / math.prod(ct.shape[ct.ndim - rank :])
-    return _fitted(np.fft.rfftn(ct, axes=_axes(ct, rank)) * factors.astype(ct.dtype), ref, rank)
+    return _fitted(_transformed("rfft", ct, rank) * factors.astype(ct.dtype), ref, rank)
 
 
 def _irfft_abstract(x: Aval, *, rank: int, lengths: Lengths = None) -> Aval:
