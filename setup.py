@@ -41,7 +41,10 @@ setup(
         extension(
             "engine.core._eager",
             ["engine/core/_eager.c"],
-            [f"engine/core/_eager_{name}.h" for name in ("keys", "loops", "memory", "operators", "tracked")],
+            [
+                f"engine/core/_eager_{name}.h"
+                for name in ("functions", "keys", "loops", "memory", "operators", "tracked")
+            ],
         ),
         extension(
             "engine.ops._windows",

@@ -55,7 +55,8 @@ def quick(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
 def public(row: Any, name: str) -> Callable[..., Any]:
     """The public function for a row of the table."""
     lifted = lift_row(row, finish, name, wrap=EagerTensor, finished=EagerTensor)
-    return quick(row, lifted) if isinstance(row, Op) and not row.multi else lifted
+    shortened = hasattr(lifted, "__shortcut__")
+    return quick(row, lifted) if isinstance(row, Op) and not row.multi and not shortened else lifted
 
 
 LIFT["tape_api"] = public

@@ -619,23 +619,6 @@ static PyObject *op_call(PyObject *op, PyObject *const *args, Py_ssize_t count, 
     return called(kernel, given + 1, count, names, NULL);
 }
 
-/* quick(op, operands): what an op gives for tensors and variables alone; None if there is something else. */
-static PyObject *quick(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    (void)module;
-    if (count != 2 || Py_TYPE(args[0]) != op_type || !PyTuple_CheckExact(args[1])) {
-        PyErr_SetString(PyExc_TypeError, "quick: takes an op and a tuple");
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[1]); i++) {
-        PyObject *x = PyTuple_GET_ITEM(args[1], i);
-        if (!is_eager(x) && Py_TYPE(x) != variable_type) {
-            Py_RETURN_NONE;
-        }
-    }
-    return op_call(args[0], &PyTuple_GET_ITEM(args[1], 0), PyTuple_GET_SIZE(args[1]), NULL);
-}
-
 /* `EagerTensor._enter`. */
 static PyObject *enter(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -744,6 +727,7 @@ static PyObject *record_all(PyObject *module, PyObject *const *args, Py_ssize_t 
 }
 
 #include "_eager_operators.h"
+#include "_eager_functions.h"
 #include "_eager_keys.h"
 
 /* ---- the module -------------------------------------------------------------------------------------------------- */
@@ -896,7 +880,7 @@ static PyMethodDef methods[] = {
     {"places", (PyCFunction)(void (*)(void))places, METH_FASTCALL, "places(values, some): where some values stand among others."},
     {"apply_all", (PyCFunction)(void (*)(void))apply_all, METH_FASTCALL, "apply_all(steps, values): apply ops to values by number."},
     {"record_all", (PyCFunction)(void (*)(void))record_all, METH_FASTCALL, "record_all(steps, values): record ops on values by number."},
-    {"quick", (PyCFunction)(void (*)(void))quick, METH_FASTCALL, "quick(op, operands): its result for tensors and variables; else None."},
+    {"shortcut", shortcut, METH_VARARGS, "shortcut(function, target, ...): let calls that need no conversion go to the target."},
     {"wrap", wrap, METH_O, "wrap(array): the tensor of an array."},
     {NULL, NULL, 0, NULL},
 };
@@ -912,13 +896,14 @@ PyMODINIT_FUNC PyInit__eager(void)
     name_tapes = PyUnicode_InternFromString("tapes");
     name_enter = PyUnicode_InternFromString("_enter");
     name_snapshot = PyUnicode_InternFromString("_snapshot");
+    name_shortcut = PyUnicode_InternFromString("__shortcut__");
     name_spec = spec == NULL ? NULL : PyTuple_Pack(1, spec);
     empty = PyTuple_New(0);
     operator_type = (PyTypeObject *)PyType_FromSpec(&operator_type_spec);
     tracked_type = (PyTypeObject *)PyType_FromSpec(&tracked_type_spec);
     key_type = (PyTypeObject *)PyType_FromSpec(&key_type_spec);
     Py_XDECREF(spec);
-    if (name_dict == NULL || name_tapes == NULL || name_enter == NULL || name_snapshot == NULL || name_spec == NULL || empty == NULL ||
+    if (name_dict == NULL || name_shortcut == NULL || name_tapes == NULL || name_enter == NULL || name_snapshot == NULL || name_spec == NULL || empty == NULL ||
         operator_type == NULL || tracked_type == NULL || key_type == NULL) {
         return NULL;
     }

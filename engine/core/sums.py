@@ -28,7 +28,7 @@ def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False,
     How an array lies in memory decides in which order it is added up, and so how the sum is rounded. Nothing is copied:
     programs see to it that arrays lie as they do without programs (`engine.program.layout`).
     """
-    if axis is not None and x.size >= _LEAST and dtype is None and x.dtype in _ONES and x.flags.c_contiguous:
+    if x.size >= _LEAST and axis is not None and dtype is None and x.dtype in _ONES and x.flags.c_contiguous:
         split = _split(x.shape, axis, keepdims)
         if split is not None:
             rows, shape = split

@@ -219,21 +219,9 @@ def lift(
     by_name = {t.lstrip("*") for t in tensors}
     least = len(parameters) if isinstance(function, Op) else 0
     most = len(parameters) if signature.variadic is None else -1
-    # most functions take one tensor or two, and Python data
-    first = len(positions) if finished and positions in ([(0, False)], [(0, False), (1, False)]) else 0
-    is_op = first == len(parameters) and isinstance(function, Op) and not function.multi
-    quick = in_c.quick if in_c and is_op else None
     takes_sparse = public.rpartition(".")[2] in _OF_SPARSE
 
     def lifted(*args: Any, **kwargs: Any) -> Any:
-        if first and not kwargs and first <= len(args) <= most:
-            if quick is not None:
-                out = quick(function, args)
-                if out is not None:
-                    return out
-            elif type(args[0]) is finished and type(args[first - 1]) is finished and least <= len(args):
-                out = function(*args)
-                return out if type(out) is finished else finish(_given, None, out)
         label = kwargs.pop("name", None) if kwargs else None
         count = len(args)
         if least <= count <= most and not (kwargs and not by_name.isdisjoint(kwargs)):
@@ -259,7 +247,23 @@ def lift(
     lifted.__name__ = lifted.__qualname__ = public.rpartition(".")[2]
     lifted.__doc__ = signature.doc
     lifted.__engine__ = function  # type: ignore[attr-defined]
+    if finished is not None:
+        _shorten(lifted, function, functools.partial(finish, _given, None), by_name, (least, most), positions)
     return lifted
+
+
+def _shorten(
+    lifted: Callable[..., Any],
+    function: Callable[..., Any],
+    finish: Callable[..., Any],
+    by_name: set[str],
+    count: tuple[int, int],
+    positions: list[tuple[int, bool]],
+) -> None:
+    """Let calls with tensors at all positions where tensors stand go to the function itself."""
+    if in_c:
+        tensors, lists = (sum(1 << i for i, is_list in positions if is_list is kind) for kind in (False, True))
+        in_c.shortcut(lifted, function, finish, frozenset({*by_name, "name"}), *count, tensors, lists)
 
 
 def _given(x: Any) -> Any:

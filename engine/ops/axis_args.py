@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.core.arguments import as_int, as_ints, normalize_axes, normalize_axis
 from engine.core.aval import Shape
-from engine.core.errors import NotKnownYet
+from engine.core.errors import NotKnownYet, ShapeError
 from engine.core.trace import constant_value
 from engine.core.value import Value, shape_of
 from engine.runtime.cache import cached
@@ -74,6 +74,16 @@ def negative_axes(name: str, axis: int | tuple[int, ...] | None, rank: int) -> t
     if axis is None:
         return tuple(range(-rank, 0))
     return tuple([a - rank for a in normalize_axes(name, axis, rank)])
+
+
+@cached(4096)
+def permutation(order: tuple[int, ...]) -> tuple[int, ...]:
+    """The order of dimensions that `transpose` is given, without negative numbers."""
+    rank = len(order)
+    perm = tuple([p % rank if -rank <= p < rank else p for p in order])
+    if sorted(perm) != list(range(rank)):
+        raise ShapeError(f"transpose: argument `perm` must name each dimension once, got {order}")
+    return perm
 
 
 def kept_shape(shape: Shape, axis: Axes) -> tuple[int | None, ...] | None:

@@ -16,6 +16,7 @@ import numpy as np
 from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes
 from engine.core.batching import Batches, NotBatched, all_batched, axis_param, logical_rank
 from engine.core.dtypes import BOOL, FLOATING, NUMERIC, DType
+from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
@@ -180,8 +181,10 @@ def _axes_of(op: Op, axis: int | None, rank: int) -> tuple[int, ...]:
 
 def reduce_with(op: Op, x: Any, axis: Any, keepdims: bool) -> Operand:
     """Apply a reduction op, with `axis` as users write it."""
-    if (axis is None or type(axis) is int) and (shape := shape_of(x)) is not None:
-        return op(x, axis=_axes_of(op, axis, len(shape)), keepdims=bool(keepdims))
+    if axis is None or type(axis) is int:
+        shape = x._array.shape if type(x) is EagerTensor else shape_of(x)
+        if shape is not None:
+            return op(x, axis=_axes_of(op, axis, len(shape)), keepdims=bool(keepdims))
     return op(x, axis=reduction_axes(op.title, x, axis), keepdims=bool(keepdims))
 
 

@@ -23,7 +23,7 @@ from engine.core.sparsity import IN_ORDER, MOVES
 from engine.core.structural import broadcast_array_to, conj, reshape_like, sum_to_like
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, aval_of, shape_of
-from engine.ops.axis_args import left_over, only_item, reduction_axes, static_axis, static_int
+from engine.ops.axis_args import left_over, only_item, permutation, reduction_axes, static_axis, static_int
 from engine.ops.joining import stack
 from engine.runtime.cache import cached
 
@@ -184,7 +184,7 @@ def unchanged(abstract: Callable[..., Aval]) -> Callable[..., int | None]:
 
 
 def _reshape_kernel(x: Any, shape: Any, *, lead: int = 0) -> np.ndarray:
-    dims = as_dims(shape)
+    dims = tuple(shape.tolist()) if type(shape) is np.ndarray and shape.ndim == 1 else as_dims(shape)
     if not x.size and dims.count(-1) == 1 and min(dims) == -1 and (0 not in dims or 0 in x.shape[lead:]):
         # where there are no elements, NumPy does not always know what -1 stands for
         dims = tuple([left_over(x.shape[lead:], dims) if d == -1 else d for d in dims])
@@ -347,11 +347,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Operand:
             raise NotKnownYet("transpose: the rank of `a` is not known; give `perm`")
         out = transpose_op(a, perm=tuple(range(len(shape))[::-1]))
         return conj(out) if conjugate else out
-    order = as_ints("transpose", "perm", static_axis("transpose", perm, "perm"))
-    rank = len(order)
-    if sorted(p % rank if -rank <= p < rank else p for p in order) != list(range(rank)):
-        raise ShapeError(f"transpose: argument `perm` must name each dimension once, got {order}")
-    out = transpose_op(a, perm=tuple(p % rank for p in order))
+    out = transpose_op(a, perm=permutation(as_ints("transpose", "perm", static_axis("transpose", perm, "perm"))))
     return conj(out) if conjugate else out
 
 
