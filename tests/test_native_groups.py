@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.ops import arithmetic, complexes, explog, reduce, shape, trig
+from engine.ops import arithmetic, complexes, explog, extrema, reduce, shape, trig
 from engine.ops.compare import where
 from engine.program import native
 from engine.program.native import encoding, grouping
@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(params=[64, 1000])
+@pytest.fixture(params=[(64, 16), (1000, 16)])
 def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[Group]:
     """The groups that tables are made of, of small arrays too."""
     found: list[Group] = []
@@ -35,8 +35,8 @@ def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> l
         found.extend([s for s in made if isinstance(s, Group)])
         return made
 
-    monkeypatch.setattr(grouping, "_LEAST", 16)
-    monkeypatch.setattr(grouping, "_TILE", request.param)
+    monkeypatch.setattr(grouping, "_LEAST", request.param[1])
+    monkeypatch.setattr(grouping, "_TILE", request.param[0])
     monkeypatch.setattr(encoding, "grouped", noted)
     return found
 
@@ -83,8 +83,19 @@ def kinks(x: Any, y: Any) -> Any:
     return where(complexes.abs(b) < 1.0, 0.5 * b * b, complexes.abs(b) - 0.5) * c
 
 
+def normalized(x: Any, y: Any) -> Any:
+    """What reduces each line and goes on with it, and what adds up all lines; some lines are needed behind that."""
+    shares = explog.exp(x - extrema.reduce_max(x, 1, keepdims=True))
+    shares = shares / reduce.reduce_sum(shares, 1, keepdims=True)
+    apart = y - reduce.reduce_mean(y, 1, keepdims=True)
+    apart = apart / explog.sqrt(reduce.reduce_mean(apart * apart, 1, keepdims=True) + 0.1)
+    across = reduce.reduce_sum(shares * apart, 0)
+    down = extrema.reduce_max(apart, 0) + reduce.reduce_logsumexp(x * y, 0)
+    return apart * shares + across * x + down * reduce.reduce_sum(across * apart, 1, keepdims=True)
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("f", [chain, stencil, shifted, spread, sums, kinks], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [chain, stencil, shifted, spread, sums, kinks, normalized], ids=lambda f: f.__name__)
 def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
     rng = np.random.default_rng(0)
     for size in ((41, 37), (40, 32), (3, 300)):
@@ -95,6 +106,22 @@ def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Gro
             assert_same(table(*given), program.run_generated(*given), f.__name__)
     assert any(group.count > group.tile for group in groups)
     assert any(root.tiled for group in groups for root in group.forms)
+
+
+def test_what_reduces_lines_belongs_to_their_group(groups: list[Group], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping, "_LEAST", 4000)
+    rng = np.random.default_rng(2)
+    for width in (100, 300):
+        x, y = [rng.standard_normal((40, width)) for _ in range(2)]
+        program = lowered(lambda *xs: derived(functools.partial(_sum_of, normalized), xs), [x, y])
+        assert_same(natively(program, [x, y])(x, y), program.run_generated(x, y), "normalized")
+        found = [group for group in groups if (group.count, group.length) == (40, width)]
+        rows = [row for group in found for row in group.rows]
+        assert any(row.loop[0] == "sum_each_d" for row in rows)
+        assert any(row.work == 40 for row in rows)
+        assert any(root.tiled and root.extent == (0, 40 * 8) for group in found for root in group.forms)
+        assert any(group.sums for group in found)
+        groups.clear()
 
 
 def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:

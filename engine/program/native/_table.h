@@ -310,7 +310,7 @@ static int read_step(Table *self, Extent *extents, Step *step, PyObject *spec)
             for (Py_ssize_t i = step->first; read && i < step->end; i++) {
                 const Row *row = &self->rows[i];
                 read = row_check(row, extents, self->nbases, step->tiles, step->rest) == 0 &&
-                       (step->kind != TILES || row->loop->ndims == 0) &&
+                       (step->kind != TILES || row->loop->ndims == 0 || step->rest == 0) &&
                        (checked || !row->loop->refuses);
             }
         }

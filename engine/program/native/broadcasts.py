@@ -91,10 +91,11 @@ def _plan(
     (count, inner), (times, last), outer = axes[-1], axes[-2], axes[:-2]
     if many == "copies":
         return _in_many_places(axes) if count < _SHORT and inner == inner_steps else None
-    if many in _MANY.values():
+    if many is not None and count >= _SHORT and innermost * math.prod(around) * items[-1] >= _LARGE:
         # long lines of large arrays go tile by tile, with other rows
-        large = count >= _SHORT and innermost * math.prod(around) * items[-1] >= _LARGE
-        return None if large else _in_many_places(axes)
+        return None
+    if many in _MANY.values():
+        return _in_many_places(axes)
     in_place = [k for k in range(width) if inner[k] and not last[k]]
     goes_on = all(last[k] == count * inner[k] for k in range(width) if k not in in_place)
     fixed = all(not far[k] for k in in_place for _, far in outer)

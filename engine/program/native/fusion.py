@@ -77,7 +77,7 @@ def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
         return None if any(written.get(root, -1) > k for root, _ in known.operands) else known
 
     for row in rows:
-        name = _operation(row) if not row.outer or length >= _LONG else ""
+        name = _operation(row) if row.work == count * length and (not row.outer or length >= _LONG) else ""
         made = _joined(name, row, length, inner) if name else row
         if type(made) is _Steps:
             for root in {root for root, _ in row.operands[:-1]} - {root for root, _ in made.operands}:

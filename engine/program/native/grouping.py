@@ -1,12 +1,15 @@
-"""Elementwise rows on large arrays, one after the other, made groups that run tile by tile.
+"""Rows on large arrays, one after the other, made groups that run tile by tile.
 
 A row after the other, each intermediate result goes to the second-level cache or to memory and comes back. A tile of
 all arrays of a group stays in the first-level cache, and what only the group uses needs no more memory than a tile.
-Each element goes through its loops in the order of the program, so no bit changes.
+Where a group goes line by line, what reduces each line, and what is done to one number of each line, belongs to it; so
+does what adds up all lines, if nothing in the group needs the sum. Each element goes through its loops in the order of
+the program, so no bit changes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,24 +22,29 @@ _LEAST = TUNING.group_bytes
 """Bytes of an array from which on tiles pay."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
-_OWN = frozenset({"copy", "negative", "select", "scale", "either", "larger", "smaller", "cast", "fused"})
+_OWN = frozenset({"copy", "negative", "select", "scale", "either", "larger", "smaller", "cast", "isfinite", "fused"})
 """Loops of our own that go element by element."""
+_LINES = {"sum_each": 0, "max_each": 0, "min_each": 0, "sum_rows": 1}
+"""Those that reduce lines, and that add them up: which of their dimensions counts the lines."""
 
 Form = tuple[int, int, int | None]
-"""Where elements start, the step from one to the next, and that from row to row where it does not follow."""
+"""Where elements start, the step from one to the next, and that from line to line where it does not follow."""
 
 
 @dataclass(slots=True)
 class Group:
-    """Rows that go through the same elements: `count` rows of `length` each. Others stand alone, without a count.
+    """Rows that go through the same elements: `count` lines of `length` each. Others stand alone, without a count.
 
     Attributes
     ----------
     rows : list of Row
     count, length : int
+        The length is one as long as no row goes line by line.
     forms : dict
         Per root, in what ways rows see its elements.
     writes : set of Root
+    sums : set of Root
+        Those of all lines, which are there behind the last one.
     """
 
     rows: list[Row]
@@ -44,11 +52,22 @@ class Group:
     length: int
     forms: dict[Root, set[Form]] = field(default_factory=dict)
     writes: set[Root] = field(default_factory=set)
+    sums: set[Root] = field(default_factory=set)
+
+    def takes(self, count: int, length: int) -> bool:
+        """Whether so many lines of such a length are those of the group, or one number of each."""
+        if count and self.count * self.length == count * length:
+            return length == 1 or self.length in (1, length)
+        return length == 1 < self.length and count == self.count
 
     def add(self, row: Row, length: int) -> bool:
         """Append a row, if all that is written is seen in one way only: else tiles would read what is not yet there."""
-        seen = _forms(row)
+        # as long as no row goes line by line, all is one line
+        seen = _forms(row, self.count * self.length // length if length > 1 else 1)
         written = row.operands[-1][0]
+        adds_up = _adds_up(row)
+        if not self.sums.isdisjoint(seen) or (adds_up and written in self.forms):
+            return False
         for root, forms in seen.items():
             if (root is written or root in self.writes) and len(self.forms.get(root, forms) | forms) > 1:
                 return False
@@ -56,6 +75,8 @@ class Group:
             self.forms[root] = self.forms.get(root, set()) | forms
         self.rows.append(row)
         self.writes.add(written)
+        if adds_up:
+            self.sums.add(written)
         self.count, self.length = self.count * self.length // length, length
         return True
 
@@ -69,44 +90,80 @@ class Group:
         """Whether the rows see all of a root, element after element: a tile of it does if nobody else needs it."""
         if root.kind != "computed":
             return False
+        if self.forms[root] == {(0, 0, root.item)}:
+            return root.extent == (0, self.count * root.item)
         return self.forms[root] == {(0, root.item, None)} and root.extent == (0, self.count * self.length * root.item)
 
     @property
     def tile(self) -> int:
-        """Rows of elements in a tile."""
+        """Lines in a tile."""
         largest = max(root.item for root in self.forms)
         return min(self.count, max(1, _TILE // (largest * self.length)))
 
     def part(self, row: Row, count: int) -> tuple[Row, tuple[int, ...]]:
-        """A row for so many rows of elements, and by how much its operands go on from each to the next."""
+        """A row for so many lines, and by how much its operands go on from each to the next."""
+        by = tuple([by for _, by in _steps(row, self.count)])
         if row.outer:
-            return replace(row, outer=(count,)), row.strides
-        return replace(row, dims=(count * self.length,)), tuple([self.length * s for s in row.steps])
+            return replace(row, outer=(count,)), by
+        at = _LINES.get(_name(row), 0)
+        each = row.dims[at] // self.count
+        return replace(row, dims=(*row.dims[:at], count * each, *row.dims[at + 1 :])), by
 
 
-def _forms(row: Row) -> dict[Root, set[Form]]:
-    """In what ways a row sees its roots."""
+def _name(row: Row) -> str:
+    """The name of a loop of our own, without its type."""
+    return row.loop[0].rpartition("_")[0] if isinstance(row.loop[0], str) else ""
+
+
+def _steps(row: Row, count: int) -> list[tuple[int, int]]:
+    """Per operand, the step along a line and that from line to line, of so many lines."""
+    if row.outer:
+        return list(zip(row.steps, row.strides, strict=True))
+    if _name(row) == "sum_rows":
+        *_, of_x, step, step_out = row.steps
+        return [(step, of_x), (step_out, 0)]
+    if _name(row) in _LINES:
+        of_x, of_out, step = row.steps
+        return [(step, of_x), (0, of_out)]
+    each = row.dims[0] // count
+    return [(step if each > 1 else 0, each * step) for step in row.steps]
+
+
+def _forms(row: Row, count: int) -> dict[Root, set[Form]]:
+    """In what ways a row sees its roots, in so many lines."""
+    length = row.work // count
     found: dict[Root, set[Form]] = {}
-    for k, (root, offset) in enumerate(row.operands):
-        step, by = row.steps[k], row.strides[k] if row.outer else None
-        found.setdefault(root, set()).add((offset, step, None if by == row.dims[0] * step else by))
+    for (root, offset), (step, by) in zip(row.operands, _steps(row, count), strict=True):
+        found.setdefault(root, set()).add((offset, step, None if by == length * step else by))
     return found
 
 
+def _adds_up(row: Row) -> bool:
+    """Whether a row adds each line to the same place."""
+    if row.outer:
+        return row.strides[-1] == 0 < row.steps[-1] and row.operands[0] == row.operands[-1]
+    return _name(row) == "sum_rows"
+
+
 def _split(row: Row) -> tuple[int, int]:
-    """Rows of elements that an elementwise row goes through, and the elements in each; none if it is none, or small."""
+    """Lines that a row goes through, and the elements in each, if it may belong to a group; else none."""
     name = row.loop[0]
-    if row.position >= 0 or row.outputs != 1 or len(row.dims) != 1 or len(row.outer) > 1:
-        return 0, 1
-    if name.split("_")[0] not in _OWN if isinstance(name, str) else name.signature is not None:
+    if row.position >= 0 or row.outputs != 1 or len(row.outer) > 1:
         return 0, 1
     if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands):
         return 0, 1
-    step = row.steps[-1]
-    if _bytes(row) < _LEAST or step < 1 or (row.outer and row.strides[-1] < row.dims[0] * step):
-        # it is small, or its result stays in place or lies in another order
+    if (at := _LINES.get(_name(row))) is not None:
+        return (0, 1) if row.outer or row.work != math.prod(row.dims[at:]) else (row.dims[at], row.dims[at + 1])
+    if len(row.dims) != 1 or (name.split("_")[0] not in _OWN if isinstance(name, str) else name.signature is not None):
         return 0, 1
-    return (row.outer[0], row.dims[0]) if row.outer else (row.dims[0], 1)
+    step, item = row.steps[-1], row.operands[-1][0].item
+    if not row.outer:
+        return (row.dims[0], 1) if step > 0 else (0, 1)
+    reduces = step == 0 and row.strides[-1] == item and row.operands[0] == row.operands[-1]
+    if reduces or _adds_up(row) or (step > 0 and row.strides[-1] >= row.dims[0] * step):
+        return row.outer[0], row.dims[0]
+    # its result lies in another order
+    return 0, 1
 
 
 def _bytes(row: Row) -> int:
@@ -116,7 +173,7 @@ def _bytes(row: Row) -> int:
 
 def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
     """The steps with groups in place of rows that run tile by tile."""
-    if not any(isinstance(s, Row) and _split(s)[0] for s in steps):
+    if not any(isinstance(s, Row) and _bytes(s) >= _LEAST and _split(s)[0] for s in steps):
         return list(steps)
     found: list[Row | Call | Group] = []
     waiting: list[Group] = []
@@ -132,21 +189,20 @@ def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
 def _place(row: Row, waiting: list[Group]) -> None:
     """Add a row to the latest group that takes it, or behind all."""
     count, length = _split(row)
+    small = _bytes(row) < _LEAST
     free = 0
     for k, group in enumerate(reversed(waiting[-_BACK:])):
-        one_size = count and group.count * group.length == count * length
-        if one_size and (length == 1 or group.length in (1, length)):
+        if group.takes(count, length):
             related = any(root in group.forms for root, _ in row.operands)
-            if (related or k == 0) and group.add(row, max(length, group.length)):
+            if (related or (k == 0 and not small)) and group.add(row, max(length, group.length)):
                 return
         if group.hinders(row):
             break
         free += 1
     made = Group([], count, length)
-    if not (count and made.add(row, length)):
+    if small or not (count and made.add(row, length)):
         made = Group([row], 0, 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)})
     # what is small goes before groups that it does not need, which then may go on behind it
-    small = _bytes(row) < _LEAST
     waiting.insert(len(waiting) - (free if small else 0), made)
 
 

@@ -348,11 +348,11 @@ CLASSES(d, npy_uint64, 0x7ff0000000000000u)
 SUM_ROWS(sum_rows_f, npy_float)
 SUM_ROWS(sum_rows_d, npy_double)
 
-/* ---- sum_each_TYPE(x): (columns) -> (), added to what is there; up to 128 in the order of NumPy's own sums --------- */
+/* ---- sum_each_TYPE(x): (columns) -> (), added to what is there, in the order of NumPy's own sums ------------------ */
 
-/* Eight sums side by side, those in pairs, then what is left over: NumPy goes on in halves from 129 on. */
+/* Eight sums side by side, those in pairs, then what is left over; more than 128 in halves. */
 #define SUM_EACH(NAME, TYPE) \
-    static inline TYPE NAME##_of(npy_intp columns, const char *x, npy_intp step) \
+    INLINED TYPE NAME##_of(npy_intp columns, const char *x, npy_intp step) \
     { \
         TYPE r[8], sum = (TYPE)-0.0; \
         npy_intp j = 0; \
@@ -382,17 +382,31 @@ SUM_ROWS(sum_rows_d, npy_double)
             *(TYPE *)out += NAME##_of(columns, x, sizeof(TYPE)); \
         } \
     } \
+    static TYPE NAME##_halves(npy_intp columns, const char *x, npy_intp step) \
+    { \
+        TYPE sum = (TYPE)-0.0; \
+        if (columns > 128) { \
+            const npy_intp half = columns / 16 * 8; \
+            sum = NAME##_halves(half, x, step); \
+            return sum + NAME##_halves(columns - half, x + half * step, step); \
+        } \
+        if (step != sizeof(TYPE)) { \
+            return NAME##_of(columns, x, step); \
+        } \
+        NAME##_in_line(1, x, 0, columns, (char *)&sum, 0); \
+        return sum; \
+    } \
     static void NAME(ARGS) \
     { \
         const npy_intp n = dimensions[0], columns = dimensions[1], sx = steps[0], so = steps[1]; \
         const char *x = args[0]; \
         char *out = args[1]; \
-        if (steps[2] == sizeof(TYPE)) { \
+        if (columns <= 128 && steps[2] == sizeof(TYPE)) { \
             NAME##_in_line(n, x, sx, columns, out, so); \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
-            *(TYPE *)out += NAME##_of(columns, x, steps[2]); \
+            *(TYPE *)out += NAME##_halves(columns, x, steps[2]); \
         } \
     }
 SUM_EACH(sum_each_f, npy_float)

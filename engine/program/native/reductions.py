@@ -92,16 +92,19 @@ def _rows(ufunc: np.ufunc, x: Any, axis: Any, keepdims: bool, result: Ref, blank
 
 
 def _is_of_each(nest: list[tuple[int, int, int]]) -> bool:
-    """Whether short rows are reduced, each by itself: NumPy's loops take one call for each."""
-    return [k for k, (*_, o) in enumerate(nest) if not o] == [len(nest) - 1] != [0] and nest[-1][0] <= _PAIRED
+    """Whether rows are reduced, each by itself: NumPy's loops take one call for each."""
+    return [k for k, (*_, o) in enumerate(nest) if not o] == [len(nest) - 1]
 
 
 def _own_of_each(ufunc: np.ufunc, dtype: np.dtype, nest: list[tuple[int, int, int]]) -> str | None:
-    """The loop of our own that reduces short rows, each by itself and what is there; None if there is none."""
+    """The loop of our own that reduces rows, each by itself and what is there; None if there is none."""
     name = f"{_OF_EACH.get(ufunc)}_each_{dtype.char}"
     if ufunc not in _OF_EACH or dtype.char not in "fd" or not _is_of_each(nest):
         return None
-    return name if ufunc is np.add or _finds_the_same(name, ufunc, dtype, nest[-1][0]) else None
+    if ufunc is np.add:
+        return name
+    short = len(nest) > 1 and nest[-1][0] <= _SHORT
+    return name if short and _finds_the_same(name, ufunc, dtype, nest[-1][0]) else None
 
 
 _OF_EACH = {np.add: "sum", np.maximum: "max", np.minimum: "min"}
@@ -148,15 +151,14 @@ def _nest(x: Ref, kept: Sequence[int], axes: set[int]) -> list[tuple[int, int, i
 
 _FEW = 8
 """Elements from which NumPy's sums take several at a time; it adds fewer one after the other."""
-_PAIRED = 128
-"""Elements up to which it does so in one go, without halves."""
+_SHORT = 128
+"""Elements up to which we look for the largest ourselves; trying more takes longer than is won."""
 
 
 def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:
     """Rows that reduce `x` into a result, beginning with `start`."""
     few = _FEW // 2 if x.dtype.kind == "c" else _FEW
-    of_each = _is_of_each(nest)
-    if loop[0] is np.add and of_each and 1 < nest[-1][0] < few:
+    if loop[0] is np.add and len(nest) > 1 and _is_of_each(nest) and 1 < nest[-1][0] < few:
         # A call of the loop for each few elements takes longer than to add them: all first ones to all second ones, ...
         (count, step, _), outer = nest[-1], nest[:-1]
         dims, steps, out = zip(*outer, strict=True)
@@ -204,8 +206,9 @@ def _sums_of_rows(x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: 
 
 
 def _each(name: str, x: Ref, nest: list[tuple[int, int, int]], result: Ref) -> Row:
-    """The row of a loop that reduces short rows of `x` in NumPy's order."""
-    *outer, (many, of_x, of_out), (count, step, _) = nest
+    """The row of a loop that reduces rows of `x` in NumPy's order."""
+    *around, (count, step, _) = nest
+    *outer, (many, of_x, of_out) = around or [(1, 0, 0)]
     return Row(
         (name,),
         ((x.root, x.offset), (result.root, result.offset)),

@@ -249,7 +249,7 @@ void rows_run_tiles(const Row *first, const Row *end, char *const *bases, npy_in
     for (npy_intp tile = 0; tile < tiles; tile++) {
         for (const Row *row = first; row < end; row++) {
             const Loop *loop = row->loop;
-            const npy_intp count = tile + 1 < tiles || !rest ? row->dims[0] : rest;
+            const npy_intp *dims = tile + 1 < tiles || !rest ? row->dims : &rest;
             char *start[MAX_OPERANDS];
             for (int j = 0; j < loop->nargs; j++) {
                 start[j] = bases[row->base[j]] + row->offset[j] + tile * row->advance[j];
@@ -258,7 +258,7 @@ void rows_run_tiles(const Row *first, const Row *end, char *const *bases, npy_in
                 run_outer(row, start);
                 continue;
             }
-            loop->function(start, &count, row->steps, loop->data);
+            loop->function(start, dims, row->steps, loop->data);
         }
     }
 }
