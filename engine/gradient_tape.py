@@ -31,6 +31,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.reduce import add_n
 from engine.replay import replayed
 from engine.reverse import require_one_number
+from engine.runtime.cache import cached
 
 if TYPE_CHECKING:
     from engine.explain.explanation import Explanation
@@ -306,8 +307,18 @@ def _own_seed(handle: Any, seeds: Sequence[tuple[Any, Any]]) -> Any:
     return add_n(own) if len(own) > 1 else own[0] if own else None
 
 
+@cached(256)
+def _one(dtype: np.dtype) -> np.ndarray:
+    """A one that nobody may write to."""
+    one = np.ones((), dtype)
+    one.flags.writeable = False
+    return one
+
+
 def _ones(array: Any) -> np.ndarray:
     """As `np.ones_like` makes them, in a fraction of the time."""
+    if not array.ndim:
+        return _one(array.dtype)
     ones = np.empty(array.shape, array.dtype)
     ones.fill(1)
     return ones

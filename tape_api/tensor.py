@@ -124,8 +124,6 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     >>> constant([1, 2, 3, 4], shape=(2, 2)).numpy()
     array([[1, 2], [3, 4]], dtype=int32)
     """
-    if dtype is None is shape and type(value) is np.ndarray and value.dtype in _COPIED:
-        return wrap(np.array(value, order="C"))
     tensor = _as_requested(value, None if dtype is None else as_dtype(dtype), "constant")
     if shape is None:
         return tensor

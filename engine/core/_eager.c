@@ -64,8 +64,8 @@ static PyObject *dtype_of(PyObject *x)
     return NULL;
 }
 
-#include "_eager_tracked.h"
 #include "_eager_memory.h"
+#include "_eager_tracked.h"
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
@@ -891,6 +891,9 @@ static struct PyModuleDef module = {
 PyMODINIT_FUNC PyInit__eager(void)
 {
     import_array();
+    if (begin_memory() < 0) {
+        return NULL;
+    }
     PyObject *spec = PyUnicode_InternFromString("spec");
     name_dict = PyUnicode_InternFromString("__dict__");
     name_tapes = PyUnicode_InternFromString("tapes");

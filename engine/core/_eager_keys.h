@@ -370,15 +370,12 @@ static PyObject *structure(PyObject *module, PyObject *log)
         return NULL;
     }
     Numbering all = {PyList_New(0), begun(), NULL, 7};
-    while (all.mask < 2 * (size_t)most) {
+    /* most operands are results: it stays half empty */
+    while (all.mask <= (size_t)most) {
         all.mask = 2 * all.mask + 1;
     }
-    all.table = PyMem_Calloc(all.mask + 1, sizeof(struct numbered));
-    int bad = all.values == NULL;
-    if (all.table == NULL) {
-        PyErr_NoMemory();
-        bad = 1;
-    }
+    all.table = all.values == NULL ? NULL : zeros((all.mask + 1) * sizeof(struct numbered));
+    int bad = all.table == NULL;
     for (Py_ssize_t i = 0; !bad && i + PARTS <= PyTuple_GET_SIZE(nodes); i += PARTS) {
         bad = note_node(&all, &PyTuple_GET_ITEM(nodes, i)) < 0;
     }
@@ -386,7 +383,7 @@ static PyObject *structure(PyObject *module, PyObject *log)
     if (key != NULL) {
         found = PyTuple_Pack(2, all.values, key);
     }
-    PyMem_Free(all.table);
+    memory_free(NULL, all.table, 0);
     done_with_draft(&all.draft);
     Py_XDECREF(key);
     Py_XDECREF(nodes);

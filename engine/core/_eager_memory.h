@@ -27,7 +27,7 @@ static Spare *spares[MEMORY_CLASSES];
 static Spare *newest, *oldest;
 static size_t spare_bytes, most_spare_bytes;
 static PyDataMemAllocator system_memory; /* NumPy's own */
-static PyObject *own_memory;             /* the capsule by which NumPy knows ours; NULL as long as there is none */
+static PyObject *own_memory;             /* the capsule by which NumPy knows ours */
 
 static MemoryHead *head_of(void *data)
 {
@@ -147,9 +147,6 @@ static PyDataMem_Handler memory_handler = {
 /* A new array in C order with nothing in it yet, like PyArray_SimpleNew. */
 static PyObject *new_array(int ndim, const npy_intp *dims, int type)
 {
-    if (own_memory == NULL) {
-        return PyArray_SimpleNew(ndim, (npy_intp *)dims, type);
-    }
     PyArray_Descr *dtype = PyArray_DescrFromType(type);
     const size_t size = (size_t)(PyArray_MultiplyList(dims, ndim) * PyDataType_ELSIZE(dtype));
     void *data = memory_new(size, 0);
@@ -170,10 +167,17 @@ static PyObject *new_array(int ndim, const npy_intp *dims, int type)
     return (PyObject *)array;
 }
 
+/* Memory for tables, full of zeros. To ask the system for so much makes it tidy up what arrays have left. */
+static void *zeros(size_t size)
+{
+    void *found = memory_new(size, 1);
+    return found == NULL ? PyErr_NoMemory() : found;
+}
+
 /* From here on NumPy takes our memory; what it took before, a new reference, or NULL if it does not. */
 static PyObject *memory_begins(void)
 {
-    PyObject *before = own_memory == NULL ? NULL : PyDataMem_SetHandler(own_memory);
+    PyObject *before = PyDataMem_SetHandler(own_memory);
     if (before != NULL && before != PyDataMem_DefaultHandler && before != own_memory) {
         /* the user has memory of their own */
         Py_XDECREF(PyDataMem_SetHandler(before));
@@ -193,6 +197,16 @@ static void memory_ends(PyObject *before)
     }
 }
 
+static int begin_memory(void)
+{
+    const PyDataMem_Handler *numpy = PyCapsule_GetPointer(PyDataMem_DefaultHandler, "mem_handler");
+    if (numpy != NULL) {
+        system_memory = numpy->allocator;
+        own_memory = PyCapsule_New(&memory_handler, "mem_handler", NULL);
+    }
+    return own_memory == NULL ? -1 : 0;
+}
+
 /* setup_memory(bytes): keep memory of results, up to so many bytes that nobody uses; returns what held before. */
 static PyObject *setup_memory(PyObject *module, PyObject *bytes)
 {
@@ -200,17 +214,6 @@ static PyObject *setup_memory(PyObject *module, PyObject *bytes)
     const size_t before = most_spare_bytes, most = PyLong_AsSize_t(bytes);
     if (most == (size_t)-1 && PyErr_Occurred()) {
         return NULL;
-    }
-    if (own_memory == NULL) {
-        const PyDataMem_Handler *numpy = PyCapsule_GetPointer(PyDataMem_DefaultHandler, "mem_handler");
-        if (numpy == NULL) {
-            return NULL;
-        }
-        system_memory = numpy->allocator;
-        own_memory = PyCapsule_New(&memory_handler, "mem_handler", NULL);
-        if (own_memory == NULL) {
-            return NULL;
-        }
     }
     most_spare_bytes = most;
     while (spare_bytes > most_spare_bytes) {

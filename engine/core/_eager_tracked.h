@@ -33,9 +33,8 @@ static int tracked_add(Tracked *self, PyObject *x)
 {
     if (2 * ((size_t)self->count + 1) > self->mask) {
         const size_t mask = self->table == NULL ? 15 : 4 * self->mask + 3;
-        PyObject **table = PyMem_Calloc(mask + 1, sizeof(PyObject *));
+        PyObject **table = zeros((mask + 1) * sizeof(PyObject *));
         if (table == NULL) {
-            PyErr_NoMemory();
             return -1;
         }
         for (size_t i = 0; self->table != NULL && i <= self->mask; i++) {
@@ -43,7 +42,7 @@ static int tracked_add(Tracked *self, PyObject *x)
                 *tracked_place(table, mask, address_of(self->table[i])) = self->table[i];
             }
         }
-        PyMem_Free(self->table);
+        memory_free(NULL, self->table, 0);
         self->table = table;
         self->mask = mask;
     }
@@ -141,7 +140,7 @@ static int tracked_clear(PyObject *object)
     for (size_t i = 0; table != NULL && i <= mask; i++) {
         Py_XDECREF(table[i]);
     }
-    PyMem_Free(table);
+    memory_free(NULL, table, 0);
     return 0;
 }
 

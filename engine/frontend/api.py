@@ -97,13 +97,16 @@ def own_array(x: Any, dtype: Any = None, name: str = "value") -> Array:
 def cast_data(x: Any, dtype: DType | None) -> Array | None:
     """NumPy data in the dtype that `constant` and its like are asked for, to which TensorFlow casts them; else None.
 
-    Python data must fit the dtype (`as_array`).
+    Python data must fit the dtype (`as_array`). Where none is asked for, a float or a list of them is float32.
     """
+    if dtype is None and (type(x) is float or (type(x) is list and x and _FLOATS.issuperset(map(type, x)))):
+        return np.array(x, np.float32)
     if dtype is None or not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "biufc":
         return None
     return np.array(x, dtype=dtype.numpy, order="C")
 
 
+_FLOATS = frozenset({float})
 _NUMBERS = frozenset({bool, int, float, complex})
 
 
