@@ -205,17 +205,22 @@ def _call_python(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType]
     return [np.array(as_declared(r, dtype, "py_func")) for r, dtype in zip(results, dtypes, strict=True)]
 
 
-python_call = nondifferentiable(
-    "python_call",
-    _call_python,
-    abstract=lambda *_, func, dtypes, single: [Aval(None, dtype) for dtype in dtypes],
-    batch=one_by_one,
-    type="PyFunc",
-    args=("*inputs",),
-    multi=True,
-    stateful=True,
-    doc="Calls a Python function on arrays. Derivatives do not pass it.",
-)
+def _python_call(name: str, type: str) -> Op:
+    return nondifferentiable(
+        name,
+        _call_python,
+        abstract=lambda *_, func, dtypes, single: [Aval(None, dtype) for dtype in dtypes],
+        batch=one_by_one,
+        type=type,
+        args=("*inputs",),
+        multi=True,
+        stateful=True,
+        doc="Calls a Python function on arrays. Derivatives do not pass it.",
+    )
+
+
+python_call = _python_call("python_call", "PyFunc")
+stateless_python_call = _python_call("stateless_python_call", "PyFuncStateless")
 
 
 def py_func(
@@ -231,7 +236,7 @@ def py_func(
     Tout : DType, list of DType, or None
         Dtypes of the results.
     stateful : bool
-        Accepted for compatibility: the function is called on every run.
+        The function is called on every run, whatever this says; it decides the operation's type.
     name : str, optional
 
     Returns
@@ -243,5 +248,6 @@ def py_func(
     dtypes = tuple([as_dtype(t) for t in ([Tout] if single else Tout or ())])
     graph = get_default_graph()
     params = {"func": func, "dtypes": dtypes, "single": single}
-    outputs = graph.apply(python_call, [convert_to_tensor(x) for x in inp], params, name=name or "PyFunc")
+    call = python_call if stateful else stateless_python_call
+    outputs = graph.apply(call, [convert_to_tensor(x) for x in inp], params, name=name or call.type)
     return outputs[0] if single else list(outputs)

@@ -238,8 +238,10 @@ class Graph(NotCopied, Trace):
         return self._scope
 
     def get_operations(self) -> list[Operation]:
-        """All operations, in the order in which they were made."""
-        return [node for node in self.nodes if isinstance(node, Operation)]
+        """All operations, in the order in which they were made; not those that others stand for (`_stand_for`)."""
+        found = [node for node in self.nodes if isinstance(node, Operation)]
+        inner = {node.inputs[-1].op for node in found if node.overridden}
+        return [node for node in found if node not in inner]
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name, or a KeyError."""

@@ -95,7 +95,7 @@ def at_break(case: Case, broken: Break) -> Finding:
         return case.finding("stopped", node)
     if op.from_avals or i in op.references:
         return case.finding("shape-only", node)
-    if op.type in ("PyFunc", "EagerPyFunc"):
+    if op.type in ("PyFunc", "PyFuncStateless", "EagerPyFunc"):
         return case.finding("python-function", node)
     if op.type == "IdentityN":
         return case.finding("custom-rule", node, detail="the tensor is captured, not one of its arguments")

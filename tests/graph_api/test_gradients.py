@@ -282,3 +282,19 @@ def test_gradient_override_map_says_what_is_wrong() -> None:
         pass
     with pytest.raises(KeyError, match="two gradient"):
         tf.RegisterGradient("TestGuidedRelu")(lambda op, gradient: gradient)
+
+
+@tf.RegisterGradient("TripledOfPython")
+def _tripled(op: Any, grad: Any) -> Any:
+    return 3.0 * grad
+
+
+def test_what_has_a_gradient_of_its_own_is_listed_once() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        with graph.gradient_override_map({"PyFuncStateless": "TripledOfPython", "Relu": "TripledOfPython"}):
+            y = tf.nn.relu(tf.py_func(lambda a: a + 1, [x], tf.float32, stateful=False))
+            z = tf.py_func(lambda a: a + 1, [x], tf.float32)
+        assert [op.type for op in graph.get_operations()] == ["Placeholder", "PyFuncStateless", "Relu", "PyFunc"]
+        np.testing.assert_array_equal(session.run(tf.gradients(y, x)[0], {x: [1, -1]}), [9, 9])
+        assert tf.gradients(z, x) == [None]
