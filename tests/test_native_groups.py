@@ -124,6 +124,17 @@ def test_what_reduces_lines_belongs_to_their_group(groups: list[Group], monkeypa
         groups.clear()
 
 
+def test_a_sum_of_all_leaves_tiles_small() -> None:
+    x = np.linspace(-1.0, 1.0, 40000)
+    found: list[Any] = []
+    program = lowered(lambda x: derived(lambda x: reduce.reduce_sum(x * x / (1.0 + x * x)), (x,)), [x])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "grouped", lambda steps: found.extend(made := grouping.grouped(steps)) or made)
+        assert_same(natively(program, [x])(x), program.run_generated(x), "a sum")
+    groups = [step for step in found if isinstance(step, Group)]
+    assert groups and all(group.length == 1 and group.tile < group.count for group in groups)
+
+
 def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
     rng = np.random.default_rng(1)
     for size in ((41, 37), (8, 1), (7, 300), (1, 2001)):
@@ -138,7 +149,13 @@ def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
     names = {row.loop[0] for group in groups for row in group.rows if isinstance(row.loop[0], str)}
     letters = {letter for name in names if name.startswith("fused") for letter in name[8:]}
     assert set("l+-*/nQ2stagibeXY") <= letters
-    assert letters & set("ABCDEF") and letters & set("MN") and letters & set("mo")
+    assert (
+        letters & set("GH")
+        and letters & set("IJ")
+        and letters & set("ABCDEF")
+        and letters & set("MN")
+        and letters & set("mo")
+    )
 
 
 def _sum_of(f: Callable[..., Any], x: Any, y: Any) -> Any:

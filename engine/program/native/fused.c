@@ -2,7 +2,7 @@
  *
  * fused_TYPE_STEPS goes through its operands side by side. STEPS are letters; each works on what the steps before it gave, and
  * takes the next operand (A to F, X and Y the next two). Each result of a step is rounded, as if it had gone to memory and come
- * back. The operand of b and the first one of X and Y are booleans; all others, and the result, are of one type.
+ * back. The operand of b, I and J and the first one of X and Y are booleans; all others, and the result, are of one type.
  */
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
@@ -19,10 +19,10 @@
 static const signed char takes[256] = {
     ['n'] = 1, ['Q'] = 1, ['2'] = 1, ['i'] = 1, ['a'] = 1, ['g'] = 1, ['l'] = 2, ['+'] = 2, ['-'] = 2, ['r'] = 2, ['*'] = 2, ['/'] = 2, ['q'] = 2,
     ['s'] = 2, ['t'] = 2, ['M'] = 2, ['N'] = 2, ['m'] = 2, ['o'] = 2, ['A'] = 3, ['B'] = 3, ['C'] = 3, ['D'] = 3, ['E'] = 3, ['F'] = 3,
-    ['b'] = 2, ['e'] = 2, ['X'] = 3, ['Y'] = 3,
+    ['G'] = 2, ['H'] = 2, ['I'] = 2, ['J'] = 2, ['b'] = 2, ['e'] = 2, ['X'] = 3, ['Y'] = 3,
 };
 #define TAKEN(LETTER) (takes[(unsigned char)(LETTER)] - 1)
-#define FIRST_IS_BOOLEAN(LETTER) ((LETTER) == 'b' || (LETTER) == 'X' || (LETTER) == 'Y')
+#define FIRST_IS_BOOLEAN(LETTER) ((LETTER) == 'b' || (LETTER) == 'I' || (LETTER) == 'J' || (LETTER) == 'X' || (LETTER) == 'Y')
 
 /* An array of vectors would be kept in memory. */
 #define PART(I, RESULT) \
@@ -53,9 +53,10 @@ static const signed char takes[256] = {
 /* and where either of them is zero */
 #define EITHER(X, Y) \
     ({ \
-        VEC product = (X) * (Y); \
+        const VEC other = (Y); \
+        VEC product = (X) * other; \
         ONCE(product); \
-        (VEC)((MASK)product & ~((product != product) & (((X) == 0) | ((Y) == 0)))); \
+        (VEC)((MASK)product & ~((product != product) & (((X) == 0) | (other == 0)))); \
     })
 #if defined(__x86_64__)
 #define ONCE(X) __asm__("" : "+v"(X)) /* else it is computed once to be looked at, and again to be kept */
@@ -73,6 +74,7 @@ static const signed char takes[256] = {
         memcpy(&byte, byte_of, bytes); \
         (__builtin_shuffle(words, word) & byte) != 0; \
     })
+#define ONE_AT(I) SELECTED(TRUE_AT(I), (VEC){0} + 1, (VEC){0})
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define BYTE(K, SIZE) ((npy_uint64)0xff << 8 * ((SIZE) - 1 - (K)))
 #else
@@ -135,7 +137,11 @@ static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8)
                 case 'E': EACH(a - SCALED(b, c)) \
                 case 'F': EACH(SCALED(b, c) - a) \
                 case 'e': EACH(EITHER(a, b)) \
-                case 'b': EACH(SELECTED(TRUE_AT(at_part), (VEC){0} + 1, (VEC){0})) \
+                case 'b': EACH(ONE_AT(at_part)) \
+                case 'G': EACH(SCALED(a, b + b)) \
+                case 'H': EACH(SCALED(a, (TYPE)1 / b)) \
+                case 'I': EACH(SCALED(a, ONE_AT(at_part))) \
+                case 'J': EACH(EITHER(a, ONE_AT(at_part))) \
                 case 'X': EACH(SELECTED(TRUE_AT(at_part), a, c)) \
                 case 'Y': EACH(SELECTED(TRUE_AT(at_part), c, a)) \
             } \

@@ -37,8 +37,11 @@ _OWN = ("copy", "negative", "scale", "either", "larger", "smaller", "select", "c
 """Those that are loops of our own."""
 _BOTH = {"add": "2", "multiply": "Q"}
 """Its letter where both are."""
-_WITH_PRODUCT = {"+*": "A", "-*": "B", "r*": "C", "+s": "D", "-s": "E", "rs": "F"}
-"""The letter of an operation whose other operand is a product, by both of their letters."""
+_WITH_STEP = {
+    **{"+*": "A", "-*": "B", "r*": "C", "+s": "D", "-s": "E", "rs": "F"},
+    **{"s2": "G", "si": "H", "sb": "I", "eb": "J"},
+}
+"""The letter of an operation and of the one step that gave its other operand, by both of their letters."""
 _LONG = 96
 """Elements of a line from which on a call for each line pays."""
 _MOST = 7
@@ -120,11 +123,11 @@ def _joined(name: str, row: Row, length: int, inner: Callable[..., _Steps | None
             return (inner(operands[0], 2) or begun[0]).then(row, _BOTH[name])
         return begun[0].then(row, _TWO[name][0], operands[1:], strides[1:])
     within = [inner(x) for x in operands]
-    # of two the longer one goes on; the other one can be a product only
+    # of two the longer one goes on; the other one can be of one step only
     k = int(max((0, 1), key=lambda k: 0 if (x := within[k]) is None else len(x.operands)))
     first, other, letter = within[k], within[1 - k], _TWO[name][k]
-    if first is not None and other is not None and len(first.operands) + 2 <= _MOST:
-        both = _WITH_PRODUCT.get(letter + other.letters[1:])
+    if first is not None and other is not None and len(first.operands) + len(other.operands) <= _MOST:
+        both = _WITH_STEP.get(letter + other.letters.removeprefix("l"))
         if both is not None:
             return first.then(row, both, other.operands, other.strides)
     if first is None or len(first.operands) == _MOST:

@@ -9,7 +9,6 @@ the program, so no bit changes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +19,8 @@ _TILE = TUNING.native_tile
 """Bytes of an array in one tile."""
 _LEAST = TUNING.group_bytes
 """Bytes of an array from which on tiles pay."""
+_LONGEST = TUNING.group_bytes
+"""Bytes of a line from which on it is not reduced in a group: it would be one tile."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
 _OWN = frozenset({"copy", "negative", "select", "scale", "either", "larger", "smaller", "cast", "isfinite", "fused"})
@@ -153,14 +154,17 @@ def _split(row: Row) -> tuple[int, int]:
     if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands):
         return 0, 1
     if (at := _LINES.get(_name(row))) is not None:
-        return (0, 1) if row.outer or row.work != math.prod(row.dims[at:]) else (row.dims[at], row.dims[at + 1])
+        count, length = row.dims[at], row.dims[at + 1]
+        unfit = row.outer or row.work != count * length or length * row.operands[0][0].item >= _LONGEST
+        return (0, 1) if unfit else (count, length)
     if len(row.dims) != 1 or (name.split("_")[0] not in _OWN if isinstance(name, str) else name.signature is not None):
         return 0, 1
     step, item = row.steps[-1], row.operands[-1][0].item
     if not row.outer:
         return (row.dims[0], 1) if step > 0 else (0, 1)
+    short = row.dims[0] * item < _LONGEST
     reduces = step == 0 and row.strides[-1] == item and row.operands[0] == row.operands[-1]
-    if reduces or _adds_up(row) or (step > 0 and row.strides[-1] >= row.dims[0] * step):
+    if (reduces and short) or _adds_up(row) or (step > 0 and row.strides[-1] >= row.dims[0] * step):
         return row.outer[0], row.dims[0]
     # its result lies in another order
     return 0, 1

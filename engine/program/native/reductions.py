@@ -107,7 +107,7 @@ def _own_of_each(ufunc: np.ufunc, dtype: np.dtype, nest: list[tuple[int, int, in
     return name if short and _finds_the_same(name, ufunc, dtype, nest[-1][0]) else None
 
 
-_OF_EACH = {np.add: "sum", np.maximum: "max", np.minimum: "min"}
+_OF_EACH: dict[Any, str] = {np.add: "sum", np.maximum: "max", np.minimum: "min"}
 
 
 @lru_cache(maxsize=1 << 8)
