@@ -37,10 +37,7 @@ _OWN = ("copy", "negative", "scale", "either", "larger", "smaller", "select", "c
 """Those that are loops of our own."""
 _BOTH = {"add": "2", "multiply": "Q"}
 """Its letter where both are."""
-_WITH_STEP = {
-    **{"+*": "A", "-*": "B", "r*": "C", "+s": "D", "-s": "E", "rs": "F"},
-    **{"s2": "G", "si": "H", "sb": "I", "eb": "J"},
-}
+_WITH_STEP = dict(zip(("+*", "-*", "r*", "+s", "-s", "rs", "s2", "si", "sb", "eb"), "ABCDEFGHIJ", strict=True))
 """The letter of an operation and of the one step that gave its other operand, by both of their letters."""
 _LONG = 96
 """Elements of a line from which on a call for each line pays."""
