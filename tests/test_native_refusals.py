@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.ops import gather, scan, segment, solve
+from engine.ops import gather, linalg, scan, segment, solve
 from engine.ops.compare import cast
 from engine.ops.cross_entropy import sparse_softmax_cross_entropy_with_logits
 from engine.ops.decompose import cholesky
 from engine.ops.determinants import det, slogdet
 from engine.ops.diagonal import matrix_diag, matrix_diag_part
 from engine.program import native
-from engine.program.native import staged
+from engine.program import program as program_module
+from engine.program.native import staged, vocabulary
 from engine.program.native.encoding import table_of
 from engine.program.native.memory import Call
 from tests.support import assert_same_bits
@@ -136,3 +137,13 @@ def test_nothing_is_called(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not calls
     changed = [x[::-1].copy() if x.dtype.kind == "f" else x for x in inputs]
     assert_same_bits(program(*changed), program.run_generated(*changed))
+
+
+def test_faults_in_writing_rows_show_in_tests_and_are_passed_over_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [np.ones((7, 8)), np.ones((8, 9))]
+    monkeypatch.setattr(vocabulary, "core_row", None)
+    with pytest.raises(TypeError, match="not callable"):
+        natively(lowered(linalg.matmul, given), given)
+    monkeypatch.setattr(staged, "strict", False)
+    _, recording = staged.observed(lowered(linalg.matmul, given), given, program_module.located)
+    assert [type(step) for step in recording.steps] == [Call]
