@@ -84,6 +84,7 @@ def test_where_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("threadpoolctl")
     path = tmp_path / "tuning.json"
     for name in CHOOSES_KERNELS:
         monkeypatch.delenv(name, raising=False)
