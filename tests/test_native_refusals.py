@@ -142,6 +142,7 @@ def test_nothing_is_called(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_faults_in_writing_rows_show_in_tests_and_are_passed_over_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     given = [np.ones((7, 8)), np.ones((8, 9))]
     monkeypatch.setattr(vocabulary, "core_row", None)
+    monkeypatch.setattr(staged, "strict", True)
     with pytest.raises(TypeError, match="not callable"):
         natively(lowered(linalg.matmul, given), given)
     monkeypatch.setattr(staged, "strict", False)
