@@ -43,15 +43,19 @@ def _check(name: str, x: Aval, rank: int, accepted: frozenset[DType]) -> None:
         raise ShapeError(f"{name}: argument `input` must have rank {rank} or more, got {x}")
 
 
+def _of_rank(x: Any, rank: int) -> Any:
+    if x.ndim < rank:
+        raise ValueError(f"the rank must be {rank} or more")
+    return x
+
+
 def _transformed(
     name: str, x: Any, rank: int, sizes: Sequence[int] | None = None, norm: Any = "backward"
 ) -> np.ndarray:
     """A transform of NumPy over the last axes; what is for one axis takes half the time of what is for several."""
-    if x.ndim < rank:
-        raise ValueError(f"the rank must be {rank} or more")
     if rank == 1:
-        return getattr(np.fft, name)(x, None if sizes is None else sizes[0], -1, norm)
-    return getattr(np.fft, f"{name}n")(x, sizes, tuple(range(-rank, 0)), norm)
+        return getattr(np.fft, name)(_of_rank(x, 1), None if sizes is None else sizes[0], -1, norm)
+    return getattr(np.fft, f"{name}n")(_of_rank(x, rank), sizes, tuple(range(-rank, 0)), norm)
 
 
 # ---- complex to complex ----------------------------------------------------------------------------------------------
@@ -112,7 +116,7 @@ def _rfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
 
 def _rfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     sizes = lengths or ref.shape[ref.ndim - rank :]
-    halved = ct * _multiplicity(sizes[-1], 0.5).astype(ref.dtype)
+    halved = _of_rank(ct, rank) * _multiplicity(sizes[-1], 0.5).astype(ref.dtype)
     return _fitted(_transformed("irfft", halved, rank, sizes, "forward"), ref, rank)
 
 
