@@ -22,7 +22,7 @@ SAME = """
     adversarial_examples checkpoints convnet_dropout ddpg dqn_target_network flags_and_app gan_scopes
     gaussian_process hamiltonian_monte_carlo influence_functions integrated_gradients layers_dcgan layers_mlp
     linear_regression lstm_language_model maml matrix_factorization mixture_density_network moving_averages
-    pinn_burgers ppo_clip real_nvp reinforce_baseline rnn_cells scoped_model_reuse sessions_and_graphs
+    pinn_burgers ppo_clip real_nvp real_nvp_images reinforce_baseline rnn_cells scoped_model_reuse sessions_and_graphs
     slim_network softmax_regression style_transfer summaries transformer_block trpo vae vae_flows
     wgan_gradient_penalty word2vec_nce
 """

@@ -176,6 +176,10 @@ def _largest(node: Node) -> Iterator[Call]:
     yield "math.top_k().indices", (Ref(0),), {"k": node.params["k"]}
 
 
+def _checked(node: Node) -> Iterator[Call]:
+    yield "debugging.check_numerics", (Ref(0), node.params["message"]), {}
+
+
 _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "getitem_op": _index,
     "expand_dims_op": _expanded,
@@ -189,6 +193,7 @@ _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "max_pool_op": _pool("max"),
     "avg_pool_op": _pool("avg"),
     "band_op": _band,
+    "finite_op": _checked,
     "pad_op": _padded,
     "top_k_indices": _largest,
     "scatter_nd_op": _scattered,

@@ -216,7 +216,8 @@ class Module:
         """A name at the top for a list of variables, None if they are something else."""
         if not set(texts) <= {self._code[key] for key in self._made}:
             return None
-        common = re.sub(r"[\W_0-9]*$", "", _common_start(texts))
+        # of weights["w1"] and weights["w2"] the name is weights
+        common = re.split(r"\W", _common_start(texts))[0].rstrip("_0123456789")
         return self._list_name(tuple(texts), common or "variables")
 
     def _list_name(self, key: tuple[str, ...], wanted: str) -> str:
