@@ -36,7 +36,7 @@ setup(
         extension(
             "engine.program.native._executor",
             [f"{NATIVE}/{name}.c" for name in ("_executor", "rows", "short_rows", "loops", "small_products", "fused")],
-            [*[f"{NATIVE}/{name}" for name in ("_table.h", "rows.h", "loops.h")], f"{RUNTIME}/wide.h"],
+            [*[f"{NATIVE}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")], f"{RUNTIME}/wide.h"],
         ),
         extension(
             "engine.core._eager",

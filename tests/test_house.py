@@ -109,6 +109,7 @@ ORDER = (
     "engine.subtraces.subtrace",
     "engine.subtraces.capture",
     "engine.ops.control",
+    "engine.ops.loop_kernels",
     "engine.ops.scan_loop",
     "engine.ops.varying_loop",
     "engine.ops.while_loop",

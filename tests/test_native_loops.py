@@ -1,348 +1,230 @@
-"""Which of NumPy's loops the native executor takes: those that give the bits of NumPy's calls."""
+"""Loops whose steps the native executor runs in one go: the bits are those of steps run one by one."""
 
 from __future__ import annotations
 
-import functools
-import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.core.structural import scale
-from engine.ops import arithmetic, explog, joining, linalg
-from engine.program import native
-from engine.program import program as program_module
-from engine.program.layout import Order
-from engine.program.native import loops, reductions, staged, vocabulary
-from engine.program.native.hidden import Opaque
-from engine.program.native.memory import Ref, constant_ref, elementwise
-from engine.runtime.cache import clear_caches
+from engine.program.native import status
+from engine.program.native.extension import executor
+from engine.subtraces.subtrace import SubTrace
 from tests.support import assert_same_bits
-from tests.test_native import by_rows, natively
-from tests.test_program import lowered
 
-pytestmark = pytest.mark.skipif(not native.status().active, reason=str(native.status()))
+pytestmark = pytest.mark.skipif(not status().active, reason="without the native executor all steps run in Python")
 
-
-@pytest.mark.parametrize("called", [np.add, np.minimum, np.power], ids=lambda u: u.__name__)
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_a_loop_that_gives_other_bits_is_left_out(
-    called: np.ufunc, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loops, "rejected", [])
-    kind = np.dtype(dtype)
-    taken = loops.loop_of(np.multiply, (kind, kind))
-    assert taken is not None and loops.is_trusted(np.multiply, *taken)
-    assert loops.rejected == []
-    assert not loops.is_trusted(called, *taken)
-    assert loops.rejected == [f"{called.__name__} {kind.char * 3}"]
+LONG = 200
+"""More steps than a while loop first runs in one go."""
 
 
-def test_a_loop_that_may_raise_is_left_out() -> None:
-    whole = np.dtype("i8")
-    assert loops.loop_of(np.power, (whole, whole)) is None
-    assert loops.loop_of(np.multiply, (whole, whole)) is not None
+def _garch(x: Any, e: Any) -> list[Any]:
+    def step(carried: Any, e: Any) -> Any:
+        h, total = carried
+        return 0.1 + x[0] * e * e + 0.8 * h, total + tf.math.log(h) + e * e / h
+
+    return [tf.foldl(step, e[:, 0], initializer=(tf.reduce_sum(x) + 1.0, x[1]))[1]]
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum], ids=lambda u: u.__name__)
-def test_extrema_of_short_rows_are_those_of_numpy(ufunc: np.ufunc, dtype: str) -> None:
-    """Also which of two zeros is found, which depends on the order in which NumPy compares."""
-    rng = np.random.default_rng(1)
-    for count in (*range(2, 36), 63, 64, 65, 127, 128, 129, 200):
-        zeros, numbers = rng.choice([0.0, -0.0], size=(30, count)), rng.normal(size=(30, count))
-        special = rng.choice([1.0, np.inf, -np.inf, np.nan, 0.0, -0.0], size=(2, 15, count))
-        for x in (zeros, numbers, special, np.asfortranarray(numbers), numbers.T):
-            given = x.astype(dtype)
-            for how in ({}, {"initial": -np.inf if ufunc is np.maximum else np.inf}, {"keepdims": True}):
-                reduced = functools.partial(ufunc.reduce, axis=-1, **how)
-                assert_same_bits([by_rows(reduced, given)], [reduced(given)])
+def _swapped(x: Any, e: Any) -> list[Any]:
+    """Carries that change places, of which one is a result as well; and a result that no step changes."""
+
+    def step(carried: Any, e: Any) -> Any:
+        a, b, _ = carried
+        return b, tf.tanh(a + e), tf.constant([1.0, 2.0], x.dtype)
+
+    return [*tf.scan(step, e, initializer=(x, tf.sin(x), tf.zeros_like(x[:2])), reverse=True)]
 
 
-def test_a_reduction_in_another_order_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    # of zeros all orders give the same sum
-    x = np.zeros((6, 30))
-    assert np.array_equal(by_rows(functools.partial(np.add.reduce, axis=1), x), np.zeros(6))
-    clear_caches()
-    made = reductions._reduction_rows
+def _matrices(x: Any, e: Any) -> list[Any]:
+    matrix = tf.reshape(tf.range(9.0, dtype=tf.float64), [3, 3]) / 30.0
+    matrix = tf.cast(matrix, x.dtype)
 
-    def otherwise(loop: Any, x: Ref, nest: Any, result: Ref, start: Ref) -> Any:
-        backwards = Ref(x.root, x.offset + 29 * 8, x.shape, x.strides, x.dtype)
-        return made(loop, backwards, [nest[0], (nest[1][0], -nest[1][1], 0)], result, start)
+    def step(h: Any, e: Any) -> Any:
+        return tf.tanh(tf.linalg.matvec(matrix, h) + e)
 
-    monkeypatch.setattr(reductions, "_reduction_rows", otherwise)
-    with pytest.raises(Opaque):
-        by_rows(functools.partial(np.add.reduce, axis=1), x)
+    return [tf.scan(step, e, initializer=x)]
 
 
-def test_complex_products_of_single_elements_of_several_ranks() -> None:
-    """NumPy rounds them as products with a scalar, and arrays of one shape otherwise."""
-    rng = np.random.default_rng(8)
-    for ranks in itertools.product(range(4), range(4)):
-        given = [(rng.normal(size=(1,) * k) + 1j * rng.normal(size=(1,) * k)).reshape((1,) * k) for k in ranks]
-        program = lowered(lambda x, y: [x * y, y * x * 2.5], given)
-        for dtype in ("complex64", "complex128"):
-            assert_same_bits(*[f(*[x.astype(dtype) for x in given]) for f in (program.run_generated, program)])
-        for _ in range(8):
-            given = [np.asarray(rng.normal(size=x.shape) + 1j * rng.normal(size=x.shape)) for x in given]
-            assert_same_bits(program(*given), program.run_generated(*given))
+def _turned(x: Any, e: Any) -> list[Any]:
+    """A carry that lies otherwise after each step."""
+
+    def step(h: Any, e: Any) -> Any:
+        return tf.transpose(h) * 0.9 + e[0]
+
+    return [tf.foldl(step, e, initializer=x[:, None] * x[None, :])]
 
 
-def test_vectors_of_one_element_are_computed_as_numpy_does() -> None:
-    # which loop NumPy takes, and so the last bit, depends on strides even where there is one element
-    rng = np.random.default_rng(0)
-    x, z = rng.normal(size=(200, 2)), rng.normal(size=(200, 2)).astype(np.float32).view(np.complex64)
-    given = [(a[::-1][::2], c[::-1]) for a, c in zip(x, z, strict=True)]
-    program = lowered(lambda x, z: [explog.exp(x), z * z], given[0], order=Order.UNKNOWN)
-    for each in given:
-        assert_same_bits(program(*each), program.run_generated(*each))
-    assert program.native is not None
+def _while(x: Any, e: Any) -> list[Any]:
+    def body(i: Any, x: Any, total: Any) -> Any:
+        x = tf.sin(x) * 1.01 + 0.1 * e[i % 3]
+        return i + 1, x, total + tf.reduce_sum(x * x)
+
+    return list(tf.while_loop(lambda i, *_: i < LONG, body, (tf.constant(0), x, tf.zeros([], x.dtype))))[1:]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("either", [False, True])
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ((9, 20, 1), (20, 6)),
-        ((9, 1, 6), (20, 6)),
-        ((9, 20, 6), (20, 1)),
-        ((7, 5, 4, 3), (5, 4, 1)),
-        ((7, 5, 4, 1), (5, 4, 3)),
-        ((50, 3), (3,)),
-        ((2, 3, 1, 2), (3, 5, 1)),
-        ((4, 9, 1, 2), (9, 16, 2)),
-        ((4, 9, 1), (9, 2)),
-    ],
-)
-def test_products_that_keep_zeros_go_through_many_short_lines(left: Any, right: Any, either: bool, dtype: str) -> None:
-    """In one call, with the bits of NumPy's product but for zeros, however the operands lie."""
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310, 2.5, -0.3], dtype)
-    x, y = np.resize(special, left), np.resize(special[[3, 0, 5, 1, 7, 2, 6, 4, 4]], right)
-    name = f"{'eithers' if either else 'scales'}_{x.dtype.char}"
-    for given in ([x, y], [np.asfortranarray(x), y], [x, np.asfortranarray(y)], [x[::-1], y]):
-        program = lowered(functools.partial(scale, either=either), given, (), Order.UNKNOWN)
-        _, recording = staged.observed(program, given, program_module.located)
-        assert [step.loop for step in recording.steps] == [(name,)]
-        assert_same_bits(natively(program, given)(*given), [scale.kernel(*given, either=either)])
+def _until(x: Any, e: Any) -> list[Any]:
+    """The number of steps depends on what is computed."""
+
+    def body(x: Any, n: Any) -> Any:
+        return 0.5 * (x + 2.0 / x), n + 1
+
+    root, count = tf.while_loop(
+        lambda x, _: tf.reduce_any(tf.abs(x * x - 2.0) > 1e-3), body, (x * x + 1.0, tf.constant(0))
+    )
+    return [root * tf.cast(count, x.dtype), tf.reduce_sum(e)]
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", [(5, 7), (64, 64), (2, 9), (9, 2), (300, 3)])
-def test_products_of_columns_and_rows_are_those_of_elements(shape: Any, dtype: str) -> None:
-    """With the bits of BLAS's, which adds them to 0; where these differ, they are left to it."""
-    special = np.array([-0.0, 1.5, np.inf, 1e-310, 0.0, np.nan, -2.5, -0.3], dtype)
-    column, row = np.resize(special, (shape[0], 1)), np.resize(special[::-1], (1, shape[1]))
-    for given in ([column, row], [column.reshape(1, -1), row], [column, row.reshape(-1, 1)]):
-        flags = {"transpose_a": given[0] is not column, "transpose_b": given[1] is not row}
-        program = lowered(functools.partial(linalg.matmul, **flags), given)
-        _, recording = staged.observed(program, given, program_module.located)
-        assert [step.loop[0].split("_")[0] for step in recording.steps] in (["outer"], ["outers"])
-        assert_same_bits(natively(program, given)(*given), [np.matmul(column, row)])
+def _rows(x: Any, e: Any) -> list[Any]:
+    """Python is called in each step."""
+
+    def step(h: Any, e: Any) -> Any:
+        return tf.numpy_function(lambda h: h * 0.5, [h], h.dtype) + tf.stop_gradient(e)
+
+    return [tf.foldl(step, e, initializer=x)]
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("stack", [(), (1,), (40,), (3, 4)])
-def test_products_of_small_matrices_are_those_of_numpy(stack: Any, dtype: str) -> None:
-    rng = np.random.default_rng(len(stack))
-    special = np.array([-0.0, 1.5, np.inf, 1e-310, 0.0, np.nan, -2.5, -0.3], dtype)
-    for m, k, n in itertools.product((1, 2, 3, 4, 6, 7), repeat=3):
-        a, b = rng.normal(size=(*stack, m, k)).astype(dtype), rng.normal(size=(*stack, k, n)).astype(dtype)
-        odd = np.resize(special, a.shape), np.resize(special[::-1], b.shape)
-        turned = np.ascontiguousarray(a.mT).mT, np.ascontiguousarray(b.mT).mT
-        for x, y in ((a, b), odd, (turned[0], b), (a, turned[1]), (a[..., ::-1, :], b), (a, b.reshape(-1, k, n)[0])):
-            assert_same_bits(by_rows(np.matmul, x, y), np.matmul(x, y))
-    a = rng.normal(size=(*stack, 3, 3)).astype(dtype)
-    assert_same_bits(by_rows(lambda x: np.matmul(x, x.mT), a), np.matmul(a, a.mT))
-
-
-def test_products_of_small_matrices_go_through_a_loop_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = [np.ones((40, 3, 3)), np.ones((40, 3, 3))]
-    program = lowered(linalg.matmul, given)
-    _, recording = staged.observed(program, given, program_module.located)
-    assert [step.loop[0] for step in recording.steps] in (["small_matmul_fma_d"], ["small_matmul_d"])
-    # what rounds otherwise is left to NumPy
-    vocabulary._small_product.cache_clear()
-    monkeypatch.setattr(vocabulary, "reduces_alike", lambda *_: False)
-    _, recording = staged.observed(program, given, program_module.located)
-    assert [step.loop[0] for step in recording.steps] == [np.matmul]
-    vocabulary._small_product.cache_clear()
-
-
-def test_products_of_columns_and_rows_that_blas_rounds_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = [np.ones((7, 1)), np.ones((1, 9))]
-    monkeypatch.setattr(vocabulary, "_is_outer", lambda *_: False)
-    _, recording = staged.observed(lowered(linalg.matmul, given), given, program_module.located)
-    assert [step.loop[0] for step in recording.steps] == [np.matmul]
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.divide], ids=lambda u: u.__name__)
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ((50, 1, 6), (20, 6)),
-        ((9, 1, 3), (5, 3)),
-        ((9, 1, 20), (9, 25, 1)),
-        ((4, 3, 5), (5, 3)),
-        ((6, 1, 5), (6, 7, 10)),
-    ],
-)
-def test_arithmetic_goes_through_many_short_lines(left: Any, right: Any, ufunc: Any, dtype: str) -> None:
-    """Where no operand can be repeated once for all, with the bits of NumPy's loops, however the operands lie."""
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310, 2.5, -0.3, 1e-40], dtype)
-    x, y = np.resize(special, left), np.resize(special[[3, 0, 5, 1, 7, 2, 6, 4, 8]], right)
-    if right[-1] == 10:
-        y = y[..., ::2]
-    if left == (4, 3, 5):
-        y = y.T
-    for a, b in ((x, y), (y, x)):
-        assert_same_bits(by_rows(ufunc, a, b), ufunc(a, b))
-    recording = staged.observed(lowered(lambda x, y: x - y, [x, y]), [x, y], program_module.located)[1]
-    assert [step.loop for step in recording.steps] == [(f"subtracts_{x.dtype.char}",)]
-
-
-_BY_LETTER: dict[str, Any] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "r": lambda a, b: b - a,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "q": lambda a, b: b / a,
-    "s": lambda a, b: scale.kernel(a, b),
-    "t": lambda a, b: scale.kernel(b, a),
-    "n": lambda a: -a,
-    "Q": lambda a: a * a,
-    "2": lambda a: a + a,
-    "A": lambda a, b, c: a + b * c,
-    "B": lambda a, b, c: a - b * c,
-    "C": lambda a, b, c: b * c - a,
-    "D": lambda a, b, c: a + scale.kernel(b, c),
-    "E": lambda a, b, c: a - scale.kernel(b, c),
-    "F": lambda a, b, c: scale.kernel(b, c) - a,
+PROGRAMS: dict[str, tuple[Callable[[Any, Any], list[Any]], bool]] = {
+    "numbers": (_garch, True),
+    "carries that change places": (_swapped, True),
+    "matrices": (_matrices, True),
+    "a carry that lies otherwise": (_turned, False),
+    "while": (_while, True),
+    "until": (_until, True),
+    "python": (_rows, False),
 }
+"""By name: what it computes, and whether tables can run its steps."""
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("kind", ["f", "d"])
-@pytest.mark.parametrize("letters", [*_BY_LETTER, "+-r", "*DQ", "tA-", "nF2s"])
-def test_steps_in_registers_give_the_bits_of_numpy(letters: str, kind: str) -> None:
-    taken = [_BY_LETTER[letter].__code__.co_argcount - 1 for letter in letters]
-    ways = itertools.cycle([1, 1, 0, 1, 3, 1, 1])
-    for n in (1, 2, 5, 31, 64, 67, 130, 300, 517):
-        given, operands = [], []
-        for k in range(1 + sum(taken)):
-            way = next(ways)
-            held = np.resize(loops.samples(np.dtype(kind), k), max(n * way, 1))
-            given.append(np.lib.stride_tricks.as_strided(held, (n,), (way * held.itemsize,)))
-            operands.append(constant_ref(given[-1]))
-        left = iter(given)
-        expected = next(left)
-        for letter, count in zip(letters, taken, strict=True):
-            expected = _BY_LETTER[letter](expected, *itertools.islice(left, count))
-        row = elementwise((f"fused_{kind}_l{letters}",), [*operands, constant_ref(expected)])
-        pairs = list(zip(operands, given, strict=True))
-        assert_same_bits(loops.run_rows([row], pairs, np.empty(n, kind)), np.asarray(expected))
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many steps were run in one go, per loop that was."""
+    steps: list[int] = []
+    loop = SubTrace.loop
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        found = loop(*args, **kwargs)
+        if found is not None:
+            steps.append(found[0])
+        return found
+
+    monkeypatch.setattr(SubTrace, "loop", noted)
+    return steps
 
 
-@pytest.mark.parametrize("name", ["fused_d_", "fused_d_+", "fused_d_lx", "fused_d_ll", "fused_d_lAAAA", "fused_i_l+"])
-def test_steps_that_there_are_not_are_refused(name: str) -> None:
-    x = np.zeros(3)
-    row = elementwise((name,), [constant_ref(x), constant_ref(x)])
-    with pytest.raises(ValueError, match="there is no such loop"):
-        loops.run_rows([row], [(constant_ref(x), x)], x)
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_what_lies_with_gaps_is_laid_side_by_side(dtype: str) -> None:
-    rng = np.random.default_rng(3)
-    table, many = rng.standard_normal((3, 700)).astype(dtype).T, rng.standard_normal((50, 700)).astype(dtype)
-    points = np.ascontiguousarray(table)
-    found = by_rows(lambda x, p: (x - p[:, 0]) / (p[:, 2] + x * p[::-1, 1]), many, points)
-    with np.errstate(all="ignore"):
-        assert_same_bits(found, (many - points[:, 0]) / (points[:, 2] + many * points[::-1, 1]))
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_what_is_negated_with_gaps_is_negated(dtype: str) -> None:
-    x = np.random.default_rng(0).normal(size=(16, 3, 3, 4)).astype(dtype)
-
-    def both(x: Any) -> Any:
-        half = x[..., :2]
-        return tf.concat([half, -half], -1)
-
+def _results(program: Callable[[Any, Any], list[Any]], dtype: Any, runs: int) -> list[list[Any]]:
+    rng = np.random.default_rng(0)
+    values = [(rng.normal(size=3).astype(dtype), rng.normal(size=(12, 3)).astype(dtype)) for _ in range(runs)]
     with tf.Graph().as_default(), tf.Session() as session:
-        p = tf.placeholder(tf.as_dtype(dtype), x.shape)
-        run = session.make_callable(both(p), [p])
+        x, e = tf.placeholder(dtype, [3]), tf.placeholder(dtype, [12, 3])
+        ys = program(x, e)
+        grads = [g for g in tf.gradients(ys, [x, e]) if g is not None]
+        second = [g for g in tf.gradients(grads, [x, e]) if g is not None]
+        return [session.run([*ys, *grads, *second], {x: a, e: b}) for a, b in values]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_steps_in_one_go_give_the_bits_of_steps_one_by_one(
+    name: str, dtype: Any, ran: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, is_in_one_go = PROGRAMS[name]
+    found = _results(program, dtype, 5)
+    assert bool(ran) == is_in_one_go
+    monkeypatch.setattr(SubTrace, "loop", lambda *args, **kwargs: None)
+    expected = _results(program, dtype, 5)
+    for run, other in zip(found, expected, strict=True):
+        assert list(map(type, run)) == list(map(type, other))
+        assert_same_bits(run, other)
+
+
+def test_warm_calls_run_all_steps_in_one_go(ran: list[int]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, [3])
+        e = tf.constant(np.ones((LONG, 3)))
+        y = tf.scan(lambda h, e: tf.tanh(h + e), e, initializer=x)
+        loop = tf.while_loop(lambda i, _: i < LONG, lambda i, h: (i + 1, tf.sin(h)), (tf.constant(0), x))
         for _ in range(3):
-            np.testing.assert_array_equal(run(x), np.concatenate([x[..., :2], -x[..., :2]], -1))
+            ran.clear()
+            session.run([y, *loop], {x: np.ones(3)})
+    assert sum(ran) == 2 * LONG
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("asks", [np.isfinite, np.isinf, np.isnan, np.signbit], ids=lambda u: u.__name__)
-def test_kinds_of_numbers_are_told_by_a_loop_of_our_own(asks: np.ufunc, dtype: str) -> None:
-    special = [
-        0.0,
-        -0.0,
-        1.5,
-        -1.5,
-        1e-40,
-        -1e-310,
-        3e38,
-        -1e300,
-        np.inf,
-        -np.inf,
-        np.nan,
-        -np.nan,
-        1.0,
-        -2.0,
-        1e-300,
-        7.0,
-    ]
-    with np.errstate(over="ignore"):
-        x = np.array(special, dtype)
-    for given in (x, x[::-1], x[::3], np.tile(x, 40), np.tile(x, 4).reshape(8, 8).T[:, ::2]):
-        assert_same_bits(by_rows(asks, given), asks(np.ascontiguousarray(given)))
+def test_an_error_in_a_step_is_raised_where_the_op_was_made() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        table, indices = tf.placeholder(tf.float64, [4]), tf.placeholder(tf.int32, [8])
+        y = tf.foldl(lambda h, i: h + tf.gather(table, i), indices, initializer=tf.zeros([], tf.float64))
+        good = np.arange(8) % 4
+        for _ in range(4):
+            assert session.run(y, {table: np.ones(4), indices: good}) == 8.0
+        bad = np.where(np.arange(8) == 5, 9, good)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"9.*test_native_loops") as caught:
+            session.run(y, {table: np.ones(4), indices: bad})
+        assert "gather" in str(caught.value)
+        assert session.run(y, {table: np.ones(4), indices: good}) == 8.0
 
 
-def test_loops_are_tried_where_the_result_lies_with_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "rejected", [])
-    kind = np.dtype("f8")
-    trials, *_, where = loops._trials((kind, kind))
-    assert len(where) == sum(len(x) for (x,) in trials)
-    assert (np.diff(where) == 2).sum() >= 3 * (len(trials[0][0]) - 1), "three trials leave a gap after each result"
-    loops.loop_of.cache_clear()
-    assert loops.loop_of(np.negative, (kind,)) is not None, "a loop of our own is in its place"
-    assert loops.loop_of(np.sqrt, (kind,)) is not None
-    assert loops.rejected == []
+def test_floating_point_errors_that_numpy_shall_raise_are_raised() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, [2])
+        y = tf.foldl(lambda h, _: h * h, tf.zeros([12]), initializer=x)
+        for _ in range(4):
+            session.run(y, {x: [0.5, 0.5]})
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+            session.run(y, {x: [1e100, 1.0]})
+        assert session.run(y, {x: [1e100, 1.0]}).tolist() == [np.inf, 1.0]
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("count", range(1, 11))
-def test_rows_of_few_elements_give_the_bits_of_numpy(count: int, dtype: str) -> None:
-    """Rows of up to eight elements are run without a call (short_rows.c), also where one operand stays in place."""
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310, 2.5, -0.3, 1e-40, 3.0], dtype)
-    for first, second in itertools.product(range(10), repeat=2):
-        x, y = np.roll(special, first)[:count].copy(), np.roll(special, second)[:count].copy()
-        spread = [(x, y), (x, y[:1]), (x[:1], y), (x[::-1], y)]
-        for a, b in spread[: 1 + 3 * (first == second)]:
-            given = [a, b, np.array(2.0, dtype)]
-            program = lowered(_few_elements, given, (), Order.UNKNOWN)
-            assert_same_bits(natively(program, given)(*given), [np.asarray(r) for r in program.run_generated(*given)])
+def _table() -> Any:
+    """A table of ``(h, row, c) -> (h * c + row, h)``, of pairs of numbers."""
+    pair = (np.dtype(float), (2,), (8,))
+    loops = ((np.multiply, 13), (np.add, 13))
+    ufunc = [np.frombuffer(executor.ufunc_types(u), np.int8).reshape(-1, 3).tolist().index([12] * 3) for u, _ in loops]
+    loops = tuple([(u, k) for (u, _), k in zip(loops, ufunc, strict=True)])
+    rows = [0, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0, 2, 8, 8, 8, 1, 0, 3, 1, 3, 0, 0, 0, 0, 0, 0, 2, 8, 8, 8]
+    bases = (*[("argument", i, *pair) for i in range(3)], ("fresh", *pair, None))
+    host = (pytest.fail, pytest.fail, pytest.fail, lambda: False)
+    outputs = (("whole", 3), ("given", 0))
+    return executor.Table(
+        3, bases, loops, np.array(rows, np.intp).tobytes(), (("rows", 0, 2, False),), outputs, host, None
+    )
 
 
-def _few_elements(x: Any, y: Any, z: Any) -> list[Any]:
-    return [
-        x + y,
-        (x - y) * (x / y) - z,
-        scale(x, y),
-        scale(x, y, either=True),
-        arithmetic.square(x) * (1.0 / y) - -x,
-        joining.concat([x, y, x], 0) * z,
-    ]
+def test_a_table_as_a_loop() -> None:
+    table, rows, c = _table(), np.arange(6.0).reshape(3, 2), np.array([2.0, 3.0])
+    h = np.array([1.0, 1.0])
+    done, (last,), (before,) = table.loop(None, (h, rows, c), 1, 1, 0, 3, False)
+    assert (done, last.tolist(), before.tolist()) == (3, [16.0, 50.0], [[1, 1], [2, 4], [6, 15]])
+    done, (last,), (before,) = table.loop(None, (h, rows, c), 1, 1, 2, 3, True)
+    assert (done, last.tolist(), before.tolist()) == (3, [28.0, 82.0], [[14, 27], [6, 8], [1, 1]])
+    assert h.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (None, (np.ones(2), np.ones((3, 2))), 1, 1, 0, 3, False),  # too few operands
+        (None, (np.ones(2), np.ones((3, 2)), [1.0, 2.0]), 1, 1, 0, 3, False),  # no array
+        (None, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 4, False),  # more steps than rows
+        (None, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 1, 1, 3, True),  # before the first row
+        (None, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 1, -1, 3, False),
+        (None, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 0, False),  # no step
+        (None, (np.ones(2), np.ones((3, 2)), np.ones(2)), 3, 0, 0, 3, False),  # more carries than results
+        (None, (np.ones(2), np.ones((3, 2)), np.ones(2)), -1, 1, 0, 3, False),
+        (None, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 3, 0, 3, False),
+        (None, (np.ones(2), np.ones(()), np.ones(2)), 1, 1, 0, 3, False),  # a scalar has no rows
+        (None, (np.ones(2), np.ones((3, 2), "f"), np.ones(2)), 1, 1, 0, 3, False),  # another dtype
+        (None, (np.ones(3), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False),  # another shape
+        (None, (np.ones(4)[::2], np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False),  # with gaps
+        (pytest, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False),  # no condition
+    ],
+)
+def test_what_is_no_loop_of_a_table_is_left_to_python(arguments: Any) -> None:
+    assert _table().loop(*arguments) is None
+
+
+def test_a_condition_must_be_one_boolean() -> None:
+    table, pair = _table(), np.ones(2)
+    assert table.loop(table, (pair, pair, pair), 1, 0, 0, 3, False) is None

@@ -35,7 +35,7 @@ from engine.ops.gather import gather_back_op, gather_op
 from engine.runtime.cache import cached
 
 OPERAND = "operand"
-_FULL = (None, None, None)
+FULL = (None, None, None)
 Spec = tuple[Any, ...]
 
 
@@ -123,7 +123,7 @@ def _split(items: Sequence[Any], rank: int) -> Iterator[tuple[Any, int]]:
     for item in items if ... in items else [*items, ...]:
         if item is ...:
             for _ in range(rank - named):
-                yield _FULL, axis
+                yield FULL, axis
                 axis += 1
         else:
             yield item, axis
@@ -299,7 +299,7 @@ def _without_batched(
         mine = [next(rest) for part in (item if type(item) is tuple else (item,)) if part == OPERAND]
         if any(flag for _, flag in mine):
             batched.append((len(out), item, mine[0][0]))
-            out.append(_FULL)
+            out.append(FULL)
         else:
             kept += [index for index, _ in mine]
             out.append(item)

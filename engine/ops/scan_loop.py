@@ -21,16 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, format_shape
+from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, logical_rank, materialize
-from engine.core.errors import ShapeError, UnimplementedError
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of
 from engine.ops.control import differentiable, joined, plus
 from engine.ops.creation import zeros_like
-from engine.ops.joining import stack_op
+from engine.ops.loop_kernels import length_of, row_of, scan_kernel
 from engine.ops.shape import transpose
 from engine.subtraces.subtrace import SubTrace, build, with_fixed
 
@@ -48,83 +47,20 @@ def steady(body: SubTrace, state: Sequence[Aval], rest: Sequence[Aval]) -> tuple
         state = wider
 
 
-def _row(sequence: Aval) -> Aval:
-    return Aval(None if sequence.shape is None else sequence.shape[1:], sequence.dtype)
-
-
 def column(length: int | None, row: Aval) -> Aval:
     """The aval of `length` values stacked."""
     return Aval(None if row.shape is None else (length, *row.shape), row.dtype)
 
 
-def _length(sequences: Sequence[Aval]) -> int | None:
-    for aval in sequences:
-        if aval.shape == ():
-            raise ShapeError("scan: what to loop over must have at least one dimension, got a scalar")
-    known = {a.shape[0] for a in sequences if a.shape is not None and a.shape[0] is not None}
-    if len(known) > 1:
-        shown = ", ".join(format_shape(a.shape) for a in sequences)
-        raise ShapeError(f"scan: what to loop over must agree in the first dimension, got shapes {shown}")
-    return known.pop() if known else None
-
-
-def stacked(rows: Sequence[Any], what: str) -> np.ndarray:
-    """The values of all iterations in one array."""
-    if len({np.shape(r) for r in rows}) > 1:
-        shown = ", ".join(sorted({format_shape(np.shape(r)) for r in rows}))
-        raise UnimplementedError(
-            f"{what} changes its shape between iterations ({shown}), so its values cannot be stacked (as the "
-            f"gradient of a while_loop needs them). Give it one shape, for example by padding; or let it enter the "
-            f"loop with a known shape (set_shape), from which it departs"
-        )
-    # in C order, as on a tape; `np.stack` takes the order of the rows
-    return stack_op.kernel(*rows, axis=0)
-
-
 # ---- scan ------------------------------------------------------------------------------------------------------------
-
-
-def _scan_kernel(
-    *operands: Any, body: SubTrace, carries: int, sequences: int, backwards: bool = False
-) -> list[Operand]:
-    state: Sequence[Any] = operands[:carries]
-    # rows lie as those of `unstack` do, by which a tape takes them
-    columns = [np.ascontiguousarray(c) for c in operands[carries : carries + sequences]]
-    captures = operands[carries + sequences :]
-    length = _length([aval_of(c) for c in columns])
-    assert length is not None
-    rows: list[Any] = []
-    for t in range(length - 1, -1, -1) if backwards else range(length):
-        results = body.run(*state, *[c[t] for c in columns], *captures)
-        state = results[:carries]
-        rows.append(results[carries:])
-    if not rows:
-        known = [*map(aval_of, state), *[_row(aval_of(c)) for c in columns], *map(aval_of, captures)]
-        try:
-            avals: Sequence[Aval] = body.avals(known)
-        except ShapeError:
-            # rows that do not exist may have shapes that no step would take: none is made, so none is refused
-            avals = [r.aval for r in body.results]
-        # a row that is a carry has that one's shape, also where no body tells it
-        carried = (*body.results[:carries], *body.parameters[:carries])
-        shapes = {id(r): aval_of(x) for r, x in zip(carried, (*state, *state), strict=True)}
-        made = [shapes.get(id(r), a) for r, a in zip(body.results[carries:], avals[carries:], strict=True)]
-        return [*state, *[_empty(a) for a in made]]
-    if backwards:
-        rows.reverse()
-    return [*state, *[stacked(r, f"scan: result {i}") for i, r in enumerate(zip(*rows, strict=True))]]
-
-
-def _empty(row: Aval) -> np.ndarray:
-    return np.zeros((0, *[d or 0 for d in row.shape or ()]), row.dtype.numpy)
 
 
 def _scan_abstract(
     *operands: Aval, body: SubTrace, carries: int, sequences: int, backwards: bool = False
 ) -> tuple[Aval, ...]:
     columns = operands[carries : carries + sequences]
-    length = _length(columns)
-    rest = [*map(_row, columns), *operands[carries + sequences :]]
+    length = length_of(columns)
+    rest = [*map(row_of, columns), *operands[carries + sequences :]]
     state, results = steady(body, operands[:carries], rest)
     return (*state, *[column(length, r) for r in results[carries:]])
 
@@ -136,9 +72,9 @@ def _scan_vjp(
     def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         if not saved:
             return operands[carries], ()
-        saving = _saving(_unsaved(body), carries, saved)
+        body_ = saving(_unsaved(body), carries, saved)
         params = {"carries": carries, "sequences": sequences, "backwards": backwards}
-        return operands[carries], scan_op(*operands, body=saving, **params)[carries:]
+        return operands[carries], scan_op(*operands, body=body_, **params)[carries:]
 
     return pulled_back(body, carries, sequences, wanted, previous, cts, operands, history, backwards)
 
@@ -163,7 +99,7 @@ class _Saving(SubTrace):
 
     def fixed(self, arrays: Mapping[int, Any]) -> SubTrace:
         """As that of the body, with which it stays together."""
-        return _saving(self.of.fixed(arrays), self.carries, self.saved, self.whole)
+        return saving(self.of.fixed(arrays), self.carries, self.saved, self.whole)
 
     def places(self, of: SubTrace) -> list[int]:
         """Where the results of the body, or of one that saves less of it, are among its results."""
@@ -172,7 +108,8 @@ class _Saving(SubTrace):
         return [*range(of.first), *[self.first + self.saved.index(k) for k in of.saved]]
 
 
-def _saving(body: SubTrace, carries: int, saved: Sequence[int], whole: bool = False) -> _Saving:
+def saving(body: SubTrace, carries: int, saved: Sequence[int], whole: bool = False) -> _Saving:
+    """A body that gives some of the carries that its step starts with, behind its own carries or all its results."""
     return body.derived(("saving", tuple(saved), whole), lambda: _Saving(body, carries, saved, whole))
 
 
@@ -194,7 +131,7 @@ def _scan_merge(
     if _unsaved(bodies[1]) is not body or _form(a) != _form(b):
         return None
     saved = sorted({k for each in bodies if isinstance(each, _Saving) for k in each.saved})
-    both = _saving(body, a["carries"], saved, any(getattr(each, "whole", True) for each in bodies))
+    both = saving(body, a["carries"], saved, any(getattr(each, "whole", True) for each in bodies))
     return scan_op, {**a, "body": both}, both.places(bodies[0]), both.places(bodies[1])
 
 
@@ -333,7 +270,7 @@ class _Plan:
 
     def step(self, length: Aval) -> SubTrace:
         """The body of the scan."""
-        key = ("step", *map(tuple, (self.live, self.mapped, self.summed, self.given, self.added)), _row(length))
+        key = ("step", *map(tuple, (self.live, self.mapped, self.summed, self.given, self.added)), row_of(length))
         return self.body.derived(key, lambda: self._step(length))
 
     def _step(self, length: Aval) -> SubTrace:
@@ -345,7 +282,7 @@ class _Plan:
         first_added = len(order)
         order += [None] * len(self.added) + [*range(self.start, count)]
         known = [p.aval for p in self.back.parameters]
-        others = iter([_row(length), *[known[k] for k in self.added]])
+        others = iter([row_of(length), *[known[k] for k in self.added]])
 
         def function(body: Any, values: Sequence[Any]) -> list[Any]:
             of = {i: x for i, x in zip(order, values, strict=True) if i is not None}
@@ -460,7 +397,7 @@ def _scan_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     body, carries = params["body"], params["carries"]
     start = carries + params["sequences"]
     columns = [swapped(op, x) if f else x for x, f in zip(inputs[carries:start], flags[carries:start], strict=True)]
-    rest = [*[_row(aval_of(c)) for c in columns], *map(aval_of, inputs[start:])]
+    rest = [*[row_of(aval_of(c)) for c in columns], *map(aval_of, inputs[start:])]
     carried, avals, found = carried_flags(body, flags, inputs, rest, carries, size)
     full = [*carried, *found[carries:]]
     inner = body.batched([*carried, *flags[carries:]], avals, size, full)[0]
@@ -479,7 +416,7 @@ def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tup
 
 scan_op = general(
     "scan_op",
-    _scan_kernel,
+    scan_kernel,
     _scan_abstract,
     vjp=Together(_scan_vjp, order_of_sums),
     jvp=PushedTogether(_scan_jvp),

@@ -7,7 +7,7 @@ them, and a `scan_op` runs through them backwards (`engine.ops.scan_loop.pulled_
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of
 from engine.ops.compare import select
 from engine.ops.control import check_predicate
+from engine.ops.loop_kernels import iterated, stacked
 from engine.ops.reduce import reduce_any
 from engine.ops.scan_loop import (
     PushedLoop,
@@ -32,7 +33,7 @@ from engine.ops.scan_loop import (
     order_of_sums,
     pulled_back,
     pushed_loop,
-    stacked,
+    saving,
     steady,
     swapped,
 )
@@ -40,19 +41,8 @@ from engine.ops.varying_loop import pulled_back_varying, varying
 from engine.subtraces.subtrace import SubTrace, build, with_fixed
 
 
-def _iterations(operands: Sequence[Any], cond: SubTrace, body: SubTrace, count: int) -> Iterator[Sequence[Any]]:
-    """The loop variables at the start of each iteration, and at last those at the end."""
-    state, captures = operands[:count], operands[count:]
-    while cond.run(*state, *captures)[0]:
-        yield state
-        state = body.run(*state, *captures)
-    yield state
-
-
 def _while_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int) -> Sequence[Operand]:
-    for state in _iterations(operands, cond, body, count):
-        last = state
-    return last
+    return iterated(operands, cond, body, count)[0]
 
 
 def _while_abstract(*operands: Aval, cond: SubTrace, body: SubTrace, count: int) -> tuple[Aval, ...]:
@@ -77,12 +67,14 @@ def _while_vjp(
 
 
 def _saving_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int]) -> list[Operand]:
-    *history, last = _iterations(operands, cond, body, count)
-    steps = np.arange(len(history), dtype=np.int64)
-    if not history:
-        return [*last, steps, *[np.zeros((0, *np.shape(operands[k])), operands[k].dtype) for k in saved]]
-    columns = [stacked([state[k] for state in history], f"while_loop: loop variable {k}") for k in saved]
-    return [*last, steps, *columns]
+    last, done, pieces = iterated(operands, cond, saving(body, count, saved), count)
+    columns = [
+        stacked(piece, f"while_loop: loop variable {k}")
+        if piece
+        else np.zeros((0, *operands[k].shape), operands[k].dtype)
+        for k, piece in zip(saved, pieces, strict=True)
+    ]
+    return [*last, np.arange(done, dtype=np.int64), *columns]
 
 
 def _saving_abstract(

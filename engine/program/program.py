@@ -107,6 +107,22 @@ class Program:
                 return self.native(*arguments)
         return self.run_generated(*arguments)
 
+    def loop(
+        self, cond: Program | None, operands: Sequence[Any], carries: int, sequences: int, steps: range
+    ) -> tuple[int, list[Any], list[np.ndarray]] | None:
+        """As `SubTrace.loop`, by the tables of the programs, if they have any."""
+        run = getattr(self.native, "loop", None)
+        if run is None or (cond is not None and not hasattr(cond.native, "loop")):
+            return None
+        given = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in operands])
+        found = run(
+            None if cond is None else cond.native, given, carries, sequences, steps[0], len(steps), steps.step < 0
+        )
+        if found is None:
+            return None
+        done, state, rows = found
+        return done, [x[()] if x.ndim == 0 else x for x in state], rows
+
     def keep_in_python(self) -> None:
         """Never run the program natively: a table is for one way in which arguments lie in memory."""
         self._staged, self.native = True, None

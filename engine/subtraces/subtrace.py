@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from engine.core.aval import Aval, aval_of_array
 from engine.core.batching import Batched, batch_level, materialize
 from engine.core.instantiate import Make, applied, in_trace, instantiate, like
@@ -144,6 +146,36 @@ class SubTrace:
             return results
         # nobody may get hold of a constant of the program itself
         return [same_layout(r) if i in constants else r for i, r in enumerate(results)]
+
+    def loop(
+        self, operands: Sequence[Any], carries: int, sequences: int, steps: range, cond: SubTrace | None = None
+    ) -> tuple[int, list[Any], list[np.ndarray]] | None:
+        """Run it natively once for each step, as long as `cond` holds.
+
+        Parameters
+        ----------
+        operands : sequence of array
+            What is carried from step to step, then sequences, of which each step takes the row of its number, then
+            what stays.
+        carries, sequences : int
+            How many there are.
+        steps : range
+            The numbers of the steps, up or down by one.
+        cond : SubTrace, optional
+            Of the same operands; there are no sequences then.
+
+        Returns
+        -------
+        tuple or None
+            How many steps there were, what they carried to the end, and their other results, stacked by number; None
+            if Python must run them: no table has been made yet, or it is for operands of another form, or calls Python.
+        """
+        start, stop = carries, carries + sequences
+        key = tuple([(x.shape[1:] if start <= i < stop else x.shape, x.dtype) for i, x in enumerate(operands)])
+        program, of_cond = self._programs.get(key), None if cond is None else cond._programs.get(key)
+        if program is None or (cond is not None and of_cond is None):
+            return None
+        return program[0].loop(None if of_cond is None else of_cond[0], operands, carries, sequences, steps)
 
     def _compile(self, arrays: Sequence[Any]) -> tuple[Program, list[int]]:
         given = [(p, aval_of_array(a)) for p, a in zip(self.parameters, arrays, strict=True)]

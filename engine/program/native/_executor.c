@@ -412,8 +412,8 @@ done:
     return outcome;
 }
 
-/* Run rows; whether they met an overflow, a division by zero or an invalid operation; REFUSED if contents are refused. */
-static int run_rows(Table *self, Frame *frame, const Step *step)
+/* Run rows; REFUSED if contents are refused. */
+static int run_step(const Table *self, const Frame *frame, const Step *step)
 {
     int refused = 0;
     const Row *first = self->rows + step->first, *end = self->rows + step->end;
@@ -427,14 +427,29 @@ static int run_rows(Table *self, Frame *frame, const Step *step)
     else {
         rows_run(first, end, self->shorts, frame->bases);
     }
+    if (saved != NULL) {
+        PyEval_RestoreThread(saved);
+    }
+    return refused ? REFUSED : 0;
+}
+
+/* Whether rows met an overflow, a division by zero or an invalid operation since this was last asked. */
+static int met_flags(void)
+{
     const int flags = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID | FE_UNDERFLOW);
     if (flags) {
         feclearexcept(FE_ALL_EXCEPT);
     }
-    if (saved != NULL) {
-        PyEval_RestoreThread(saved);
-    }
-    return refused ? REFUSED : flags != 0;
+    return flags != 0;
+}
+
+/* Whether floating-point errors are to be raised; -1 with an exception. */
+static int raises(const Table *self)
+{
+    PyObject *answer = PyObject_CallNoArgs(self->flagged);
+    const int raise = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    return raise;
 }
 
 /* The memory of each base as an array of bytes, None where there is none: the rest of a program finds its values there. */
@@ -543,12 +558,11 @@ static PyObject *run(Table *self, Frame *frame, PyObject *const *args)
     for (Py_ssize_t i = 0; i < self->nsteps; i++) {
         const Step *step = &self->steps[i];
         if (step->kind != CALL) {
-            const int met = run_rows(self, frame, step);
-            if (met == REFUSED) {
+            if (run_step(self, frame, step) == REFUSED) {
                 /* its kernel raises, or takes another way */
                 return carry_on(self, frame, step->position - 1, args);
             }
-            flags |= met;
+            flags |= met_flags();
             continue;
         }
         const enum outcome outcome = call(self, frame, step, args);
@@ -559,13 +573,9 @@ static PyObject *run(Table *self, Frame *frame, PyObject *const *args)
             return carry_on(self, frame, step->position, args);
         }
     }
-    if (flags) {
-        PyObject *answer = PyObject_CallNoArgs(self->flagged);
-        const int raise = answer == NULL ? -1 : PyObject_IsTrue(answer);
-        Py_XDECREF(answer);
-        if (raise) {
-            return raise < 0 ? NULL : PyObject_Vectorcall(self->fallback, args, (size_t)self->nargs, NULL);
-        }
+    const int raise = flags ? raises(self) : 0;
+    if (raise) {
+        return raise < 0 ? NULL : PyObject_Vectorcall(self->fallback, args, (size_t)self->nargs, NULL);
     }
     return results_of(self, frame, args);
 }
@@ -586,4 +596,5 @@ static PyObject *table_call(PyObject *object, PyObject *const *args, size_t narg
     return results;
 }
 
+#include "_loop.h"
 #include "_table.h"

@@ -647,6 +647,7 @@ static PyTypeObject table_type = {
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(Table, vectorcall),
     .tp_call = PyVectorcall_Call,
+    .tp_methods = table_methods,
     .tp_new = table_new,
     .tp_dealloc = table_dealloc,
     .tp_traverse = table_traverse,

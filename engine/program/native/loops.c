@@ -595,6 +595,25 @@ ROWS_OF(4)
 ROWS_OF(8)
 ROWS_OF(16)
 
+/* put_rows_INDEX_SIZE(indices, x): (), (columns) -> (size, columns), in place of what is there; of several the last stays. */
+#define PUT_ROWS(NAME, INDEX, SIZE) \
+    static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)) \
+    { \
+        const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
+        const char *index = args[0], *x = args[1]; \
+        char *out = args[2]; \
+        for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
+            AT(INDEX, 0) \
+            move(out + at * steps[4], steps[5], x, steps[3], columns, SIZE); \
+        } \
+    }
+#define PUT_ROWS_OF(SIZE) PUT_ROWS(put_rows_i_##SIZE, npy_int32, SIZE) PUT_ROWS(put_rows_l_##SIZE, npy_int64, SIZE)
+PUT_ROWS_OF(1)
+PUT_ROWS_OF(2)
+PUT_ROWS_OF(4)
+PUT_ROWS_OF(8)
+PUT_ROWS_OF(16)
+
 /* add_rows_INDEX_TYPE(indices, x): (), (columns) -> (size, columns), added to what is there, one after the other. */
 #define ADD_ROWS(NAME, INDEX, TYPE) \
     static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data) \
@@ -688,7 +707,9 @@ typedef struct {
 #define ROWS_ROW(I, INDEX, S) \
     {"rows_" #I "_" #S, {rows_##I##_##S, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 2, 1}, {0, 1, 1}}}, \
         {"some_rows_" #I "_" #S, {rows_##I##_##S, "", STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 2, 1}, {0, 1, 1}}}
-#define ROWS_ROWS(S) ROWS_ROW(i, npy_int32, S), ROWS_ROW(l, npy_int64, S)
+#define PUT_ROWS_ROW(I, INDEX, S) \
+    {"put_rows_" #I "_" #S, {put_rows_##I##_##S, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 1, 2}, {1, 0, 1}}}
+#define ROWS_ROWS(S) ROWS_ROW(i, npy_int32, S), ROWS_ROW(l, npy_int64, S), PUT_ROWS_ROW(i, npy_int32, S), PUT_ROWS_ROW(l, npy_int64, S)
 #define ADD_ROWS_ROW(I, INDEX, T, TYPE) \
     {"add_rows_" #I "_" #T, {add_rows_##I##_##T, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}, \
         {"add_some_rows_" #I "_" #T, {add_rows_##I##_##T, "", STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}

@@ -1,4 +1,4 @@
-"""Rows of arrays at indices that only a run knows: taken, and added up.
+"""Rows of arrays at indices that only a run knows: taken, put, and added up.
 
 Loops of our own look whether indices are in range. One that meets an index that is not refuses; then the kernel is
 called with the arrays, and says what is wrong.
@@ -15,12 +15,14 @@ import numpy as np
 from engine.core.op import Op
 from engine.ops.cross_entropy import entropy_of, less_one_hot, sparse_softmax_cross_entropy_op
 from engine.ops.gather import gather_back_op, gather_op
+from engine.ops.indexing import FULL, OPERAND, getitem_back_op, getitem_op, numpy_key
 from engine.ops.nn import below_largest
+from engine.ops.scatter import gather_last_op, tensor_scatter_update_op
 from engine.ops.segment import segment_sum_like, unsegment, unsorted_segment_sum_op
 from engine.ops.selection import add_at_op, place_op
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.program.native.memory import Ref, Row
-from engine.program.native.vocabulary import filled, put
+from engine.program.native.vocabulary import filled, placed, put
 
 _INDICES = {np.dtype(np.int32): "i", np.dtype(np.int64): "l"}
 Axis = tuple[int, tuple[int, int, int]]
@@ -41,12 +43,12 @@ def _merged(axes: Sequence[Axis]) -> list[Axis]:
 
 
 def _row(recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: int, batch: int = 0) -> None:
-    """The row that takes parts of a whole along the axis `at`, or adds them there.
+    """The row that takes parts of a whole along the axis `at`, or puts or adds them there.
 
     Indices have the first `batch` axes of the whole; the rest of theirs stand in the parts in place of the axis `at`.
-    What is added is added in the order of the indices.
+    What is put or added is so in the order of the indices.
     """
-    adds = loop.startswith("add")
+    adds, into = loop.startswith("add"), loop.startswith(("add", "put"))
     if indices.dtype not in _INDICES or whole.dtype != parts.dtype or (adds and whole.dtype.char not in "fd"):
         raise Opaque
     own = len(indices.shape) - batch
@@ -67,10 +69,10 @@ def _row(recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: 
     # the operands are indices, what is read, what is written
 
     def turn(s: tuple[int, int, int]) -> tuple[int, int, int]:
-        return (s[0], s[2], s[1]) if adds else s
+        return (s[0], s[2], s[1]) if into else s
 
-    core = (of_parts, along, of_whole) if adds else (along, of_whole, of_parts)
-    operands = (indices, parts, whole) if adds else (indices, whole, parts)
+    core = (of_parts, along, of_whole) if into else (along, of_whole, of_parts)
+    operands = (indices, parts, whole) if into else (indices, whole, parts)
     recorder.add_checked(
         Row(
             (f"{loop}_{_INDICES[indices.dtype]}_{whole.dtype.char if adds else size}",),
@@ -92,7 +94,7 @@ def _taken(recorder: Writer, loop: str, real: Any, x: Any, indices: Any, at: int
 
 
 def _added(recorder: Writer, loop: str, real: Any, values: Any, indices: Any, at: int, batch: int = 0) -> Hidden:
-    """Zeros to which a kernel added values."""
+    """Zeros to which a kernel added values, or in whose place it put them."""
     result = filled(recorder, real.shape, real.dtype)
     result.actual[...] = real
     if values.size:
@@ -170,6 +172,60 @@ def _add_at(recorder: Writer, x: Any, values: Any, positions: Any, *, size: int,
     return result
 
 
+def _indexed_axis(spec: Any, lead: int) -> int:
+    """The axis of which an index takes one entry that only a run knows, and nothing of others."""
+    items = [item for item in spec if item is not ...] if spec[-1:] == (...,) else [*spec]
+    if items.count(OPERAND) != 1 or any(item not in (OPERAND, FULL) for item in items):
+        raise Opaque
+    return int(lead + items.index(OPERAND))
+
+
+def _getitem(recorder: Writer, x: Any, *dynamic: Any, spec: Any, lead: int = 0) -> Any:
+    if not dynamic:
+        return getitem_op.kernel(x, spec=spec, lead=lead)
+    at = _indexed_axis(spec, lead)
+    real = getitem_op.kernel(actual_of(x), actual_of(dynamic[0]), spec=spec, lead=lead)
+    return _taken(recorder, "rows", np.ascontiguousarray(real).reshape(np.shape(real)), x, dynamic[0], at)
+
+
+def _getitem_back(
+    recorder: Writer, ct: Any, like: Any, *dynamic: Any, spec: Any, lead: int = 0, like_lead: int = 0
+) -> Hidden:
+    shape = ct.shape[:lead] + like.shape[like_lead:]
+    if not dynamic:
+        return placed(recorder, shape, numpy_key(shape, spec, dynamic, lead), ct)
+    at = _indexed_axis(spec, lead)
+    real = getitem_back_op.kernel(
+        actual_of(ct), actual_of(like), actual_of(dynamic[0]), spec=spec, lead=lead, like_lead=like_lead
+    )
+    return _added(recorder, "put_rows", real, ct, dynamic[0], at)
+
+
+def _entries(indices: Any, batch_dims: int) -> Any:
+    """Index vectors of one entry each, as indices."""
+    if batch_dims or indices.shape[-1] != 1:
+        raise Opaque
+    return indices[..., 0]
+
+
+def _tensor_scatter_update(recorder: Writer, x: Any, indices: Any, updates: Any, *, batch_dims: int = 0) -> Hidden:
+    at = _entries(indices, batch_dims)
+    if not isinstance(x, Hidden):
+        raise Opaque
+    real = tensor_scatter_update_op.kernel(actual_of(x), actual_of(indices), actual_of(updates))
+    result = recorder.copy(x, np.ascontiguousarray(real))
+    if updates.size:
+        _row(recorder, "put_rows", ref_of(recorder, at), result.ref, ref_of(recorder, updates), 0)
+    return result
+
+
+def _gather_last(recorder: Writer, params: Any, indices: Any, *, batch_dims: int = 0) -> Hidden:
+    at = _entries(indices, batch_dims)
+    if at.size != 1:
+        raise Opaque
+    return _taken(recorder, "rows", gather_last_op.kernel(actual_of(params), actual_of(indices)), params, at, 0)
+
+
 PICKS: dict[Op, Callable[..., Any]] = {
     gather_op: _gather,
     gather_back_op: _gather_back,
@@ -180,5 +236,9 @@ PICKS: dict[Op, Callable[..., Any]] = {
     sparse_softmax_cross_entropy_op: _sparse_cross_entropy,
     place_op: _place,
     add_at_op: _add_at,
+    getitem_op: _getitem,
+    getitem_back_op: _getitem_back,
+    tensor_scatter_update_op: _tensor_scatter_update,
+    gather_last_op: _gather_last,
 }
 """By op: its kernel as rows, given the recorder in front. What it cannot write raises `Opaque`."""

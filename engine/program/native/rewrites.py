@@ -16,7 +16,6 @@ from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
 from engine.ops.arithmetic import divide_no_nan
 from engine.ops.explog import pow
-from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.ops.joining import concat_op, stack_op, unstack_op
 from engine.ops.rearrange import pad_op, pad_place, roll_op, rolled_slices
 from engine.ops.shape import as_dims
@@ -25,7 +24,7 @@ from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, ref_
 from engine.program.native.matrices import MATRICES
 from engine.program.native.picks import PICKS
 from engine.program.native.slices import sum_of_slices
-from engine.program.native.vocabulary import expanded, joined, write
+from engine.program.native.vocabulary import expanded, joined, placed, write
 from engine.program.passes.buffer_assignment import MOST
 from engine.program.passes.inplace_concat import alloc, write_rows
 from engine.program.passes.loop_fusion import FusedLoop, fused_loop
@@ -106,30 +105,10 @@ def _slice_concat(recorder: Writer, *vectors: Any, aval: Any, moves: Any, sums: 
     return out
 
 
-def _getitem_back(
-    recorder: Writer, ct: Any, like: Any, *dynamic: Any, spec: Any, lead: int = 0, like_lead: int = 0
-) -> Hidden:
-    shape = ct.shape[:lead] + like.shape[like_lead:]
-    if dynamic:
-        raise Opaque
-    return _put(recorder, shape, numpy_key(shape, spec, dynamic, lead), ct)
-
-
-def _put(recorder: Writer, shape: tuple[int, ...], key: Any, x: Any, around: Any = 0) -> Hidden:
-    """`x` at a place of an array that is full of one number elsewhere."""
-    out = recorder.computed(np.full(shape, around, x.dtype))
-    if not out.size:
-        raise Opaque
-    number = recorder.constant(np.asarray(around, x.dtype))
-    recorder.elementwise((f"copy_{out.itemsize}",), [number], None, out)
-    write(recorder, out, key, x)
-    return out
-
-
 def _pad(recorder: Writer, x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Hidden:
     if mode != "CONSTANT" or isinstance(paddings, Hidden):
         raise Opaque
-    return _put(recorder, *pad_place(x.shape, paddings, lead), x, value)
+    return placed(recorder, *pad_place(x.shape, paddings, lead), x, value)
 
 
 def _roll(recorder: Writer, x: Any, shift: Any, *, axis: tuple[int, ...]) -> Hidden:
@@ -171,7 +150,6 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     alloc: _alloc,
     write_rows: _write_rows,
     slice_concat: _slice_concat,
-    getitem_back_op: _getitem_back,
     pad_op: _pad,
     roll_op: _roll,
     slice_sum: sum_of_slices,

@@ -346,6 +346,15 @@ def write(recorder: Writer, whole: Any, key: Any, x: Any) -> None:
     recorder.elementwise((f"copy_{whole.itemsize}",), [ref], None, recorder.view(whole, part))
 
 
+def placed(recorder: Writer, shape: tuple[int, ...], key: Any, x: Any, around: Any = 0) -> Hidden:
+    """`x` at a place of an array that is full of one number elsewhere."""
+    if 0 in shape:
+        raise Opaque
+    out = filled(recorder, shape, x.dtype, around)
+    write(recorder, out, key, x)
+    return out
+
+
 def stack(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Hidden:
     """`numpy.stack` along a new axis."""
     if isinstance(arrays, Hidden) or out is not None:
