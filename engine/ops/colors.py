@@ -20,7 +20,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.einsum import tensordot
 from engine.ops.explog import log, pow, sqrt
 from engine.ops.extrema import reduce_max, reduce_min
-from engine.ops.images import as_floats, channels_of, convert_image_dtype
+from engine.ops.images import as_floats, channels_of, convert_image_dtype, rank_of
 from engine.ops.joining import concat, stack
 from engine.ops.rearrange import pad, tile
 from engine.ops.reduce import reduce_mean, reduce_sum
@@ -199,9 +199,7 @@ def total_variation(images: Any) -> Operand:
     >>> float(total_variation(np.array([[[1.0], [3.0]], [[2.0], [7.0]]])))
     12.0
     """
-    rank = len(shape_of(images) or ())
-    if rank not in (3, 4):
-        raise ShapeError(f"total_variation: argument `images` must have rank 3 or 4, got {aval_of(images)}")
+    rank_of("total_variation", images, "images")
     down = absolute(images[..., 1:, :, :] - images[..., :-1, :, :])
     right = absolute(images[..., :, 1:, :] - images[..., :, :-1, :])
     return reduce_sum(down, [-3, -2, -1]) + reduce_sum(right, [-3, -2, -1])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import as_dtype, float16, float32
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.operands import Operand, operands
 from engine.core.value import aval_of, dtype_of, shape_of
 from engine.ops.arithmetic import ceil, clip, floor, floordiv, rint
@@ -82,31 +82,33 @@ def as_floats(image: Any) -> Operand:
 # ---- flips -----------------------------------------------------------------------------------------------------------
 
 
-def _rank(name: str, image: Any) -> int:
+def rank_of(name: str, image: Any, argument: str = "image") -> int:
+    """3 for an image, 4 for a batch of images."""
     shape = shape_of(image)
     if shape is None or len(shape) not in (3, 4):
-        raise ShapeError(f"{name}: argument `image` must have rank 3 or 4, got {aval_of(image)}; use set_shape")
+        error = NotKnownYet if shape is None else ShapeError
+        raise error(f"{name}: argument `{argument}` must have rank 3 or 4, got {aval_of(image)}; use set_shape")
     return len(shape)
 
 
 @operands("image")
 def flip_left_right(image: Any) -> Operand:
     """Images with their columns in reverse order."""
-    _rank("flip_left_right", image)
+    rank_of("flip_left_right", image)
     return reverse(image, [-2])
 
 
 @operands("image")
 def flip_up_down(image: Any) -> Operand:
     """Images with their rows in reverse order."""
-    _rank("flip_up_down", image)
+    rank_of("flip_up_down", image)
     return reverse(image, [-3])
 
 
 @operands("image")
 def transpose_image(image: Any) -> Operand:
     """Images with rows and columns exchanged."""
-    return transpose(image, [1, 0, 2] if _rank("transpose", image) == 3 else [0, 2, 1, 3])
+    return transpose(image, [1, 0, 2] if rank_of("transpose", image) == 3 else [0, 2, 1, 3])
 
 
 @operands("image")
@@ -135,7 +137,7 @@ def _box(name: str, **given: Any) -> list[int]:
 
 
 def _within(name: str, image: Any) -> tuple[int, int]:
-    _rank(name, image)
+    rank_of(name, image)
     return image_size(name, image)
 
 
@@ -190,7 +192,7 @@ def pad_to_bounding_box(
             f"{columns} columns"
         )
     edges = [[y, below], [x, right], [0, 0]]
-    return pad(image, edges if _rank(name, image) == 3 else [[0, 0], *edges])
+    return pad(image, edges if rank_of(name, image) == 3 else [[0, 0], *edges])
 
 
 @operands("image")

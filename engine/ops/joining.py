@@ -319,7 +319,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
 def _split_dynamic(value: Any, sizes: Any, axis: int, num: int | None) -> list[Any]:
     """Split at sizes that a graph computes."""
     if not isinstance(sizes, Value):
-        sizes = stack(sizes)
+        sizes = stack_op(*sizes, axis=-1)
     shape = shape_of(sizes)
     count = num or (shape[0] if shape else None)
     if not count:

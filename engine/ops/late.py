@@ -86,15 +86,21 @@ class Call(Recipe):
 
 def _guesses(given: Sequence[Aval], reads: frozenset[int]) -> Iterator[list[Aval]]:
     """Avals without anything unknown that fit the given ones."""
-    sizes = dict.fromkeys([1, 2, *[d for aval in given for d in aval.shape or () if d]])
-    for rank, size, start in itertools.product(_RANKS, sizes, (0, -1, 1)):
+    sizes = dict.fromkeys([1, 2, *[d for aval in given for d in aval.shape or () if d], 16])
+    # what is read has an entry per dimension, often; a scalar or a vector of another length, else
+    unknown = any(given[i].shape in (None, (None,)) for i in reads)
+    lengths = (None, -1, *_RANKS) if unknown else (None,)
+    for length, rank, size, start in itertools.product(lengths, _RANKS, sizes, (0, -1, 1, None, 64)):
         guess = []
         for i, aval in enumerate(given):
             shape = tuple([size if d is None else d for d in ((None,) * rank if aval.shape is None else aval.shape)])
             if i in reads:
-                dims = (rank,) if aval.shape is None or aval.shape == (None,) else shape
-                value = start if not dims else tuple(range(start, start + dims[0]))
-                guess.append(Aval(dims, aval.dtype, value))
+                if aval.shape is None or aval.shape == (None,):
+                    shape = () if length == -1 and aval.shape is None else (rank if length in (None, -1) else length,)
+                value = 0 if start is None else start
+                if shape:
+                    value = (0,) * shape[0] if start is None else tuple(range(start, start + shape[0]))
+                guess.append(Aval(shape, aval.dtype, value))
             else:
                 guess.append(Aval(shape, aval.dtype))
         yield guess

@@ -78,6 +78,35 @@ def test_rank_not_known(call: Callable[[Any], Any]) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
+IMAGES = np.linspace(0, 1, 2 * 5 * 7 * 3, dtype=np.float32).reshape(2, 5, 7, 3) ** 2
+
+# functions of images and of something that is fed
+IMAGE_CALLS: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "resize": (tf.image.resize_images, [3, 4]),
+    "resize_area": (tf.image.resize_area, [6, 4]),
+    "crop_and_resize": (lambda x, k: tf.image.crop_and_resize(x, [[0.1, 0.2, 0.8, 0.9]], k, [3, 3]), [1]),
+    "pad_to_bounding_box": (lambda x, k: tf.image.pad_to_bounding_box(x, 1, 2, 9, k), 12),
+    "central_crop": (lambda x, k: tf.image.central_crop(x, 0.5) * tf.cast(k, tf.float32), 2),
+    "flip": (lambda x, k: tf.image.flip_left_right(x) * tf.cast(k, tf.float32), 2),
+    "rot90": (tf.image.rot90, 3),
+    "total_variation": (lambda x, k: tf.image.total_variation(x) * tf.cast(k, tf.float32), 2),
+    "ssim": (lambda x, k: tf.image.ssim(x, x * tf.cast(k, tf.float32), 1.0, filter_size=3), 2),
+    "split": (lambda x, k: tf.split(x, [k, 1], 3)[0], 2),
+    "slice": (lambda x, k: tf.slice(x, tf.concat([[0, 0, 0], [k]], 0), [-1, -1, -1, 1]), 2),
+    "linspace": (lambda x, k: tf.linspace(0.0, 1.0, k) * tf.reduce_sum(x), 5),
+}
+
+
+@pytest.mark.parametrize("name", IMAGE_CALLS)
+def test_nothing_known(name: str) -> None:
+    """Neither the rank of the images nor the shape of what is fed is known, as in ``tf.placeholder(dtype)``."""
+    call, argument = IMAGE_CALLS[name]
+    wanted = evaluated(call, tf.constant(IMAGES), np.asarray(argument, np.int32))
+    x, k = tf.placeholder(tf.float32), tf.placeholder(tf.int32)
+    for found, expected in zip(evaluated(call, x, k, feeds={x: IMAGES, k: argument}), wanted, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_another_axis_in_every_run() -> None:
     """A program is kept for each axis; a second derivative and a Jacobian pass."""
     x, k = tf.placeholder(tf.float64, [2, 3]), tf.placeholder(tf.int32, [])

@@ -198,7 +198,9 @@ static PyArrayObject *array_for(const Result *result, npy_intp rows)
         PyErr_SetString(PyExc_ValueError, "native executor: too many dimensions");
         return NULL;
     }
-    memcpy(shape + more, result->shape, (size_t)result->nd * sizeof(npy_intp));
+    if (result->nd > 0) {
+        memcpy(shape + more, result->shape, (size_t)result->nd * sizeof(npy_intp));
+    }
     Py_INCREF(result->descr);
     return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, result->nd + more, shape, NULL, NULL, 0, NULL);
 }
