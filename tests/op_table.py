@@ -51,6 +51,7 @@ WITHOUT_ROW = {
     "write_rows": "is made by lowering only; tests/test_program_loop_fusion.py",
     "slice_concat": "is made by lowering only; tests/test_program_slice_concat.py",
     "slice_sum": "is made by lowering only; tests/test_program_slice_sum.py",
+    "outer_sum": "is made by lowering only; tests/test_program_outer_sum.py",
     "alloc": "is made by lowering only; tests/test_program_loop_fusion.py",
     "number_like": "is made by lowering only; tests/test_program_algebraic.py",
     "scaled_product": "is made by lowering only; tests/test_program_passes.py",

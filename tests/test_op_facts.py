@@ -16,6 +16,7 @@ from engine.core.op import Layout, Op
 from engine.core.value import aval_of
 from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.program.passes.inplace_concat import alloc, write_rows
+from engine.program.passes.outer_sum import outer_sum
 from engine.program.passes.slice_sum import slice_sum
 from tests.op_table import OPS, ROWS
 from tests.support import assert_same_bits
@@ -51,6 +52,10 @@ def _program_calls() -> Iterator[Call]:
     yield Call(number_like, [a], {"number": 2.5})
     yield Call(alloc, [], {"shape": (3,), "dtype": np.dtype(float)})
     yield Call(write_rows, [np.zeros((5, 4)), a], {"start": 1})
+    column = row[:, None]
+    for start in ([], [np.eye(4)]):
+        factors = [*start, column, row[None], row[None], column]
+        yield Call(outer_sum, factors, {"aval": aval_of(np.eye(4)), "turned": ((False, False), (True, True))})
     yield Call(
         slice_sum, [a, row], {"aval": aval_of(np.eye(4)), "keys": ((slice(1, 4),), (slice(None), 2)), "hows": "+-"}
     )
@@ -104,8 +109,8 @@ def test_results_share_memory_only_with_the_operands_that_an_op_names() -> None:
 
 
 def test_a_nan_is_kept_where_an_op_says_so() -> None:
-    for call in of_ops(lambda op: bool(op.keeps_nan), 20):
-        for i in call.op.keeps_nan:
+    for call in of_ops(lambda op: op.keeps_nan != (), 20):
+        for i in range(len(call.operands)) if call.op.keeps_nan is None else call.op.keeps_nan:
             x = call.operands[i]
             for k in range(min(np.size(x), 12)) if x.dtype.kind in "fc" and all(o.size for o in call()) else ():
                 broken = np.array(x)

@@ -148,7 +148,7 @@ class Facts(TypedDict, total=False):
     inline: Callable[..., str | None] | None
     layout: Layout | Callable[..., Layout]
     shares: tuple[int, ...] | None
-    keeps_nan: tuple[int, ...]
+    keeps_nan: tuple[int, ...] | None
     elementwise: bool
     rounds_correctly: bool
     takes_out: bool

@@ -89,8 +89,13 @@ def _two_matrices(a: Any, b: Any) -> np.ndarray:
 
 
 def by_dot(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether `dot` is quicker than `matmul` for matrices of these shapes: for few results, or a column times a row."""
-    return a[0] * b[1] <= FEW or a[1] == 1
+    """Whether `dot` is quicker than `matmul` for matrices of these shapes: for few results, or a column times a row.
+
+    Of one number and several it is not asked: there BLAS may take zero times infinity for zero.
+    """
+    if a[1] == 1:
+        return (a[0] == 1) == (b[1] == 1)
+    return a[0] * b[1] <= FEW
 
 
 def product_into(

@@ -720,6 +720,11 @@ typedef struct {
     {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, IN_PLACES_ROW(NAME##s, NAME, T, S)
 #define SMALL_PRODUCT_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 2, 3, {S, S, S}, 3, {2, 2, 2}, {0, 1, 1, 2, 0, 2}, .most = MOST_CORE}}
 #define SMALL_PRODUCT_ROWS(T, S) SMALL_PRODUCT_ROW(small_matmul_##T, S), SMALL_PRODUCT_ROW(small_matmul_fma_##T, S)
+#define ADD_OUTERS_ROWS(T, S) \
+    {"add_outers_" #T "_1", {add_outers_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 2, {1, 1, 2}, {0, 1, 0, 1}}}, \
+        {"add_outers_" #T "_2", {add_outers_##T##_2, NULL, STRIDED, 0, 4, 5, {S, S, S, S, S}, 2, {1, 1, 1, 1, 2}, {0, 1, 0, 1, 0, 1}}}, \
+        {"add_outers_" #T "_3", \
+         {add_outers_##T##_3, NULL, STRIDED, 0, 6, 7, {S, S, S, S, S, S, S}, 2, {1, 1, 1, 1, 1, 1, 2}, {0, 1, 0, 1, 0, 1, 0, 1}}}
 #define EACH_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 0}, {0}}}
 #define CLASS_ROWS(T, S) \
     ROW(isfinite_##T, STRIDED, 1, 2, S, 1), ROW(isinf_##T, STRIDED, 1, 2, S, 1), ROW(isnan_##T, STRIDED, 1, 2, S, 1), \
@@ -751,6 +756,8 @@ static const Named table[] = {
     CLASS_ROWS(d, 8),
     SMALL_PRODUCT_ROWS(f, 4),
     SMALL_PRODUCT_ROWS(d, 8),
+    ADD_OUTERS_ROWS(f, 4),
+    ADD_OUTERS_ROWS(d, 8),
     ROW(larger_f, STRIDED, 2, 3, 4, 4, 4),
     ROW(larger_d, STRIDED, 2, 3, 8, 8, 8),
     ROW(smaller_f, STRIDED, 2, 3, 4, 4, 4),

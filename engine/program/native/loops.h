@@ -18,6 +18,14 @@ void small_matmul_fma_f(char **args, npy_intp const *dimensions, npy_intp const 
 void small_matmul_fma_d(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
 int has_fma(void);
 
+/* Sums of products of columns and rows (small_products.c). */
+void add_outers_f_1(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+void add_outers_f_2(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+void add_outers_f_3(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+void add_outers_d_1(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+void add_outers_d_2(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+void add_outers_d_3(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+
 /* Where LAPACK's strtrs and dtrtrs are; whether they are anywhere. */
 int set_trtrs(void *single, void *both);
 

@@ -20,8 +20,9 @@ from engine.ops.solve import one_factorisation, triangle, triangular_solve_op
 from engine.program.native.extension import executor
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.program.native.loops import loop_of, reduces_alike
-from engine.program.native.memory import elementwise
-from engine.program.native.vocabulary import FUNCTIONS, core_row, filled
+from engine.program.native.memory import Ref, elementwise
+from engine.program.native.vocabulary import FUNCTIONS, core_row, filled, is_outer
+from engine.program.passes.outer_sum import outer_sum
 from engine.runtime.later import scipy
 
 # ---- gufuncs ---------------------------------------------------------------------------------------------------------
@@ -166,6 +167,48 @@ def _triangular_solve(
     return recorder.copy(solved(matrix, columns), real)
 
 
+# ---- sums of products of columns and rows ----------------------------------------------------------------------------
+
+_MOST_OUTERS = 3
+"""Products that one row adds."""
+_LARGEST_OUTER = 1 << 22
+"""Elements of a product up to which it is tried whether NumPy's is that of elements."""
+
+
+def _outer_sum(recorder: Writer, *operands: Any, aval: Any, turned: Sequence[tuple[bool, bool]]) -> Hidden:
+    real = outer_sum.kernel(*map(actual_of, operands), aval=aval, turned=turned)
+    refs = [ref_of(recorder, x) for x in operands]
+    *start, first = range(len(refs) - 2 * len(turned) + 1)
+    pairs = [
+        (_turned(refs[first + 2 * k], left), _turned(refs[first + 2 * k + 1], right))
+        for k, (left, right) in enumerate(turned)
+    ]
+    if any(x.strides[axis] != x.dtype.itemsize for pair in pairs for axis, x in enumerate(pair)):
+        # with gaps, `dot` copies some and calls BLAS with others
+        raise Opaque
+    forms = {tuple([(x.shape, x.strides) for x in pair]) for pair in pairs}
+    if not 0 < real.size <= _LARGEST_OUTER or not all(is_outer(real.dtype, *form) for form in forms):
+        raise Opaque
+    if start:
+        out: Any = recorder.elementwise((f"copy_{real.itemsize}",), refs[:1], real)
+    else:
+        out = recorder.elementwise((f"outer_{real.dtype.char}",), pairs.pop(0), real)
+    for k in range(0, len(pairs), _MOST_OUTERS):
+        some = [_line(x, axis) for pair in pairs[k : k + _MOST_OUTERS] for axis, x in enumerate(pair)]
+        loop = f"add_outers_{real.dtype.char}_{len(some) // 2}"
+        recorder.add(core_row((loop,), [*some, out.ref], (*[1] * len(some), 2), real.shape))
+    return out
+
+
+def _turned(x: Ref, turn: bool) -> Ref:
+    return Ref(x.root, x.offset, x.shape[::-1], x.strides[::-1], x.dtype) if turn else x
+
+
+def _line(x: Ref, axis: int) -> Ref:
+    """A column (axis 0) or row (axis 1) as a vector."""
+    return Ref(x.root, x.offset, x.shape[axis : axis + 1], x.strides[axis : axis + 1], x.dtype)
+
+
 MATRICES: dict[Op, Callable[..., Any]] = {
     triangular_solve_op: _triangular_solve,
     triangle: _triangle,
@@ -173,5 +216,6 @@ MATRICES: dict[Op, Callable[..., Any]] = {
     matrix_diag_op: _matrix_diag,
     set_diag_op: _set_diag,
     cofactor: _cofactor,
+    outer_sum: _outer_sum,
 }
 """By op: its kernel as rows, given the recorder in front. What it cannot write raises `Opaque`."""

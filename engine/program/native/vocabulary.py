@@ -58,7 +58,7 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     elif np.ndim(b) == 1:
         out = _with_axis(out, len(out.shape))
     dims = left.shape[-2], left.shape[-1], right.shape[-1]
-    if dims[1] == 1 and result.size <= _OUTER and _is_outer(a.dtype, *[(x.shape, x.strides) for x in (left, right)]):
+    if dims[1] == 1 and result.size <= _OUTER and is_outer(a.dtype, *[(x.shape, x.strides) for x in (left, right)]):
         whole = recorder.value(real.reshape(out.shape), out)
         recorder.elementwise((f"outer_{a.dtype.char}",), [left, right], None, whole)
         return result
@@ -114,7 +114,7 @@ _OUTER = 1 << 18
 
 
 @lru_cache(maxsize=1 << 8)
-def _is_outer(dtype: np.dtype, left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
+def is_outer(dtype: np.dtype, left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
     """Whether NumPy's product of columns and rows, of such shapes and strides, is that of their elements plus 0."""
     if dtype.char not in "fd":
         return False

@@ -76,6 +76,7 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
                 if i not in watched:
                     checks.add(-smallest[i][1])
                     watched.add(i)
-        for position in op.keeps_nan:
-            users.setdefault(instruction.inputs[position], []).append(i)
+        kept = instruction.inputs if op.keeps_nan is None else [instruction.inputs[k] for k in op.keeps_nan]
+        for operand in kept:
+            users.setdefault(operand, []).append(i)
     return Speculation(frozenset(products), frozenset(checks))

@@ -19,6 +19,7 @@ from engine.program.passes.buffer_assignment import assign_buffers
 from engine.program.passes.inplace_concat import concat_in_place
 from engine.program.passes.loop_fusion import fuse_loops
 from engine.program.passes.nan_checks import speculate
+from engine.program.passes.outer_sum import sum_outers
 from engine.program.passes.slice_concat import concat_slices
 from engine.program.passes.slice_sum import sum_slices
 from engine.program.passes.while_merging import merge_loops
@@ -97,6 +98,11 @@ def _slice_sum(program: Program) -> int:
     return count
 
 
+def _outer_sum(program: Program) -> int:
+    program.instructions, count = sum_outers(program.instructions, program.avals, set(program.outputs))
+    return count
+
+
 def _loop_fusion(program: Program) -> int:
     program.instructions, count = fuse_loops(program.instructions, program.avals, set(program.outputs))
     return count
@@ -144,6 +150,7 @@ PIPELINE = (
     Pass("while_merging", "program", "Runs a loop once for its results and for its gradient.", _while_merging),
     Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", _slice_concat),
     Pass("slice_sum", "program", "Adds slices where they belong, without zeros around each.", _slice_sum),
+    Pass("outer_sum", "program", "Adds up products of columns and rows, several at a time.", _outer_sum),
     Pass("loop_fusion", "program", "Runs elementwise ops on large arrays together, tile by tile.", _loop_fusion),
     Pass("inplace_concat", "program", "Writes the operands of a large concat straight into it.", _inplace_concat),
     Pass(
