@@ -54,7 +54,8 @@ def check_differences(
     names = [name for name in known if name in values]
     gradients = [known[name] for name in names]
     sources = [values[name] for name in names]
-    if not sources or not all(a.dtype == np.float64 and np.isfinite(a).all() for a in sources):
+    # a step from a large number is lost in its rounding
+    if not sources or not all(a.dtype == np.float64 and (np.abs(a) < 1e6).all() for a in sources):
         return []
     tangents = dict(zip(names, numbers([(a.shape, a.dtype) for a in sources]), strict=True))
     slopes = [attempt(lambda h=h: _slope(program, values, tangents, h)) for h in (STEP, STEP / 4)]
