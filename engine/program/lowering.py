@@ -49,7 +49,7 @@ from engine.program.traced_value import TracedValue, ValueTable
 from engine.runtime.tuning import TUNING
 
 FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 16
-"""Bytes of a constant that is folded, not computed in each run, and how many such limits all of them may take."""
+"""Bytes of a constant that is folded, if no operand is as large, and how many such limits all of them may take."""
 
 
 @dataclass
@@ -327,7 +327,9 @@ class Lowering(ValueTable):
             return None
         results = result if op.multi else (result,)
         size = sum(r.nbytes for r in results)
-        if size > self.fold_limit or self.folded_bytes + size > FOLD_TOTAL * self.fold_limit:
+        # what is no larger than a constant that is kept anyway may be kept, too
+        kept = () if op.from_avals else [x.nbytes for x in operands if x.flags.forc]
+        if size > max([self.fold_limit, *kept]) or self.folded_bytes + size > FOLD_TOTAL * self.fold_limit:
             return None
         self.folded_bytes += size
         self.count("constant_folding")
@@ -426,7 +428,7 @@ def lower(
     passes : collection of str
         Which of `engine.program.passes.pipeline.PIPELINE` to apply, by name.
     fold_limit : int
-        How many bytes a folded constant may have.
+        How many bytes a folded constant may have, if none of its operands is as large.
     put_off : bool
         Whether the program may leave products among its outputs to be computed (`Program.products`).
 

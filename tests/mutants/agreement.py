@@ -86,16 +86,16 @@ MUTANTS = (
     ),
     Mutant(
         "rows of a loop lie as they come",
-        "engine/ops/scan_loop.py",
+        "engine/ops/loop_kernels.py",
         "[np.ascontiguousarray(c) for c in operands[carries : carries + sequences]]",
         "list(operands[carries : carries + sequences])",
         (f"{AGREE}[sums of rows that do not lie in C order]",),
     ),
     Mutant(
         "results of a loop lie as its rows do",
-        "engine/ops/scan_loop.py",
-        "return stack_op.kernel(*rows, axis=0)",
-        "return np.stack(rows)",
+        "engine/ops/loop_kernels.py",
+        "return np.concatenate(pieces, out=whole)",
+        "return np.concatenate(pieces)",
         (f"{AGREE}[a loop over columns in a loop]",),
     ),
 )

@@ -97,13 +97,18 @@ def _rounded(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return (numbers + 1j * numbers[::-1]).astype(dtype) if dtype.kind == "c" else numbers.astype(dtype)
 
 
-def numbers_like(x: np.ndarray) -> np.ndarray:
+def numbers_like(x: np.ndarray, shift: int = 1) -> np.ndarray:
     """Ordinary numbers that lie in memory as an array does; a large one itself, which takes no more memory."""
     low, high = Root("constant", x.dtype, x.shape, x.strides).extent
     if high - low > _LARGE:
         return x
-    held = np.resize(_rounded(_spread(_PERIOD, 1), x.dtype), -(-(high - low) // x.itemsize))
+    held = np.resize(_ordinary(x.dtype, shift), -(-(high - low) // x.itemsize))
     return np.ndarray(x.shape, x.dtype, held, -low, x.strides)
+
+
+@lru_cache(maxsize=1 << 6)
+def _ordinary(dtype: np.dtype, shift: int) -> np.ndarray:
+    return _rounded(_spread(_PERIOD, shift), dtype)
 
 
 def special_like(dtype: np.dtype, shape: tuple[int, ...], strides: tuple[int, ...], shift: int) -> np.ndarray:

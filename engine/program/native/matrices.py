@@ -16,12 +16,13 @@ from numpy.lib.stride_tricks import as_strided
 from engine.core.op import Op
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
+from engine.ops.linalg import by_dot
 from engine.ops.solve import one_factorisation, triangle, triangular_solve_op
 from engine.program.native.extension import executor
 from engine.program.native.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.program.native.loops import loop_of, reduces_alike
 from engine.program.native.memory import Ref, elementwise
-from engine.program.native.vocabulary import FUNCTIONS, core_row, filled, is_outer
+from engine.program.native.vocabulary import FUNCTIONS, core_row, dots_alike, filled, is_outer
 from engine.program.passes.outer_sum import outer_sum
 from engine.runtime.later import scipy
 
@@ -183,11 +184,8 @@ def _outer_sum(recorder: Writer, *operands: Any, aval: Any, turned: Sequence[tup
         (_turned(refs[first + 2 * k], left), _turned(refs[first + 2 * k + 1], right))
         for k, (left, right) in enumerate(turned)
     ]
-    if any(x.strides[axis] != x.dtype.itemsize for pair in pairs for axis, x in enumerate(pair)):
-        # with gaps, `dot` copies some and calls BLAS with others
-        raise Opaque
     forms = {tuple([(x.shape, x.strides) for x in pair]) for pair in pairs}
-    if not 0 < real.size <= _LARGEST_OUTER or not all(is_outer(real.dtype, *form) for form in forms):
+    if not 0 < real.size <= _LARGEST_OUTER or not all(_is_outer(real.dtype, *form) for form in forms):
         raise Opaque
     if start:
         out: Any = recorder.elementwise((f"copy_{real.itemsize}",), refs[:1], real)
@@ -198,6 +196,11 @@ def _outer_sum(recorder: Writer, *operands: Any, aval: Any, turned: Sequence[tup
         loop = f"add_outers_{real.dtype.char}_{len(some) // 2}"
         recorder.add(core_row((loop,), [*some, out.ref], (*[1] * len(some), 2), real.shape))
     return out
+
+
+def _is_outer(dtype: np.dtype, left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
+    """Whether a product of two matrices, as the kernel makes it, is that of their elements plus 0."""
+    return is_outer(dtype, left, right) and (not by_dot(left[0], right[0]) or dots_alike(dtype, left, right))
 
 
 def _turned(x: Ref, turn: bool) -> Ref:

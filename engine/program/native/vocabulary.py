@@ -162,9 +162,13 @@ def dot(recorder: Writer, a: Any, b: Any) -> Hidden:
     if a.size == b.size == 1 and a.ndim + b.ndim > 2 and a.dtype.char in "fd":
         shape = a.shape[:-1] + b.shape[1:]
         return (a.reshape(()) * b.reshape(())).reshape(shape)
-    if 1 in (a.size, b.size) or not all(x.flags.c_contiguous or x.flags.f_contiguous for x in (a, b)):
-        # with gaps, `dot` copies some and calls BLAS with others
+    if 1 in (a.size, b.size):
         raise Opaque
+    if not all(x.flags.c_contiguous or x.flags.f_contiguous for x in (a, b)):
+        refs = [ref_of(recorder, x) for x in (a, b)]
+        one_place = refs[0].root is refs[1].root and refs[0].offset == refs[1].offset
+        if one_place or not dots_alike(a.dtype, *[(x.shape, x.strides) for x in refs]):
+            raise Opaque
     if a.dtype.kind == "c" and a.shape[-1] == 1:
         # what becomes of infinities differs
         raise Opaque
@@ -175,6 +179,25 @@ def dot(recorder: Writer, a: Any, b: Any) -> Hidden:
         raise Opaque
     product = matmul(recorder, left, right, real.reshape(left.shape[0], right.shape[1]))
     return product if real.ndim == 2 else recorder.view(product, product.actual.reshape(real.shape))
+
+
+@lru_cache(maxsize=1 << 8)
+def dots_alike(dtype: np.dtype, left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
+    """Whether `dot` of such arrays has the bits of `matmul`: of those with gaps it copies some. It is tried."""
+    if dtype.char not in "fd" or max(np.prod(left[0]), np.prod(right[0])) > _OUTER:
+        return False
+    results = np.prod([*left[0][:-1], *right[0][1:]])
+    for shift in range(1, 1 + max(_TRIALS, _RESULTS // int(results))):
+        special = [special_like(dtype, *form, shift + k) for k, form in enumerate((left, right))]
+        ordinary = [numbers_like(x, shift + k) for k, x in enumerate(special)]
+        with np.errstate(all="ignore"):
+            if not all(same_bits(np.dot(*x), np.matmul(*x)) for x in (special, ordinary)):
+                return False
+    return True
+
+
+_TRIALS, _RESULTS = 24, 128
+"""How many times, and in how many numbers, two products are compared: few agree by chance where additions differ."""
 
 
 _CASTS = frozenset(["df", "fd", "bf", "bd", "bi", "bl", "if", "id", "il", "li", "lf", "ld", "fb", "db", "ib", "lb"])
