@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.ops import arithmetic, complexes, explog, extrema, reduce, shape, trig
+from engine.ops import arithmetic, complexes, explog, extrema, joining, reduce, shape, trig
 from engine.ops.compare import where
 from engine.program import native
 from engine.program.native import encoding, grouping
@@ -94,8 +94,19 @@ def normalized(x: Any, y: Any) -> Any:
     return apart * shares + across * x + down * reduce.reduce_sum(across * apart, 1, keepdims=True)
 
 
+def components(x: Any, y: Any) -> Any:
+    """Columns, each read several times and once, and put together again; what is put together is read at once."""
+    a, b, c = (x[:, k] for k in range(3))
+    u, v = shape.reshape(y[:, 0], (-1,)), y[:, 2]
+    parts = [a * u - b * v, b * u + c * c, where(a < v, a * b, c), c / u]
+    turned = joining.stack(parts, axis=1)
+    return turned[:, 0] * turned[:, 3] - turned[:, 1] * a, trig.sin(a) * trig.sin(turned[:, 2])
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("f", [chain, stencil, shifted, spread, sums, kinks, normalized], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f", [chain, stencil, shifted, spread, sums, kinks, normalized, components], ids=lambda f: f.__name__
+)
 def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
     rng = np.random.default_rng(0)
     for size in ((41, 37), (40, 32), (3, 300)):
@@ -156,6 +167,27 @@ def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
         and letters & set("MN")
         and letters & set("mo")
     )
+
+
+def test_columns_are_copied_once_and_written_where_they_belong(groups: list[Group]) -> None:
+    rng = np.random.default_rng(3)
+    for rows in (5, 16, 131, 1030):
+        for dtype in ("f4", "f8"):
+            x, y = [rng.standard_normal((rows, 5)).astype(dtype) for _ in range(2)]
+            x[-1], y[0, 0] = np.nan, -0.0
+            program = lowered(lambda *xs: derived(functools.partial(_sum_of, components), xs), [x, y])
+            table = natively(program, [x, y])
+            for given in ([x, y], [other(x), -y]):
+                assert_same(table(*given), program.run_generated(*given), f"{rows} {dtype}")
+    rows_of = [row for group in groups for row in group.rows]
+    packs = [
+        [row for row in group.rows if row.loop[0] in ("copy_4", "copy_8") and row.steps[0] > 8] for group in groups
+    ]
+    assert any(packs) and all(len({row.operands[0] for row in each}) == len(each) for each in packs)
+    fused = [row for row in rows_of if str(row.loop[0]).startswith("fused")]
+    assert any(row.steps[-1] > row.operands[-1][0].item for row in fused)
+    assert any(step > root.item for row in fused for (root, _), step in zip(row.operands[:-1], row.steps, strict=False))
+    assert any(len(group.forms[root]) > 1 for group in groups for root in group.writes)
 
 
 def _sum_of(f: Callable[..., Any], x: Any, y: Any) -> Any:

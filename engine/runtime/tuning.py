@@ -128,7 +128,11 @@ class Tuning:
         metadata=_about("bytes", "of an array in one tile of an update in C", "some arrays' shall stay in 32 kB"),
     )
     group_bytes: int = field(
-        default=1 << 16, metadata=_about("bytes", "of an array, from which on rows in C run tile by tile", _TRIED)
+        default=1 << 12, metadata=_about("bytes", "of an array, from which on rows in C run tile by tile", _TRIED)
+    )
+    group_large: int = field(
+        default=1 << 16,
+        metadata=_about("bytes", "of an array, whose lines go so one by one, and of a line that is not reduced", _TRIED),
     )
     gather_numbers: int = field(
         default=2000, metadata=_about("numbers", "added up one by one, not by a sparse matrix", _CHOSEN)

@@ -25,8 +25,8 @@ _LONG = TUNING.repeat_elements
 """Elements that an inner loop is given in place of few."""
 _LEAST = TUNING.repeat_times
 """Repetitions from which on it pays to make them."""
-_LARGE = TUNING.group_bytes
-"""Bytes of an array from which on rows go tile by tile."""
+_LARGE = TUNING.group_large
+"""Bytes of an array from which on its long lines go tile by tile."""
 _NEAR = 1 << 3
 """Places that lie next to one another from which on a call goes through these, not through more that lie apart."""
 _MANY = {"copy": "copies", "scale": "scales", "either": "eithers", "outer": "outers"}

@@ -149,10 +149,45 @@ static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8)
         STORE(0) STORE(1) STORE(2) STORE(3) STORE(4) STORE(5) STORE(6) STORE(7) \
         STORE(8) STORE(9) STORE(10) STORE(11) STORE(12) STORE(13) STORE(14) STORE(15) \
     } \
+    /* What is left over, or lies apart: operands side by side in vectors, filled up with the first one. */ \
+    TARGET INLINED void apart_##T##BYTES(const char *steps, int nin, unsigned bools, char **args, npy_intp const *by, npy_intp i, npy_intp left, \
+                                         char **from, npy_intp *moves, VEC_##T##BYTES one[][MANY(BYTES)], const int count) \
+    { \
+        const npy_intp size = sizeof(TYPE), all = count * BYTES / sizeof(TYPE); \
+        VEC_##T##BYTES result[MANY(BYTES)]; \
+        for (int j = 0; j < nin; j++) { \
+            const int boolean = bools >> j & 1; \
+            if (by[j] == (boolean ? 1 : size) && left >= all) { \
+                from[j] = args[j] + i * by[j]; \
+            } \
+            else if (by[j]) { \
+                const char *each = args[j] + i * by[j]; \
+                char *truths = (char *)one[j]; \
+                TYPE *numbers = (TYPE *)one[j]; \
+                for (npy_intp k = 0; boolean && k < all; k++) { \
+                    truths[k] = each[(k < left ? k : 0) * by[j]]; \
+                } \
+                for (npy_intp k = 0; !boolean && left >= all && k < all; k++, each += by[j]) { \
+                    numbers[k] = *(const TYPE *)each; \
+                } \
+                for (npy_intp k = 0; !boolean && left < all && k < all; k++) { \
+                    numbers[k] = *(const TYPE *)(each + (k < left ? k : 0) * by[j]); \
+                } \
+                from[j] = (char *)one[j]; \
+            } \
+            moves[j] = 0; \
+        } \
+        char *out = args[nin] + i * by[nin]; \
+        const int lined = by[nin] == size && left >= all; \
+        steps_##T##BYTES(steps, from, moves, 0, lined ? out : (char *)result, count); \
+        for (npy_intp k = 0; !lined && k < all && k < left; k++) { \
+            *(TYPE *)(out + k * by[nin]) = ((TYPE *)result)[k]; \
+        } \
+    } \
     TARGET static void all_##T##BYTES(const char *steps, int nin, unsigned bools, char **args, npy_intp n, npy_intp const *by, npy_intp lines, npy_intp const *far) \
     { \
         enum { LANES = BYTES / sizeof(TYPE) }; \
-        VEC_##T##BYTES one[MAX_OPERANDS][MANY(BYTES)], rest; \
+        VEC_##T##BYTES one[MAX_OPERANDS][MANY(BYTES)]; \
         char *from[MAX_OPERANDS + 1]; \
         npy_intp moves[MAX_OPERANDS + 1]; \
         const npy_intp end = n * (npy_intp)sizeof(TYPE); \
@@ -191,25 +226,14 @@ static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8)
                     steps_##T##BYTES(steps, from, moves, start, args[nin] + start, 1); \
                 } \
             } \
-            /* what is left over, or lies apart: side by side in a vector, filled up with the first one */ \
-            for (npy_intp i = start / (npy_intp)sizeof(TYPE); i < n; i += LANES) { \
-                const npy_intp left = n - i < LANES ? n - i : LANES; \
-                for (int j = 0; j < nin; j++) { \
-                    for (npy_intp k = 0; k < LANES && by[j]; k++) { \
-                        const char *each = args[j] + (i + (k < left ? k : 0)) * by[j]; \
-                        if (bools >> j & 1) { \
-                            ((char *)one[j])[k] = *each; \
-                        } \
-                        else { \
-                            one[j][0][k] = *(const TYPE *)each; \
-                        } \
-                    } \
-                    from[j] = (char *)one[j]; \
-                    moves[j] = 0; \
+            for (npy_intp i = start / (npy_intp)sizeof(TYPE), left = n - i; left > 0; i += LANES, left -= LANES) { \
+                if (left >= MANY(BYTES) * LANES) { \
+                    apart_##T##BYTES(steps, nin, bools, args, by, i, left, from, moves, one, MANY(BYTES)); \
+                    i += (MANY(BYTES) - 1) * LANES; \
+                    left -= (MANY(BYTES) - 1) * LANES; \
                 } \
-                steps_##T##BYTES(steps, from, moves, 0, (char *)&rest, 1); \
-                for (npy_intp k = 0; k < left; k++) { \
-                    *(TYPE *)(args[nin] + (i + k) * by[nin]) = rest[k]; \
+                else { \
+                    apart_##T##BYTES(steps, nin, bools, args, by, i, left, from, moves, one, 1); \
                 } \
             } \
             for (int j = 0; j <= nin; j++) { \

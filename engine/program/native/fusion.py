@@ -8,7 +8,7 @@ as if it had gone through memory (see fused.c), so no bit changes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.program.native.extension import executor
@@ -19,7 +19,7 @@ Place = tuple[Root, int]
 Strides = tuple[int, int]
 """How it goes on along a line, and from line to line."""
 
-_ONE = {"negative": "n", "square": "Q", "copy": "", "reciprocal": "i", "absolute": "a", "sign": "g"}
+_ONE = {"negative": "n", "square": "Q", "copy": "", "positive": "", "reciprocal": "i", "absolute": "a", "sign": "g"}
 """By operation: its letter in fused.c."""
 _TWO = {
     "add": "++",
@@ -76,8 +76,28 @@ def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
             return None
         return None if any(written.get(root, -1) > k for root, _ in known.operands) else known
 
-    for row in rows:
-        name = _operation(row) if row.work == count * length and (not row.outer or length >= _LONG) else ""
+    def packed(row: Row) -> Row:
+        """The row with copies, made once for all rows, of operands that lie with gaps and are read several times."""
+        operands, strides = list(row.operands), _strides(row, length)
+        for k, view in enumerate(zip(row.operands, strides, strict=True)):
+            if gaps[view] > 1:
+                root = operands[k][0]
+                lined = root.item, length * root.item
+                if view not in copies:
+                    copies[view] = Root("computed", root.dtype, (count * length,), (root.item,), tiled=True)
+                    both = [operands[k], (copies[view], 0)]
+                    found.append(_row_of((f"copy_{root.item}",), both, [strides[k], lined], count, length))
+                operands[k], strides[k] = (copies[view], 0), lined
+        return _row_of(row.loop, operands, strides, count, length) if operands != list(row.operands) else row
+
+    names = [
+        _operation(row, writes) if row.work == count * length and (not row.outer or length >= _LONG) else ""
+        for row in rows
+    ]
+    gaps = Counter([view for row, name in zip(rows, names, strict=True) if name for view in _with_gaps(row, length)])
+    copies: dict[tuple[Place, Strides], Root] = {}
+    for given, name in zip(rows, names, strict=True):
+        row = packed(given) if name else given
         made = _joined(name, row, length, inner) if name else row
         if type(made) is _Steps:
             for root in {root for root, _ in row.operands[:-1]} - {root for root, _ in made.operands}:
@@ -87,8 +107,11 @@ def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
     return [_row(x, count, length) for x in found if x is not None]
 
 
-def _operation(row: Row) -> str:
-    """What a row does to operands of one dtype that lie one after the other, or are one number; "" if neither."""
+def _operation(row: Row, writes: Mapping[Root, int]) -> str:
+    """What a row does to operands of one dtype; "" if steps cannot do it.
+
+    What the group writes must be read one element after the other, or be one number.
+    """
     loop, root = row.loop[0], row.operands[-1][0]
     name = loop.rpartition("_")[0] if isinstance(loop, str) else loop.__name__
     kind = "" if root.dtype is None else root.dtype.char
@@ -96,7 +119,8 @@ def _operation(row: Row) -> str:
         return ""
     given = row.operands[1:] if name in ("select", "cast_b") else row.operands
     alike = all(each.dtype == root.dtype for each, _ in given)
-    in_line = all(step in (0, each.item) for (each, _), step in zip(row.operands, row.steps, strict=True))
+    read = list(zip(row.operands, row.steps, strict=True))[:-1]
+    in_line = all(step in (0, each.item) or each not in writes for (each, _), step in read)
     return name if alike and in_line and row.steps[-1] else ""
 
 
@@ -137,20 +161,30 @@ def _strides(row: Row, length: int) -> list[Strides]:
     return list(zip(row.steps, lines, strict=True))
 
 
+def _with_gaps(row: Row, length: int) -> list[tuple[Place, Strides]]:
+    """The operands that do not lie one element after the other."""
+    views = zip(row.operands[:-1], _strides(row, length)[:-1], strict=True)
+    return [(place, by) for place, by in views if by[0] not in (0, place[0].item)]
+
+
 def _row(x: Row | _Steps, count: int, length: int) -> Row:
     """The row of some steps: in one piece where all operands are."""
     if isinstance(x, Row):
         return x
-    if len(x.letters) == 1:
+    if len(x.letters) == 1 or (len(x.letters) == 2 and _with_gaps(x.row, length)):
+        # NumPy's loop takes less than the copies would
         return x.row
-    by = [*x.strides, _strides(x.row, length)[-1]]
     result = x.row.operands[-1]
     assert result[0].dtype is not None
-    loop, operands, steps = (
-        (f"fused_{result[0].dtype.char}_{x.letters}",),
-        (*x.operands, result),
-        tuple(s for s, _ in by),
-    )
-    if all(line == length * step for step, line in by):
-        return Row(loop, operands, (count * length,), steps)
-    return Row(loop, operands, (length,), steps, (count,), tuple([line for _, line in by]))
+    loop = (f"fused_{result[0].dtype.char}_{x.letters}",)
+    return _row_of(loop, [*x.operands, result], [*x.strides, _strides(x.row, length)[-1]], count, length)
+
+
+def _row_of(
+    loop: tuple[str, ...], operands: Sequence[Place], strides: Sequence[Strides], count: int, length: int
+) -> Row:
+    """A row that goes through all lines, as one where all operands do."""
+    steps = tuple([step for step, _ in strides])
+    if all(line == length * step for step, line in strides):
+        return Row(loop, tuple(operands), (count * length,), steps)
+    return Row(loop, tuple(operands), (length,), steps, (count,), tuple([line for _, line in strides]))

@@ -19,7 +19,7 @@ _TILE = TUNING.native_tile
 """Bytes of an array in one tile."""
 _LEAST = TUNING.group_bytes
 """Bytes of an array from which on tiles pay."""
-_LONGEST = TUNING.group_bytes
+_LONGEST = TUNING.group_large
 """Bytes of a line from which on it is not reduced in a group: it would be one tile."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
@@ -62,7 +62,7 @@ class Group:
         return length == 1 < self.length and count == self.count
 
     def add(self, row: Row, length: int) -> bool:
-        """Append a row, if all that is written is seen in one way only: else tiles would read what is not yet there."""
+        """Append a row, if all that is written is seen tile by tile: else one would read what is not yet there."""
         # as long as no row goes line by line, all is one line
         seen = _forms(row, self.count * self.length // length if length > 1 else 1)
         written = row.operands[-1][0]
@@ -70,7 +70,7 @@ class Group:
         if not self.sums.isdisjoint(seen) or (adds_up and written in self.forms):
             return False
         for root, forms in seen.items():
-            if (root is written or root in self.writes) and len(self.forms.get(root, forms) | forms) > 1:
+            if (root is written or root in self.writes) and not _apart(root, self.forms.get(root, forms) | forms):
                 return False
         for root, forms in seen.items():
             self.forms[root] = self.forms.get(root, set()) | forms
@@ -137,6 +137,16 @@ def _forms(row: Row, count: int) -> dict[Root, set[Form]]:
     for (root, offset), (step, by) in zip(row.operands, _steps(row, count), strict=True):
         found.setdefault(root, set()).add((offset, step, None if by == length * step else by))
     return found
+
+
+def _apart(root: Root, forms: set[Form]) -> bool:
+    """Whether rows that see a root in these ways go on to the same place together, as those of a stack's parts do."""
+    if len(forms) == 1:
+        return True
+    starts = [start for start, _, _ in forms]
+    steps = {(step, by) for _, step, by in forms}
+    step, by = next(iter(steps))
+    return len(steps) == 1 and by is None and max(starts) + root.item - min(starts) <= step
 
 
 def _adds_up(row: Row) -> bool:
