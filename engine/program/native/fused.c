@@ -85,12 +85,12 @@ static const signed char takes[256] = {
 static const npy_int32 word_of_f[16] = {FOUR(0), FOUR(1), FOUR(2), FOUR(3)}, byte_of_f[16] = {FOUR(BYTES_OF_4)};
 static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8), (npy_int64)BYTE(1, 8), (npy_int64)BYTE(2, 8), (npy_int64)BYTE(3, 8), (npy_int64)BYTE(4, 8), (npy_int64)BYTE(5, 8), (npy_int64)BYTE(6, 8), (npy_int64)BYTE(7, 8)};
 
-/* So many vectors at a time; the last of them again with what is left over. */
-#define WITH(COUNT, T, BYTES) \
+/* So many vectors at a time; the last of them again with what is left over, if that is more than LEAST. */
+#define WITH(COUNT, LEAST, T, BYTES) \
     for (; start + (COUNT) * BYTES <= end; start += (COUNT) * BYTES) { \
         steps_##T##BYTES(steps, from, moves, start, args[nin] + start, COUNT); \
     } \
-    if (apart && start < end && end >= (COUNT) * BYTES) { \
+    if (apart && end - start > (LEAST) && end >= (COUNT) * BYTES) { \
         steps_##T##BYTES(steps, from, moves, end - (COUNT) * BYTES, args[nin] + end - (COUNT) * BYTES, COUNT); \
         start = end; \
     }
@@ -220,8 +220,8 @@ static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8)
             from[nin] = from[nin + 1] = from[0]; /* a step may look at what it does not take */ \
             moves[nin] = moves[nin + 1] = 0; \
             if (together) { \
-                WITH(MANY(BYTES), T, BYTES) \
-                WITH(FEW, T, BYTES) \
+                WITH(MANY(BYTES), 2 * FEW * BYTES, T, BYTES) \
+                WITH(FEW, 0, T, BYTES) \
                 for (; start + BYTES <= end; start += BYTES) { \
                     steps_##T##BYTES(steps, from, moves, start, args[nin] + start, 1); \
                 } \
