@@ -202,6 +202,11 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
         return wanted.as_numpy_dtype(value)  # the common case, made quick
     if wanted is None and type(value) is float:
         return np.array(value, np.float32)
+    if type(value) is int and (wanted is None or wanted.is_integer):
+        target = _INT32 if wanted is None else wanted.numpy
+        low, high = _LIMITS[target]
+        if low <= value <= high:
+            return np.array(value, target)
     numpy_like = isinstance(value, (np.ndarray, np.generic))
     if not numpy_like and hasattr(value, "__array__"):
         value, numpy_like = np.asarray(value), True
@@ -281,7 +286,9 @@ def _default_dtype(value: Any, array: np.ndarray, name: str) -> DType:
         return as_dtype(np.float32)
     kind = array.dtype.kind
     try:
-        return as_dtype(_int_dtype(array) if kind == "i" else _OF_PYTHON_KIND.get(kind, array.dtype))
+        if kind == "i":
+            return as_dtype(np.int32 if _fits(array, _INT32) else np.int64)
+        return as_dtype(_OF_PYTHON_KIND.get(kind, array.dtype))
     except TypeError:
         raise _conversion_error(name, array, None) from None
 
@@ -289,10 +296,15 @@ def _default_dtype(value: Any, array: np.ndarray, name: str) -> DType:
 _OF_PYTHON_KIND = {"f": np.float32, "c": np.complex128}
 
 
-def _int_dtype(array: np.ndarray) -> type[np.generic]:
-    info = np.iinfo(np.int32)
-    fits = array.size == 0 or (array.min() >= info.min and array.max() <= info.max)
-    return np.int32 if fits else np.int64
+_INT32 = np.dtype(np.int32)
+_LIMITS = {np.dtype(kind): (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) for kind in "bBhHiIlLqQ"}
+"""The least and the largest number of each integer dtype."""
+
+
+def _fits(array: Any, dtype: np.dtype) -> bool:
+    """Whether all of some integers are numbers of an integer dtype."""
+    low, high = _LIMITS[dtype]
+    return not array.size or bool(low <= array.min() and array.max() <= high)
 
 
 def as_declared(value: Any, dtype: DType, name: str) -> Operand:
@@ -322,10 +334,8 @@ def _converted(array: Any, wanted: DType, name: str) -> Array:
         given, target = _RANK_OF_KIND[have.kind], _RANK_OF_KIND[wanted.numpy.kind]
         if given > target:
             raise _conversion_error(name, array, wanted)
-        if target == 1 and array.size:
-            low, high = np.iinfo(wanted.numpy).min, np.iinfo(wanted.numpy).max
-            if int(array.min()) < low or int(array.max()) > high:
-                raise _conversion_error(name, array, wanted)
+        if target == 1 and not _fits(array, wanted.numpy):
+            raise _conversion_error(name, array, wanted)
     return array.astype(wanted.numpy)
 
 

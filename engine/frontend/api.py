@@ -26,36 +26,39 @@ _OF_SPARSE = frozenset({"abs", "cast", "erf", "negative", "sign", "sqrt", "squar
 """Functions that, given a sparse tensor, act on its values; they leave a zero a zero."""
 
 
-def convert_operands(
+def conversion(
     name: str,
-    arguments: dict[str, Any],
     same: tuple[str, ...],
     alone: tuple[str, ...],
     optional: Container[str] = (),
     wrap: Wrap | None = None,
-) -> None:
-    """Convert the tensor arguments in place; only the `optional` ones may be None.
+) -> Callable[[dict[str, Any]], None]:
+    """What converts the tensor arguments of a function in place; only the `optional` ones may be None.
 
     `wrap` makes the front end's tensors of what became an array.
     """
-    dtype = _common_dtype([item for key in same for item in _items(arguments, key)])
-    for key in (*same, *alone):
-        plain = key.lstrip("*")
-        if plain not in arguments or (arguments[plain] is None and plain in optional):
-            continue
-        value = arguments[plain]
-        wanted, label = dtype if key in same else None, f"{name}: argument `{plain}`"
-        if key.startswith("*") and isinstance(value, (list, tuple)):
-            arguments[plain] = [_wrapped(as_operand(v, wanted, label), wrap) for v in value]
-        else:
-            arguments[plain] = _wrapped(as_operand(value, wanted, label), wrap)
+    plan = [
+        (key.lstrip("*"), key.startswith("*"), key in same, f"{name}: argument `{key.lstrip('*')}`")
+        for key in (*same, *alone)
+    ]
 
+    def convert(arguments: dict[str, Any]) -> None:
+        items: list[Any] = []
+        for plain, starred, counts, _ in plan:
+            if counts:
+                value = arguments.get(plain)
+                items += value if starred and isinstance(value, (list, tuple)) else (value,)
+        dtype = _common_dtype(items)
+        for plain, starred, counts, label in plan:
+            if plain not in arguments or ((value := arguments[plain]) is None and plain in optional):
+                continue
+            wanted = dtype if counts else None
+            if starred and isinstance(value, (list, tuple)):
+                arguments[plain] = [_wrapped(as_operand(v, wanted, label), wrap) for v in value]
+            elif not isinstance(value, Value):
+                arguments[plain] = _wrapped(as_operand(value, wanted, label), wrap)
 
-def _items(arguments: dict[str, Any], key: str) -> list[Any]:
-    value = arguments.get(key.lstrip("*"))
-    if key.startswith("*") and isinstance(value, (list, tuple)):
-        return list(value)
-    return [value]
+    return convert
 
 
 def _common_dtype(items: list[Any]) -> DType | np.dtype | None:
@@ -150,6 +153,7 @@ class _Signature:
             self.parameters = [p.lstrip("*") for p in function.args]
             self.variadic = next((p.lstrip("*") for p in function.args if p.startswith("*")), None)
             self.required, self.optional = set(self.parameters), set()
+            self.least = len(self.parameters)
             self.same, self.alone = function.args, ()
             self.doc = function.doc
             return
@@ -157,6 +161,7 @@ class _Signature:
         self.parameters = list(found)
         self.variadic = next((p.name for p in found.values() if p.kind is p.VAR_POSITIONAL), None)
         self.required = {p.name for p in found.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
+        self.least = max([i + 1 for i, p in enumerate(self.parameters) if p in self.required], default=0)
         self.optional = {p.name for p in found.values() if p.default is None}
         self.same, self.alone = getattr(function, "__operands__", ((), ()))
         self.doc = function.__doc__ or ""
@@ -164,6 +169,8 @@ class _Signature:
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
         """The arguments by name, and the `name` given as the last positional one, with which TensorFlow's end."""
         names, label = self.parameters, None
+        if not kwargs and self.variadic is None and self.least <= len(args) <= len(names):
+            return dict(zip(names, args, strict=False)), None
         arguments: dict[str, Any] = {}
         if self.variadic is not None:
             before = names.index(self.variadic)
@@ -223,6 +230,7 @@ def lift(
     least = len(parameters) if isinstance(function, Op) else 0
     most = len(parameters) if signature.variadic is None else -1
     takes_sparse = public.rpartition(".")[2] in _OF_SPARSE
+    convert = conversion(public, same, alone, signature.optional, wrap)
 
     def lifted(*args: Any, **kwargs: Any) -> Any:
         label = kwargs.pop("name", None) if kwargs else None
@@ -240,7 +248,7 @@ def lift(
         if takes_sparse and args and hasattr(args[0], "mapped"):
             return args[0].mapped(lifted, *args[1:], **kwargs)
         arguments, last = signature.bind(args, kwargs)
-        convert_operands(public, arguments, same, alone, signature.optional, wrap)
+        convert(arguments)
         if isinstance(function, Op):
             return finish(function, label or last, *_operands_of(signature, arguments))
         positional = signature.positional(arguments)

@@ -34,7 +34,7 @@ from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
-from engine.frontend.api import as_operand, convert_operands
+from engine.frontend.api import as_operand, conversion
 from engine.frontend.numpy_compound import COMPOUND, vecdot
 from engine.frontend.numpy_functions import RECORDED, UNDERIVED, NotTaken, dims_of, rank_of
 from engine.ops import (
@@ -292,7 +292,7 @@ def _called(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> 
         raise NotTaken from None
     same, alone = getattr(function, "__operands__", ((), ()))
     optional = {p.name for p in signature.parameters.values() if p.default is None}
-    convert_operands(name, bound.arguments, same, alone, optional, wrap=EagerTensor)
+    conversion(name, same, alone, optional, EagerTensor)(bound.arguments)
     return function(*bound.args, **bound.kwargs)
 
 

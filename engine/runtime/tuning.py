@@ -132,7 +132,7 @@ class Tuning:
     )
     group_large: int = field(
         default=1 << 16,
-        metadata=_about("bytes", "of an array, whose lines go so one by one, and of a line that is not reduced", _TRIED),
+        metadata=_about("bytes", "of an array, whose lines go so one by one; of a line that is not reduced", _TRIED),
     )
     gather_numbers: int = field(
         default=2000, metadata=_about("numbers", "added up one by one, not by a sparse matrix", _CHOSEN)
