@@ -150,6 +150,7 @@ class Facts(TypedDict, total=False):
     shares: tuple[int, ...] | None
     keeps_nan: tuple[int, ...] | None
     elementwise: bool
+    static: tuple[int, ...]
     rounds_correctly: bool
     takes_out: bool
     commutes: bool

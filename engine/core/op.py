@@ -122,6 +122,8 @@ class Op:
     elementwise : bool
         Whether an element of the result is computed from those in its place alone, the operands broadcast together, so
         that the kernel may be run on a part of them. Ops of that kind, and whose kernel is a ufunc, need not say.
+    static : tuple of int
+        Positions of the operands by whose contents the kernel chooses how to compute, as a power does by its exponent.
     rounds_correctly : bool
         Whether each element is the float nearest to the exact result (or, of several steps, each step's is): an element
         has the same bits wherever in an array it lies.
@@ -168,6 +170,7 @@ class Op:
     shares: tuple[int, ...] | None = None
     keeps_nan: tuple[int, ...] | None = ()
     elementwise: bool = False
+    static: tuple[int, ...] = ()
     rounds_correctly: bool = False
     takes_out: bool = False
     commutes: bool = False

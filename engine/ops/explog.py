@@ -84,5 +84,6 @@ pow = elementwise(
     _power_kernel,
     (_power_dx, _power_dy),
     accepts=NUMERIC,
+    static=(1,),
     doc="""``x ** y``. Derivatives: for ``y == 0`` zero in x; for ``x <= 0`` zero in y (as in TensorFlow).""",
 )

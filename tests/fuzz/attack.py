@@ -117,11 +117,13 @@ def _arguments(count: int, bases: Sequence[tuple[Any, ...]]) -> list[Any]:
     found: list[Any] = [np.float64(1.0)] * count
     for kind, *form in filter(None, bases):
         if kind in ("argument", "target"):
-            position, dtype, shape, strides = form
+            position, dtype, shape, strides, *known = form
             ways = [step * (n - 1) for step, n in zip(strides, shape, strict=True) if n]
             low = -sum(w for w in ways if w < 0)
             memory = np.zeros(low + sum(w for w in ways if w > 0) + dtype.itemsize, np.uint8)
-            found[position] = np.ndarray(shape, dtype, memory, low, strides)
+            found[position] = (
+                np.frombuffer(known[0], dtype)[0] if known else np.ndarray(shape, dtype, memory, low, strides)
+            )
     return found
 
 

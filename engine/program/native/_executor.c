@@ -33,7 +33,7 @@ typedef struct {
     PyArray_Descr *descr;
     int nd, scalar;
     npy_intp *shape, *strides;
-    PyObject *object; /* a constant; what allocates a fresh array */
+    PyObject *object; /* a constant; what allocates a fresh array; the bytes that an argument must hold */
 } Base;
 
 enum access_kind { WHOLE, OBJECT, GIVEN, VIEW, COPY };
@@ -229,6 +229,11 @@ static int lies_as(PyArrayObject *array, const Base *base)
 }
 
 /* Note where an array or scalar has its data; 0 if it is not what the base says, without an exception. */
+static int holds_known(const Frame *frame, const Base *base, Py_ssize_t b)
+{
+    return base->object == NULL || memcmp(frame->bases[b], PyBytes_AS_STRING(base->object), (size_t)PyBytes_GET_SIZE(base->object)) == 0;
+}
+
 static int hold(Frame *frame, const Base *base, Py_ssize_t b, PyObject *object)
 {
     if (base->descr == NULL) {
@@ -236,12 +241,13 @@ static int hold(Frame *frame, const Base *base, Py_ssize_t b, PyObject *object)
     }
     if (PyArray_CheckExact(object)) {
         frame->bases[b] = PyArray_BYTES((PyArrayObject *)object);
-        return lies_as((PyArrayObject *)object, base) && (!base->written || PyArray_ISWRITEABLE((PyArrayObject *)object));
+        return lies_as((PyArrayObject *)object, base) && (!base->written || PyArray_ISWRITEABLE((PyArrayObject *)object)) &&
+               holds_known(frame, base, b);
     }
     if (base->nd == 0 && !base->written && Py_TYPE(object) == base->descr->typeobj) {
         frame->bases[b] = frame->scalars + b * SCALAR;
         PyArray_ScalarAsCtype(object, frame->bases[b]);
-        return 1;
+        return holds_known(frame, base, b);
     }
     return 0;
 }

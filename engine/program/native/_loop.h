@@ -49,8 +49,8 @@ static void unbind(Bound *bound)
     PyMem_Free(bound->of);
 }
 
-/* Get a table ready for arguments of this form; 0 if it takes others, or calls Python. */
-static int bind(Bound *bound, Table *table, PyArrayObject *const *operands, Py_ssize_t count)
+/* Get a table ready for arguments of this form, the first of which change; 0 if it takes others, or calls Python. */
+static int bind(Bound *bound, Table *table, PyArrayObject *const *operands, Py_ssize_t count, Py_ssize_t moving)
 {
     *bound = (Bound){.table = table};
     if (table->nargs != count) {
@@ -79,7 +79,7 @@ static int bind(Bound *bound, Table *table, PyArrayObject *const *operands, Py_s
             bound->frame->bases[b] = PyArray_BYTES((PyArrayObject *)bound->frame->owners[b]);
         }
         else if (base->kind == ARGUMENT) {
-            if (base->written || !hold(bound->frame, base, b, (PyObject *)operands[base->position])) {
+            if (base->written || (base->object != NULL && base->position < moving) || !hold(bound->frame, base, b, (PyObject *)operands[base->position])) {
                 return 0;
             }
             bound->bases[bound->count] = b;
@@ -288,9 +288,10 @@ static int loop_begin(Looping *loop, Table *body, Table *cond, PyObject *given, 
         }
         loop->at[i] = PyArray_BYTES(loop->operands[i]);
     }
-    int fits = bind(&loop->body, body, loop->operands, loop->noperands);
+    const Py_ssize_t moving = loop->carries + sequences;
+    int fits = bind(&loop->body, body, loop->operands, loop->noperands, moving);
     if (fits == 1 && cond != NULL) {
-        fits = cond->noutputs == 1 ? bind(&loop->cond, cond, loop->operands, loop->noperands) : 0;
+        fits = cond->noutputs == 1 ? bind(&loop->cond, cond, loop->operands, loop->noperands, moving) : 0;
         fits = fits == 1 ? read_result(&loop->stop, &loop->cond, cond->outputs, loop->operands, loop->at) : fits;
         fits = fits == 1 ? loop->stop.descr->type_num == NPY_BOOL && loop->stop.nd == 0 : fits;
     }

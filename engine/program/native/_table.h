@@ -104,8 +104,8 @@ static void extents_of(const Table *self, Extent *extents)
 static int read_base(Table *self, Base *base, PyObject *spec)
 {
     const char *kind;
-    PyObject *a = NULL, *b = NULL, *c = NULL, *d = NULL;
-    if (!PyTuple_Check(spec) || !PyArg_ParseTuple(spec, "s|OOOO", &kind, &a, &b, &c, &d)) {
+    PyObject *a = NULL, *b = NULL, *c = NULL, *d = NULL, *e = NULL;
+    if (!PyTuple_Check(spec) || !PyArg_ParseTuple(spec, "s|OOOOO", &kind, &a, &b, &c, &d, &e)) {
         return refused("memory is described by a tuple");
     }
     if (strcmp(kind, "block") == 0) {
@@ -130,7 +130,14 @@ static int read_base(Table *self, Base *base, PyObject *spec)
         if (base->position < 0 || base->position >= self->nargs) {
             return refused("there is no such argument");
         }
-        return read_form(b, c, d, &base->descr, &base->nd, &base->shape, &base->strides);
+        if (read_form(b, c, d, &base->descr, &base->nd, &base->shape, &base->strides) < 0) {
+            return -1;
+        }
+        if (e != NULL && (written || base->nd || !PyBytes_Check(e) || PyBytes_GET_SIZE(e) != PyDataType_ELSIZE(base->descr))) {
+            return refused("what an argument must be is one number");
+        }
+        base->object = Py_XNewRef(e);
+        return 0;
     }
     if (strcmp(kind, "fresh") == 0 && c != NULL) {
         base->kind = FRESH;

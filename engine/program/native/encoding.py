@@ -142,6 +142,7 @@ class _Encoding:
         root.base, root.offset = len(self.bases), 0
         if root.kind == "argument":
             form: tuple[Any, ...] = (root.position, root.dtype, root.shape, root.strides)
+            form += () if root.array is None else (root.array.tobytes(),)
             self.bases.append(("argument", *form) if root.dtype is not None else ("slot",))
         elif root.kind == "constant":
             self.bases.append(("constant", root.array))

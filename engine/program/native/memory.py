@@ -25,7 +25,7 @@ class Root:
     position : int
         Of an argument.
     array : array
-        A constant. For others the array while the run is observed, that addresses can be compared.
+        A constant; of an argument, what it must be for the table to fit.
     scalar : bool
         Whether it is that of a NumPy scalar.
     escapes : bool

@@ -71,23 +71,28 @@ class Staged:
         self.located = located
         self.runs = self.resumed = 0
         self.tables: dict[Any, Any] = {}
+        self.static = _static(program)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Run the program in the way that is due."""
-        form = _form(arguments)
         self.runs += 1
         if self.runs == 1:
             return interpreted(self.program, arguments, self.located)
         if len(arguments) != len(self.program.inputs):
             return self.program.run_generated(*arguments)
-        return self.observed(arguments, form)
+        return self.observed(arguments, self.form(arguments))
+
+    def form(self, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What a table expects of arguments: how they lie, and the contents of static ones."""
+        static = [arguments[k] for k in self.static]
+        return _form(arguments), tuple([x.tobytes() if is_readable(x) else None for x in static])
 
     def observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
         """Run the program, observed, and make a table of it for arguments of this form."""
         return uncollected(self._observed, arguments, form)
 
     def _observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
-        results, recording = observed(self.program, arguments, self.located)
+        results, recording = observed(self.program, arguments, self.located, self.static)
         kernels = [self.program.kernel(i) for i in self.program.instructions]
         host = functools.partial(self.elsewhere, form), self.failed, _Resume(self, recording), raises
         self.program.native = table_of(recording, self.program.instructions, kernels, host)
@@ -97,9 +102,13 @@ class Staged:
 
     def elsewhere(self, refused: Any, *arguments: Any) -> tuple[Any, ...]:
         """Run the program for arguments that the table for the form `refused` has not taken."""
-        form = _form(arguments)
+        form = self.form(arguments)
         if form == refused:
             return self.program.run_generated(*arguments)
+        if form[0] == refused[0]:
+            # what has other contents in other runs is not static
+            self.static = ()
+            form = self.form(arguments)
         if form in self.tables:
             # the next arguments are likely to be of the same form
             self.program.native = self.tables[form]
@@ -114,8 +123,19 @@ class Staged:
         _reraise(error, instruction, operands[: len(instruction.inputs)], self.located)
 
 
+def _static(program: Runnable) -> tuple[int, ...]:
+    """The positions of the inputs, of rank 0, by whose contents kernels choose how to compute (`Op.static`)."""
+    found: set[int] = set()
+    for instruction in reversed(program.instructions):
+        op, inputs = instruction.op, instruction.inputs
+        found.update([inputs[k] for k in op.static])
+        if not found.isdisjoint(instruction.outputs) and not is_stateful(op, instruction.params):
+            found.update(inputs)
+    return tuple([k for k, s in enumerate(program.inputs) if s in found and program.avals[s].shape == ()])
+
+
 def _form(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """What a table expects of arguments."""
+    """How arguments lie in memory."""
     if any(type(x) is Observed for x in arguments):
         # the program of a body, called by a kernel that is being observed itself
         raise Opaque
@@ -232,15 +252,19 @@ def _reraise(
 
 
 def observed(
-    program: Runnable, arguments: Sequence[Any], located: Callable[..., Exception]
+    program: Runnable, arguments: Sequence[Any], located: Callable[..., Exception], static: Sequence[int] = ()
 ) -> tuple[tuple[Any, ...], Recording]:
-    """The results of a run, and what it did."""
+    """The results of a run, and what it did; arguments at the positions `static` are constants to it."""
     recorder = Recorder()
     known: dict[int, Any] = {s: Fixed((array,)) for s, array in program.constants.items()}
     for position, (s, argument) in enumerate(zip(program.inputs, arguments, strict=True)):
         root = recorder.root("argument", argument, position)
         recorder.recording.arguments.append(root)
-        known[s] = _held(recorder, root, argument)
+        if position in static and root.dtype is not None:
+            root.array = argument.copy()
+            known[s] = Fixed((root.array,))
+        else:
+            known[s] = _held(recorder, root, argument)
     values = recorder.recording.values
     values.update({s: _operand(x) for s, x in known.items()})
     last = _last_uses(program, program.instructions)

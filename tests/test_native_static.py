@@ -1,0 +1,52 @@
+"""Tables that are made for the contents of an argument: the exponent of a power."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape_api as tape
+from engine.ops import explog
+from engine.program import native
+from engine.program import program as program_module
+from engine.program.native import memory, staged
+from tests.support import assert_same_bits
+from tests.test_native import derived, natively
+from tests.test_program import lowered
+
+pytestmark = [
+    pytest.mark.skipif(not native.status().active, reason=str(native.status())),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_table_is_made_for_an_exponent(dtype: str) -> None:
+    """Rows of the powers by what the exponent is; once it has been another, it may be any."""
+    x = np.linspace(-2.0, 2.0, 7).astype(dtype)
+    for make in (np.dtype(dtype).type, functools.partial(np.array, dtype=dtype)):
+        program = lowered(lambda x, y: derived(explog.pow, [x, y]), [x, make(3.0)])
+        program(x, make(3.0))
+        _, recording = staged.observed(program, [x, make(3.0)], program_module.located, (1,))
+        assert all(isinstance(step, memory.Row) for step in recording.steps)
+        table = natively(program, [x, make(3.0)])
+        assert_same_bits(table(2.0 * x, make(3.0)), program.run_generated(2.0 * x, make(3.0)))
+        for exponent in (0.5, -1.0, 0.0, -0.0, 3.0, 2.5, np.nan, 3.0):
+            assert_same_bits(program(x, make(exponent)), program.run_generated(x, make(exponent)))
+        assert type(program.native).__name__ == "Table" and program.native is not table
+
+
+def test_exponents_of_tapes_are_known_to_their_programs() -> None:
+    x = tape.constant(np.linspace(-2.0, 2.5, 7))
+
+    def gradient(exponent: float) -> Any:
+        with tape.GradientTape() as recording:
+            recording.watch(x)
+            y = x**exponent
+        return recording.gradient(y, x).numpy()
+
+    for exponent in (3.0, 3.0, 3.0, 3.0, 3.0, 2.0, 2.0, 4.0, 0.0, 3.0):
+        np.testing.assert_array_equal(gradient(exponent), exponent * x.numpy() ** (exponent - 1.0))
