@@ -141,6 +141,10 @@ class Tuning:
         default=1 << 13,
         metadata=_about("elements", "of a result, up to which `dot` is quicker than `matmul`", _CHOSEN),
     )
+    mirrored_columns: int = field(
+        default=1 << 8,
+        metadata=_about("columns", "up to which a matrix is multiplied by a copy of its transpose", _TRIED),
+    )
     sum_elements: int = field(
         default=1 << 7,
         metadata=_about("elements", "of a row, from which on a product with ones sums it quicker", _CHOSEN),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -210,6 +211,11 @@ class Observed(Hidden, NDArrayOperatorsMixin):
 
     def squeeze(self, axis: Any = None) -> Hidden:  # noqa: D102
         return self.recorder.view(self, self.actual.squeeze(axis))
+
+    @property
+    def ctypes(self) -> SimpleNamespace:
+        """With its `data`, of which can be told only whether that of another one is the same."""
+        return SimpleNamespace(data=(id(self.ref.root), self.ref.offset))
 
     def copy(self, order: str = "C") -> Hidden:  # noqa: D102
         return self.recorder.copy(self, self.actual.copy(order))

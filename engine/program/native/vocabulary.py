@@ -410,6 +410,14 @@ def _round(recorder: Writer, x: Any) -> Hidden:
     return apply_ufunc(recorder, np.rint, "__call__", (x,), {})
 
 
+def _may_share_memory(recorder: Writer, a: Any, b: Any) -> bool:
+    roots = [ref_of(recorder, x).root for x in (a, b)]
+    if roots[0] is not roots[1] and all(root.kind != "computed" for root in roots):
+        # only a run knows
+        raise Opaque
+    return roots[0] is roots[1]
+
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{
         f: _view(f)
@@ -437,6 +445,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.any: _reduction(np.logical_or),
     np.all: _reduction(np.logical_and),
     np.round: _round,
+    np.may_share_memory: _may_share_memory,
     np.shape: lambda recorder, x: x.shape,
     np.ndim: lambda recorder, x: x.ndim,
     np.size: lambda recorder, x: x.size,
