@@ -15,7 +15,7 @@ import pickle
 import sys
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import FileIO
 from typing import Any
@@ -83,10 +83,14 @@ def shared_file() -> Iterator[Room | None]:
         # workers may still write to it
         file.close()
         raise
-    if not _free and os.fstat(file.fileno()).st_size <= _KEPT:
-        _free.append((file, name))
-    else:
+    if os.fstat(file.fileno()).st_size > _KEPT:
         file.close()
+        return
+    _free.append((file, name))
+    # one is kept, or none where several threads find one too many at once
+    while len(_free) > 1:
+        with suppress(IndexError):
+            _free.pop()[0].close()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -120,6 +121,20 @@ def test_calls_of_several_threads_at_once() -> None:
         found = list(threads.map(lambda k: jacobian(POINTS[k % 6], executor=pool), range(60)))
     for k in range(60):
         np.testing.assert_array_equal(found[k], expected(POINTS[k % 6]))
+
+
+def test_threads_that_end_at_once_leave_one_file_at_most() -> None:
+    def use(_: int) -> None:
+        with shared_file.shared_file():
+            pass
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(use, range(3000)))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("writes", [0, 1, 4])
