@@ -44,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the benchmarks; 0 if all of ours gave right results, 2 if the environment makes them meaningless."""
     if kernels_are_chosen():
         return 2
+    _say_what_runs()
     return measure_suite(
         options.json,
         options.amount,
@@ -53,6 +54,19 @@ def run(options: argparse.Namespace) -> int:
         threads=options.threads,
         paths=options.paths,
     )
+
+
+def _say_what_runs() -> None:
+    """Say whether the native executor is there: in a checkout Python takes what lies here, not what is installed."""
+    from engine.program.native import status
+
+    found = status()
+    print(found, file=sys.stderr)
+    if not found.active and os.environ.get("DUALGRAD_NATIVE") != "0":
+        print(
+            "All is measured without it. In a checkout, build it first: pip install -e . (or `make bench`).",
+            file=sys.stderr,
+        )
 
 
 def kernels_are_chosen() -> bool:
