@@ -13,6 +13,8 @@ from engine.ops import explog
 from engine.program import native
 from engine.program import program as program_module
 from engine.program.native import memory, staged
+from engine.program.native.hidden import Opaque
+from engine.program.native.recorder import Recorder
 from tests.support import assert_same_bits
 from tests.test_native import derived, natively
 from tests.test_program import lowered
@@ -37,6 +39,17 @@ def test_a_table_is_made_for_an_exponent(dtype: str) -> None:
         for exponent in (0.5, -1.0, 0.0, -0.0, 3.0, 2.5, np.nan, 3.0):
             assert_same_bits(program(x, make(exponent)), program.run_generated(x, make(exponent)))
         assert type(program.native).__name__ == "Table" and program.native is not table
+
+
+def test_what_is_observed_itself_is_no_run() -> None:
+    """A body that a kernel calls for the first time while the kernel is observed: then the kernel is called."""
+    x = np.arange(3.0)
+    program = lowered(lambda x: x * 2.0, [x])
+    recorder = Recorder()
+    with pytest.raises(Opaque):
+        program(recorder.whole(recorder.root("argument", x, 0), x))
+    assert not recorder.recording.steps
+    assert_same_bits(natively(program, [x])(x), [x * 2.0])
 
 
 def test_exponents_of_tapes_are_known_to_their_programs() -> None:

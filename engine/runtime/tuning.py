@@ -142,7 +142,7 @@ class Tuning:
         metadata=_about("elements", "of a result, up to which `dot` is quicker than `matmul`", _CHOSEN),
     )
     mirrored_columns: int = field(
-        default=1 << 8,
+        default=1 << 7,
         metadata=_about("columns", "up to which a matrix is multiplied by a copy of its transpose", _TRIED),
     )
     sum_elements: int = field(

@@ -228,12 +228,13 @@ static int lies_as(PyArrayObject *array, const Base *base)
     return 1;
 }
 
-/* Note where an array or scalar has its data; 0 if it is not what the base says, without an exception. */
+/* Whether an argument has the contents that the table was made for, if it was made for some. */
 static int holds_known(const Frame *frame, const Base *base, Py_ssize_t b)
 {
     return base->object == NULL || memcmp(frame->bases[b], PyBytes_AS_STRING(base->object), (size_t)PyBytes_GET_SIZE(base->object)) == 0;
 }
 
+/* Note where an array or scalar has its data; 0 if it is not what the base says, without an exception. */
 static int hold(Frame *frame, const Base *base, Py_ssize_t b, PyObject *object)
 {
     if (base->descr == NULL) {

@@ -79,7 +79,8 @@ static int bind(Bound *bound, Table *table, PyArrayObject *const *operands, Py_s
             bound->frame->bases[b] = PyArray_BYTES((PyArrayObject *)bound->frame->owners[b]);
         }
         else if (base->kind == ARGUMENT) {
-            if (base->written || (base->object != NULL && base->position < moving) || !hold(bound->frame, base, b, (PyObject *)operands[base->position])) {
+            const int changes = base->object != NULL && base->position < moving;
+            if (base->written || changes || !hold(bound->frame, base, b, (PyObject *)operands[base->position])) {
                 return 0;
             }
             bound->bases[bound->count] = b;

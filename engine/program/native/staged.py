@@ -75,20 +75,21 @@ class Staged:
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Run the program in the way that is due."""
+        lies = _form(arguments)
         self.runs += 1
         if self.runs == 1:
             return interpreted(self.program, arguments, self.located)
         if len(arguments) != len(self.program.inputs):
             return self.program.run_generated(*arguments)
-        return self.observed(arguments, self.form(arguments))
+        return self.observed(arguments, (lies, self.contents(arguments)))
 
-    def form(self, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """What a table expects of arguments: how they lie, and the contents of static ones."""
+    def contents(self, arguments: Sequence[Any]) -> tuple[bytes | None, ...]:
+        """What static arguments hold: a table expects it."""
         static = [arguments[k] for k in self.static]
-        return _form(arguments), tuple([x.tobytes() if is_readable(x) else None for x in static])
+        return tuple([x.tobytes() if is_readable(x) else None for x in static])
 
     def observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
-        """Run the program, observed, and make a table of it for arguments of this form."""
+        """Run the program, observed, and make a table for arguments that lie so and have these contents."""
         return uncollected(self._observed, arguments, form)
 
     def _observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
@@ -102,13 +103,14 @@ class Staged:
 
     def elsewhere(self, refused: Any, *arguments: Any) -> tuple[Any, ...]:
         """Run the program for arguments that the table for the form `refused` has not taken."""
-        form = self.form(arguments)
+        lies = _form(arguments)
+        form = lies, self.contents(arguments)
         if form == refused:
             return self.program.run_generated(*arguments)
-        if form[0] == refused[0]:
+        if lies == refused[0]:
             # what has other contents in other runs is not static
             self.static = ()
-            form = self.form(arguments)
+            form = lies, ()
         if form in self.tables:
             # the next arguments are likely to be of the same form
             self.program.native = self.tables[form]
