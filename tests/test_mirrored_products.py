@@ -13,6 +13,7 @@ from engine.ops.linalg import matmul_op
 from engine.program import native
 from engine.program import program as program_module
 from engine.program.native import memory, staged
+from engine.runtime.tuning import TUNING
 from tests.support import assert_same_bits
 from tests.test_program import lowered
 
@@ -51,6 +52,9 @@ def test_arguments_may_be_one_matrix_twice() -> None:
         program = lowered(lambda a, b: matmul_op(a, b) * 2.0, [x, y.T])
         for given in ((x, y.T), (x, y.T), (x, x.T), (x, x.copy().T), (y, y.T)):
             assert_same_bits(program(*given), [matmul_op(*given) * 2.0])
+        if 1 < k < n and k <= TUNING.mirrored_columns:
+            _, recording = staged.observed(program, [x, y.T], program_module.located)
+            assert any(isinstance(step, memory.Call) for step in recording.steps)
         program = lowered(lambda a: matmul_op(a, a, transpose_b=True), [x])
         program(x)
         _, recording = staged.observed(program, [x], program_module.located)

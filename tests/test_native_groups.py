@@ -12,8 +12,9 @@ import pytest
 from engine.ops import arithmetic, complexes, explog, extrema, joining, reduce, shape, trig
 from engine.ops.compare import where
 from engine.program import native
-from engine.program.native import encoding, grouping
+from engine.program.native import encoding, fusion, grouping
 from engine.program.native.grouping import Group
+from engine.program.native.memory import Root, Row
 from tests.support import assert_same_bits
 from tests.test_native import check_random_programs, derived, natively, other
 from tests.test_program import lowered
@@ -103,9 +104,17 @@ def components(x: Any, y: Any) -> Any:
     return turned[:, 0] * turned[:, 3] - turned[:, 1] * a, trig.sin(a) * trig.sin(turned[:, 2])
 
 
+def halves(x: Any, y: Any) -> Any:
+    """What is written in two halves and read across their border."""
+    a, b = shape.reshape(x, (-1,)), shape.reshape(y, (-1,))
+    both = joining.concat([a * b, a - b], 0)
+    middle = a.shape[0] // 3
+    return both[middle : middle + a.shape[0]] * a + b
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(
-    "f", [chain, stencil, shifted, spread, sums, kinks, normalized, components], ids=lambda f: f.__name__
+    "f", [chain, stencil, shifted, spread, sums, kinks, normalized, components, halves], ids=lambda f: f.__name__
 )
 def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
     rng = np.random.default_rng(0)
@@ -188,6 +197,17 @@ def test_columns_are_copied_once_and_written_where_they_belong(groups: list[Grou
     assert any(row.steps[-1] > row.operands[-1][0].item for row in fused)
     assert any(step > root.item for row in fused for (root, _), step in zip(row.operands[:-1], row.steps, strict=False))
     assert any(len(group.forms[root]) > 1 for group in groups for root in group.writes)
+
+
+def test_what_a_group_writes_is_not_copied() -> None:
+    """It may be written again behind the copy."""
+    n, real = 100, np.dtype(float)
+    pairs, y, a, b = [Root("computed", real, (n, d), (8 * d, 8)) for d in (2, 1, 1, 1)]
+    rows = [
+        Row((ufunc, 0), ((pairs, 0), (y, 0), (to, 0)), (n,), (16, 8, step))
+        for ufunc, to, step in ((np.add, a, 8), (np.multiply, pairs, 16), (np.subtract, b, 8))
+    ]
+    assert [row.loop for row in fusion.fused(rows, n, 1)] == [row.loop for row in rows]
 
 
 def _sum_of(f: Callable[..., Any], x: Any, y: Any) -> Any:
