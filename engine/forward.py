@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from engine import choices
 from engine.core.aval import compatible, format_shape
 from engine.core.eager import EagerTensor
 from engine.core.errors import RuleError
@@ -20,7 +21,6 @@ from engine.core.kinds import PushedTogether
 from engine.core.op import FROM_VJP, Node
 from engine.core.tape import Tape
 from engine.core.value import Value, Zero, dtype_of, shape_of
-from engine.ops.arithmetic import add
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import boxed, reverse
 
@@ -43,10 +43,10 @@ def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Se
     """
     tangents: dict[int, Any] = {}
     for value, tangent in seeds:
-        key = id(value)
-        tangents[key] = add(tangents[key], tangent) if key in tangents else tangent
+        key, seed = id(value), choices.seeded(tangent)
+        tangents[key] = choices.joined(tangents[key], seed) if key in tangents else seed
     push(tangents, _needed(nodes, targets))
-    return [tangents.get(id(t)) for t in targets]
+    return [choices.settled(tangents.get(id(t))) for t in targets]
 
 
 def _needed(nodes: Sequence[Node], targets: Sequence[Any]) -> list[Node]:
@@ -61,38 +61,49 @@ def _needed(nodes: Sequence[Node], targets: Sequence[Any]) -> list[Node]:
 
 
 def push(tangents: dict[int, Any], nodes: Iterable[Node]) -> None:
-    """Add the tangents of what nodes compute to those by `id` of value that are there."""
+    """Add the tangents of what nodes compute to those by `id` of value that are there, each a value or a `Part`."""
     for node in nodes:
         given = [tangents.get(id(x)) for x in node.inputs]
         if node.op.vjp is None or all(t is None for t in given):
             continue
         for out, tangent in zip(node.outputs, pushforward(node, given), strict=True):
             if tangent is not None and type(tangent) is not Zero:
-                _check(tangent, out, node)
+                _check(choices.value_of(tangent), out, node)
                 # a source that is computed from another one has a tangent of its own
                 own = tangents.get(id(out))
-                tangents[id(out)] = tangent if own is None else add(own, tangent)
+                tangents[id(out)] = tangent if own is None else choices.joined(own, tangent)
 
 
 def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:
     """Tangents of a node's outputs from those of its inputs (None where there is none)."""
     op = node.op
     if op.jvp is FROM_VJP:
-        return _transposed_vjp(node, given)
+        return _marked(_transposed_vjp(node, [choices.settled(t) for t in given]), given)
     assert op.jvp is not None and not isinstance(op.jvp, type(FROM_VJP))
     out = node.outputs if op.multi else node.outputs[0]
-    if type(op.jvp) is PushedTogether:
-        return op.jvp.rule(given, out, *boxed(node.inputs), **node.params)
-    rules = op.jvp if op.alike is None or node.inputs[0] is not node.inputs[1] else (op.alike[1], None)
+    operands = boxed(node.inputs)
+    rules: Any = op.jvp if op.alike is None or node.inputs[0] is not node.inputs[1] else (op.alike[1], None)
+    if type(op.jvp) is PushedTogether and op.jvp.each is not None and choices.choice_in(tuple(given)):
+        rules = op.jvp.each
+    elif type(op.jvp) is PushedTogether:
+        found = op.jvp.rule([choices.settled(t) for t in given], out, *operands, **node.params)
+        return _marked(found, given)
     total: list[Any] = [None] * len(node.outputs)
     for i, t in enumerate(given):
         if t is None or (rule := rules[i]) is None:
             continue
-        result = rule(t, out, *boxed(node.inputs), **node.params)
+        result = choices.pushed(rule, t, node, i, out, operands)
         for k, part in enumerate(result if op.multi else (result,)):
             if type(part) is not Zero:
-                total[k] = part if total[k] is None else add(total[k], part)
+                total[k] = part if total[k] is None else choices.joined(total[k], part)
     return total
+
+
+def _marked(found: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
+    """Tangents that were made of many elements, of which some may not have been chosen."""
+    if not choices.choice_in(tuple(given)):
+        return found
+    return [t if t is None or type(t) is Zero else choices.seeded(t) for t in found]
 
 
 def _transposed_vjp(node: Node, given: Sequence[Any]) -> Sequence[Any]:

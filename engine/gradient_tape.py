@@ -231,7 +231,11 @@ class GradientTape(NotCopied, TapeDerivatives):
             tracked = self._tape.tracked
             wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
             kept = [w for w in wanted if address(w) in tracked]
-            found = iter(self._replayed(self._tape.nodes, seeds, kept, sparse=True, pairwise=pairwise))
+            found = iter(
+                self._replayed(
+                    self._tape.nodes, seeds, kept, sparse=True, pairwise=pairwise, ones=output_gradients is None
+                )
+            )
             cts = [
                 next(found) if address(w) in tracked else _own_seed(w, seeds) if isinstance(x, Variable) else None
                 for w, x in zip(wanted, flat, strict=True)

@@ -250,6 +250,7 @@ def replayed(
     sparse: bool = False,
     pairwise: bool = False,
     late: bool = False,
+    ones: bool = False,
 ) -> list[Any]:
     """What `engine.reverse.reverse` returns for an eager recording, by a compiled walk where there is one.
 
@@ -257,7 +258,7 @@ def replayed(
     still to be computed (`LateArray`). While one is, it consists of eager tensors.
     """
     recorded = bool(active.tapes)
-    options = sparse, pairwise, late and not recorded
+    options = sparse, pairwise, ones, late and not recorded
     try:
         structure = structure_of(nodes)
         ends = structure.numbers([*[t for t, _ in seeds], *sources])
@@ -279,7 +280,7 @@ def replayed(
             made = _compile(nodes, structure, seeds, sources, *options, recorded)
             if made is not None:
                 _compiled.put(key, made)
-    return reverse(nodes, seeds, sources, sparse=sparse, pairwise=pairwise)
+    return reverse(nodes, seeds, sources, sparse=sparse, pairwise=pairwise, ones=ones)
 
 
 def _compile(
@@ -289,6 +290,7 @@ def _compile(
     sources: Sequence[Any],
     sparse: bool,
     pairwise: bool,
+    ones: bool,
     late: bool,
     recorded: bool,
 ) -> Replay | RecordedReplay | None:
@@ -303,7 +305,8 @@ def _compile(
             (of[id(t)], s if level is None else Batched(s, level))
             for (t, _), s, level in zip(seeds, given, levels, strict=True)
         ]
-        found = reverse(again.nodes, pairs, [of.get(id(s), s) for s in sources], sparse=sparse, pairwise=pairwise)
+        wanted_of = [of.get(id(s), s) for s in sources]
+        found = reverse(again.nodes, pairs, wanted_of, sparse=sparse, pairwise=pairwise, ones=ones)
     parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (array_of(g),) for g in found]
     wanted = [part for group in parts for part in group]
     order = iter(range(len(wanted)))

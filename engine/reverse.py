@@ -6,6 +6,7 @@ is all. What makes it exact and cheap:
 
 - Only nodes on a path from a source to a target are visited, found by one forward scan.
 - Rules are asked only for inputs that somebody needs; a rule may answer `Zero`, which costs nothing.
+- A zero that means "not chosen" is told from one that was computed (`engine.choices`).
 - Every answer is checked: a cotangent must have the shape and dtype of the value it belongs to.
 - If no tape is recording, eager values are handed to the rules as plain arrays, and the walk runs at NumPy's speed.
 
@@ -14,11 +15,12 @@ Source: the accumulation scheme is reverse mode as in Griewank and Walther, *Eva
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from engine import choices
 from engine.aggregation import PairwiseSum, dense, total, value_of
 from engine.core.aval import compatible, format_shape
 from engine.core.batching import Batched
@@ -26,8 +28,8 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import RuleError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.kinds import PerOperand, Together
-from engine.core.op import Node
-from engine.core.operands import Operand, Results
+from engine.core.op import Node, Rule
+from engine.core.operands import Operand
 from engine.core.tape import active
 from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.core.variable import read_variable
@@ -45,6 +47,7 @@ def reverse(
     stop: Iterable[Any] = (),
     sparse: bool = False,
     pairwise: bool = False,
+    ones: bool = False,
 ) -> list[Any]:
     """Pull cotangents of some values back to `sources`.
 
@@ -61,6 +64,8 @@ def reverse(
         Whether the cotangent of a source that rows are gathered from may stay an `IndexedSlices`.
     pairwise : bool
         Whether what comes from several uses of a value is added in pairs (`engine.aggregation`).
+    ones : bool
+        Whether all seeds are ones. In others, a zero stands for an element that is not asked for (`engine.choices`).
 
     Returns
     -------
@@ -77,7 +82,8 @@ def reverse(
     cotangents: dict[int, Any] = {}
     for value, seed in seeds:
         if id(value) in live:
-            accumulate(cotangents, reads.get(id(value), id(value)), _plain(seed) if raw else seed)
+            seed = _plain(seed) if raw else seed
+            accumulate(cotangents, reads.get(id(value), id(value)), seed if ones else choices.seeded(seed))
     for node in reversed(path):
         ct = _take(cotangents, node, kept, raw)
         if node.op is read_variable:
@@ -97,12 +103,14 @@ def reverse(
         if wrapped:
             # NumPy's `*` rounds two complex numbers otherwise than arrays of them, which is what ops know
             operands, out = boxed(inputs), outputs if op.multi else outputs[0]
-            ct = tuple([EagerTensor(c) for c in ct]) if op.multi else EagerTensor(ct)
+            ct = tuple([_boxed_part(c) for c in ct]) if op.multi else _boxed_part(ct)
         if type(rules) is Together:
             _pull_together(rules, ct, out, operands, node, live, cotangents, reads, pairwise)
             continue
-        many = len(inputs) > _MANY and type(rules) is PerOperand
-        each = rules.of_many(ct, out, operands, node.params) if many else None  # type: ignore[attr-defined]
+        each = None
+        if len(inputs) > _MANY and type(rules) is PerOperand:
+            ct = choices.settled(ct)
+            each = rules.of_many(ct, out, operands, node.params)
         for i, x in enumerate(inputs):
             key = id(x)
             if key not in live:
@@ -110,19 +118,21 @@ def reverse(
             rule = rules[i]
             if rule is None:
                 continue
-            if each is not None:
-                part = each(i)
-                _check(part, operands[i], node, i)
-                accumulate(cotangents, reads.get(key, key), _plain(part) if wrapped else part)
-                continue
             result = _rows(ct, operands, node) if i == 0 and key in in_rows else None
             if result is None:
-                result = rule(ct, out, *operands, **node.params)
+                result = choices.pulled(
+                    rule if each is None else _of_many(rule, each, i, ct), ct, node, i, out, operands
+                )
                 if type(result) is Zero:
                     continue
-                _check(result, operands[i], node, i)
-            accumulate(cotangents, reads.get(key, key), _plain(result) if wrapped else result)
-    return [value_of(cotangents.get(id(s))) for s in sources]
+                _check(choices.value_of(result), operands[i], node, i)
+            accumulate(cotangents, reads.get(key, key), _plain_part(result) if wrapped else result)
+    return [value_of(choices.settled(cotangents.get(id(s)))) for s in sources]
+
+
+def _of_many(rule: Rule, each: Callable[[int], Any], i: int, ct: Any) -> Rule:
+    """The rule of operand i of many, which knows what it gives for `ct`."""
+    return lambda c, *rest, **params: each(i) if c is ct else rule(c, *rest, **params)
 
 
 def _gathered_sources(path: Sequence[Node], sources: set[int]) -> set[int]:
@@ -135,6 +145,7 @@ def _rows(ct: Any, operands: Sequence[Any], node: Node) -> IndexedSlices | None:
     if type(ct) is IndexedSlices:
         # a variable was read: its cotangent is that of its value
         return ct
+    ct = choices.settled(ct)
     pair = None if node.op.rows is None else node.op.rows(ct, *operands, **node.params)
     if pair is None or isinstance(ct, Batched):
         return None
@@ -153,14 +164,18 @@ def _pull_together(
     first: dict[int, int] = {}
     for i in order:
         first.setdefault(keys[i], i)
-    previous = [dense(cotangents.get(k)) if first[k] == i and not pairwise else None for i, k in enumerate(keys)]
-    totals = rules.rule([k in live for k in keys], previous, ct, out, *operands, **node.params)
+    known = [cotangents.get(k) if first[k] == i and not pairwise else None for i, k in enumerate(keys)]
+    previous = [dense(choices.settled(ct)) for ct in known]
+    chosen = choices.settled_all(ct)
+    totals = rules.rule([k in live for k in keys], previous, chosen, out, *operands, **node.params)
     for i in order:
         key, before, found = keys[i], previous[i], totals[i]
         if key not in live or type(found) is Zero:
             continue
         _check(found, operands[i], node, i)
         found = found if active.tapes else _plain(found)
+        if choices.choice_in(ct) and (before is None or choices.choice_in(known[i])):
+            found = choices.seeded(found)
         if before is None:
             (_accumulate_pairs if pairwise else _accumulate)(cotangents, key, found)
         else:
@@ -184,21 +199,29 @@ def live_path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple
     return path, live
 
 
-def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> Results | None:
+def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> Any:
     """The cotangent of the node's output (a tuple if it has several), or None if there is none.
 
     Removed from `cotangents` to free it, unless the value is itself a source. Rules want it dense.
     """
-    cts = [value_of(cotangents.get(id(o)) if id(o) in kept else cotangents.pop(id(o), None)) for o in node.outputs]
+    cts = [cotangents.get(id(o)) if id(o) in kept else cotangents.pop(id(o), None) for o in node.outputs]
     if node.op is not read_variable:
-        cts = [dense(ct) for ct in cts]
+        cts = [_whole(ct) for ct in cts]
     if not node.op.multi:
-        return cts[0]
+        return value_of(cts[0])
     if all(ct is None for ct in cts):
         return None
-    return tuple(
-        [zeros_like(_plain(o) if raw else o) if ct is None else ct for ct, o in zip(cts, node.outputs, strict=True)]
-    )
+    zeros = [
+        zeros_like(_plain(o) if raw else o) if ct is None else None for ct, o in zip(cts, node.outputs, strict=True)
+    ]
+    return tuple([choices.seeded(z) if ct is None else ct for ct, z in zip(cts, zeros, strict=True)])
+
+
+def _whole(ct: Any) -> Any:
+    """A cotangent that may have been given as rows or as a sum in pairs: what neither has was not chosen."""
+    if type(ct) is PairwiseSum or type(ct) is IndexedSlices:
+        return choices.seeded(dense(value_of(ct)))
+    return ct
 
 
 def boxed(operands: Sequence[Any]) -> Sequence[Any]:
@@ -207,7 +230,15 @@ def boxed(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def _holds_values(cts: Any) -> bool:
-    return any(isinstance(ct, Value) for ct in cts)
+    return any(isinstance(choices.value_of(ct), Value) for ct in cts)
+
+
+def _boxed_part(ct: Any) -> Any:
+    return choices.with_value(ct, EagerTensor(choices.value_of(ct)))
+
+
+def _plain_part(ct: Any) -> Any:
+    return choices.with_value(ct, _plain(choices.value_of(ct)))
 
 
 def _plain(x: Any) -> Operand:
@@ -216,11 +247,11 @@ def _plain(x: Any) -> Operand:
 
 def _accumulate(cotangents: dict[int, Any], key: int, ct: Any) -> None:
     previous = cotangents.get(key)
-    cotangents[key] = ct if previous is None else total(previous, ct)
+    cotangents[key] = ct if previous is None else choices.joined(previous, ct, total)
 
 
 def _accumulate_pairs(cotangents: dict[int, Any], key: int, ct: Any) -> None:
-    previous = cotangents.get(key)
+    previous, ct = cotangents.get(key), choices.settled(ct)
     cotangents[key] = PairwiseSum(ct) if previous is None else previous.plus(ct)
 
 

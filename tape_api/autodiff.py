@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+from engine import choices
 from engine.core import nest
 from engine.core.eager import EagerTensor
 from engine.core.tape import Tape, paused
@@ -57,7 +58,7 @@ class ForwardAccumulator:
         self._tangents: dict[int, Any] = {}
         for x, t in zip(sources, given, strict=True):
             self._tape.watch(x)
-            self._tangents[id(x)] = t if isinstance(t, Value) else EagerTensor(t)
+            self._tangents[id(x)] = choices.seeded(t if isinstance(t, Value) else EagerTensor(t))
 
     def __enter__(self) -> ForwardAccumulator:
         if self._tape.is_recording:
@@ -94,7 +95,7 @@ class ForwardAccumulator:
         def product(x: Any) -> Value | None:
             if not isinstance(x, Value):
                 raise TypeError(f"jvp: must be given tensors or variables, got {x!r}")
-            found = self._tangents.get(id(tracked_value(x)))
+            found = choices.settled(self._tangents.get(id(tracked_value(x))))
             if found is None and policy is UnconnectedGradients.ZERO:
                 found = zeros_like(x)
             return found if found is None or isinstance(found, Value) else EagerTensor(found)

@@ -89,6 +89,7 @@ ORDER = (
     "engine.core.indexed_slices",
     "engine.core.row_assignment",
     "engine.aggregation",
+    "engine.choices",
     "engine.reverse",
     "engine.forward",
     "engine.jacobian.coloring",

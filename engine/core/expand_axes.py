@@ -16,7 +16,7 @@ from engine.core.aval import Aval
 from engine.core.errors import ShapeError
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand
-from engine.core.sparsity import IN_ORDER, MOVES, collected
+from engine.core.sparsity import IN_ORDER, REARRANGES, collected
 from engine.core.sums import add_over
 from engine.core.value import shape_of
 from engine.runtime.cache import cached
@@ -149,7 +149,7 @@ repeat_leading = Op(
     jvp=(lambda t, out, x, **params: repeat_leading(t, **params),),
     batch=_repeat_batch,
     kind="linear",
-    sparsity=MOVES,
+    sparsity=REARRANGES,
     doc="Repeat along a new axis at `position`, without copying.",
     layout=Layout.PART,
     repeats=True,

@@ -29,7 +29,7 @@ from engine.core.errors import DTypeError
 from engine.core.op import FROM_VJP, FromVjp, Layout, Op, Rule
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE
-from engine.core.structural import broadcast_like, conj, scale, sum_to_like
+from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Zero
 
 
@@ -112,10 +112,13 @@ class PushedTogether(Sequence[Rule]):
     ----------
     rule : callable
         ``rule(tangents, out, *inputs, **params)``: a tangent (or Zero) per output; ``tangents[i]`` may be None.
+    each : sequence of callable, optional
+        The rules of single operands, of an op that has them too.
     """
 
-    def __init__(self, rule: Callable[..., Any]) -> None:
+    def __init__(self, rule: Callable[..., Any], each: Sequence[Rule | None] | None = None) -> None:
         self.rule = rule
+        self.each = each
 
     def __getitem__(self, index: Any) -> Any:
         def alone(t: Any, out: Any, *inputs: Any, **params: Any) -> Operand | Zero:
@@ -135,6 +138,7 @@ class Facts(TypedDict, total=False):
     args: Sequence[str]
     multi: bool
     stateful: bool
+    selects: bool
     strict: bool
     from_avals: bool
     sparsity: Callable[..., Any] | None
@@ -248,18 +252,18 @@ def elementwise(
     ``sin = elementwise("sin", np.sin, partials=(lambda out, x: cos(x),))`` is a whole definition.
     """
     names = tuple(facts.get("args", ("x", "y", "z")))[: len(partials)]
-    either = {"either": True} if selects else {}
-    jvp = tuple(None if p is None else _partial_jvp(p, either) for p in partials)
+    jvp = tuple(None if p is None else Tangent(p, selects) for p in partials)
     is_sum = set(partials) <= {1, -1}
     op = _op(
         "elementwise",
         name,
         {**facts, "args": names},
         kernel=kernel,
+        selects=selects,
         abstract=elementwise_abstract(name, names, accepts, None),
-        vjp=tuple(None if p is None else _partial_vjp(i, p, either) for i, p in enumerate(partials)),
+        vjp=tuple(None if p is None else Cotangent(i, p, selects) for i, p in enumerate(partials)),
         # the tangent of a sum or a difference is that of the tangents
-        jvp=PushedTogether(lambda *args: _pushed(op, jvp, *args)) if is_sum else jvp,
+        jvp=PushedTogether(lambda *args: _pushed(op, jvp, *args), jvp) if is_sum else jvp,
         batch=elementwise_rule,
         sparsity=ELEMENTWISE,
         keeps_nan=tuple(range(len(partials))) if is_sum else (),
@@ -273,32 +277,6 @@ def _pushed(op: Op, rules: Sequence[Any], tangents: Sequence[Any], out: Any, *in
         return [op(*tangents)]
     (found,) = [rule(t, out, *inputs) for t, rule in zip(tangents, rules, strict=True) if t is not None]
     return [found]
-
-
-def _partial_vjp(i: int, partial: Callable[..., Any] | float, either: dict[str, bool]) -> Rule:
-    if not callable(partial):
-        sign = partial
-        return lambda ct, out, *inputs, **params: sum_to_like(_signed(ct, sign), inputs[i])
-
-    def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
-        return sum_to_like(scale(ct, conj(partial(out, *inputs, **params)), **either), inputs[i])
-
-    return vjp
-
-
-def _partial_jvp(partial: Callable[..., Any] | float, either: dict[str, bool]) -> Rule:
-    if not callable(partial):
-        sign = partial
-        return lambda t, out, *inputs, **params: broadcast_like(_signed(t, sign), out)
-
-    def jvp(t: Any, out: Any, *inputs: Any, **params: Any) -> Operand | Zero:
-        return broadcast_like(scale(t, partial(out, *inputs, **params), **either), out)
-
-    return jvp
-
-
-def _signed(x: Any, sign: float) -> Operand:
-    return x if sign == 1 else -x
 
 
 def linear(

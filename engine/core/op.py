@@ -80,6 +80,9 @@ class Op:
         Which kind made it: elementwise, linear, multilinear, general or nondifferentiable.
     stateful : bool
         Whether two applications to equal inputs may differ or have effects: never merged, folded or cached.
+    selects : bool
+        Whether an element of the result is made of some elements of the operands only, chosen by their contents: the
+        others have the derivative zero, whatever else stands on the way (`engine.choices`).
     strict : bool
         Whether the kernel by itself refuses every combination of shapes and parameters that `abstract` refuses, so that
         only dtypes need to be examined before it runs (`engine.core.eager.accept`); tests/test_checks.py tries to
@@ -155,6 +158,7 @@ class Op:
     kind: str
     multi: bool = False
     stateful: bool = False
+    selects: bool = False
     strict: bool = True
     from_avals: bool = False
     sparsity: Callable[..., Any] | None = None
@@ -235,6 +239,16 @@ class Op:
     def moves(self) -> bool:
         """Whether it only moves data: each element of a result is a copy of one of an operand's, or a constant."""
         return getattr(self.sparsity, "moves", False)
+
+    @property
+    def routes(self) -> bool:
+        """Whether each element of a result is a sum of elements, or multiples, that are found by moving or choosing."""
+        return (
+            self.moves
+            or self.selects
+            or getattr(self.sparsity, "collects", False)
+            or (self.kind == "linear" and self.elementwise)
+        )
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

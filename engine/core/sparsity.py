@@ -206,13 +206,19 @@ class Moves:
 
     Parameters
     ----------
+    drops : bool
+        Whether some elements of the operands may not be in the result.
+    fills : bool
+        Whether some elements of the result may be constants.
     **params
         Parameters in place of the op's, by which constants become zero.
     """
 
     moves = True
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, *, drops: bool = True, fills: bool = True, **params: Any) -> None:
+        self.drops = drops
+        self.fills = fills
         self.params = params
 
     def numbers(self, site: Site) -> list[Any]:
@@ -239,11 +245,19 @@ class _InOrder(Moves):
 
 def scaled(**params: Any) -> Rule:
     """Rule of ops that give multiples of elements; with `params` in place of their own they would give copies."""
-    return lambda site, i: Moves(**params)(site, i)
+
+    def rule(site: Site, i: int) -> list[Links]:
+        return Moves(**params)(site, i)
+
+    rule.collects = True  # type: ignore[attr-defined]
+    return rule
 
 
 MOVES = Moves()
-IN_ORDER = _InOrder()
+PICKS = Moves(fills=False)
+PLACES = Moves(drops=False)
+REARRANGES = Moves(drops=False, fills=False)
+IN_ORDER = _InOrder(drops=False, fills=False)
 
 
 def _within(numbers: Any, first: int, count: int) -> np.ndarray:
@@ -274,6 +288,7 @@ def collected(forth: Callable[..., Any]) -> Rule:
         places = forth(np.arange(1, count + 1).reshape(shape), *operands, **site.params)
         return [[Link(None, np.ravel(places) - 1, count)]]
 
+    rule.collects = True  # type: ignore[attr-defined]
     return rule
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from engine.core.batching import Batches, NotBatched, leading
 from engine.core.errors import ShapeError
 from engine.core.op import Layout, Op, Rule
 from engine.core.operands import Operand
-from engine.core.sparsity import ELEMENTWISE, IN_ORDER, MOVES, collected
+from engine.core.sparsity import ELEMENTWISE, IN_ORDER, REARRANGES, collected
 from engine.core.sums import add_over
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.cache import cached
@@ -141,7 +142,7 @@ broadcast_like_op = _like_op(
     "BroadcastLike",
     _broadcast_like_kernel,
     _back(lambda *a, **k: sum_to_like(*a, **k)),
-    MOVES,
+    REARRANGES,
     layout=Layout.PART,
     repeats=True,
 )
@@ -254,6 +255,63 @@ def _scale_abstract(ct: Aval, partial: Aval, *, either: bool = False) -> Aval:
     return Aval(broadcast_shapes("scale", ct.shape, partial.shape), ct.dtype)
 
 
+class Cotangent:
+    """The reverse rule of one operand of an elementwise op: the cotangent times a partial derivative.
+
+    Called, it keeps zeros zero (`scale`), since it does not know where they come from. A walk that does know asks for
+    the `factor` and multiplies by it (`engine.choices`).
+    """
+
+    __slots__ = ("_index", "_partial", "_selects")
+
+    def __init__(self, index: int, partial: Callable[..., Any] | float, selects: bool = False) -> None:
+        self._index = index
+        self._partial = partial
+        self._selects = selects
+
+    def selects(self, params: dict[str, Any]) -> bool:
+        """Whether a partial that is zero lets nothing through, because the operand was not chosen."""
+        return self._selects or "either" in params
+
+    def factor(self, out: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What the cotangent is multiplied by; the numbers 1 and -1 as they are."""
+        return conj(self._partial(out, *inputs, **params)) if callable(self._partial) else self._partial
+
+    def summed(self, ct: Any, inputs: Sequence[Any]) -> Operand:
+        """A product in the shape of the result, summed to that of the operand."""
+        return sum_to_like(ct, inputs[self._index])
+
+    def __call__(self, ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:  # noqa: D102 - a rule
+        return self.summed(_times(ct, self.factor(out, inputs, params), self.selects(params)), inputs)
+
+
+class Tangent:
+    """The forward rule of one operand of an elementwise op: the tangent times a partial derivative, as `Cotangent`."""
+
+    __slots__ = ("_partial", "_selects")
+
+    def __init__(self, partial: Callable[..., Any] | float, selects: bool = False) -> None:
+        self._partial = partial
+        self._selects = selects
+
+    def selects(self, params: dict[str, Any]) -> bool:
+        """Whether a partial that is zero lets nothing through, because the operand was not chosen."""
+        return self._selects or "either" in params
+
+    def factor(self, out: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """What the tangent is multiplied by; the numbers 1 and -1 as they are."""
+        return self._partial(out, *inputs, **params) if callable(self._partial) else self._partial
+
+    def __call__(self, t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:  # noqa: D102 - a rule
+        return broadcast_like(_times(t, self.factor(out, inputs, params), self.selects(params)), out)
+
+
+def _times(x: Any, factor: Any, selects: bool) -> Operand:
+    if type(factor) is int:
+        return x if factor == 1 else -x
+    return scale(x, factor, either=True) if selects else scale(x, factor)
+
+
 scale = Op(
     name="scale",
     type="Scale",
@@ -261,14 +319,8 @@ scale = Op(
     args=("ct", "partial"),
     kernel=_scale_kernel,
     abstract=_scale_abstract,
-    vjp=(
-        lambda ct, out, a, b, **either: sum_to_like(scale(ct, conj(b), **either), a),
-        lambda ct, out, a, b, **either: sum_to_like(scale(ct, conj(a), either=True), b),
-    ),
-    jvp=(
-        lambda t, out, a, b, **either: broadcast_like(scale(t, b, **either), out),
-        lambda t, out, a, b, **either: broadcast_like(scale(t, a, either=True), out),
-    ),
+    vjp=(Cotangent(0, lambda out, a, b, **_: b), Cotangent(1, lambda out, a, b, **_: a, True)),
+    jvp=(Tangent(lambda out, a, b, **_: b), Tangent(lambda out, a, b, **_: a, True)),
     batch=leading(0),
     kind="elementwise",
     sparsity=ELEMENTWISE,
@@ -277,8 +329,8 @@ scale = Op(
     rounds_correctly=True,
     doc="""``ct * partial``, but zero wherever `ct` is zero, even if the partial is infinite or NaN there.
 
-    This is the one place that decides what a singular partial means. ``where(x > 0, sqrt(x), 0)`` has the derivative 0
-    at 0, because the branch not taken sends a zero cotangent through sqrt's infinite partial.
+    ``where(x > 0, sqrt(x), 0)`` has the derivative 0 at 0, because the branch not taken sends a zero cotangent through
+    sqrt's infinite partial. A walk uses it where a zero means that (`engine.choices`).
 
     With ``either=True`` a zero of either factor counts: the partials of an op that selects, such as `maximum`, let
     nothing through where they are zero, not even a NaN. So do the derivatives of `scale` itself in the partial: where

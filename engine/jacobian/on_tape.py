@@ -430,7 +430,9 @@ class TapeDerivatives:
         walk.tracked = self._tape.tracked.copy()
         walk.start()
         try:
-            found = reverse(self._tape.nodes, [(t, ones_like(t)) for t in targets if self._usable(t)], wanted)
+            found = reverse(
+                self._tape.nodes, [(t, ones_like(t)) for t in targets if self._usable(t)], wanted, ones=True
+            )
         finally:
             walk.stop()
         return [*self._tape.nodes, *walk.nodes], [

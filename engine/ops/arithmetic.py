@@ -11,7 +11,7 @@ from engine.core.dtypes import FLOATING, NUMERIC, REAL, float32, float64
 from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import elementwise, nondifferentiable
 from engine.core.operands import Operand, operands
-from engine.core.structural import conj, scale
+from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Value, dtype_of, scalar
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
 from engine.ops.creation import ones_like, zeros_like
@@ -29,7 +29,7 @@ multiply = elementwise(
     commutes=True,
     keeps_nan=(0, 1),
     # of x * x: where twice x is infinite, the result is as well; not so twice the cotangent
-    alike=(lambda ct, out, x, _: scale(ct, conj(x + x)), lambda t, out, x, _: scale(t, x + x)),
+    alike=(Cotangent(0, lambda out, x, _: x + x), Tangent(lambda out, x, _: x + x)),
     doc="``x * y``.",
     **_IEEE,
 )

@@ -78,6 +78,7 @@ select = general(
         lambda t, out, c, x, y: select(c, zeros_like(out), t),
     ),
     batch=elementwise_rule,
+    selects=True,
     type="SelectV2",
     args=("condition", "x", "y"),
     sparsity=ELEMENTWISE,

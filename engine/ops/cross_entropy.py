@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from engine.core.structural import broadcast_like, scale, sum_to_like
 from engine.core.value import dtype_of, shape_of
 from engine.ops.axis_args import reduced_shape, single_axis
 from engine.ops.compare import cast
+from engine.ops.creation import ones_like
 from engine.ops.nn import below_largest, log_softmax_op, sigmoid, softmax_op, softplus
 from engine.ops.reduce import reduce_sum_op
 
@@ -56,12 +57,38 @@ def _slope_in_logits(labels: Any, logits: Any, axis: int) -> Operand:
     return softmax_op(logits, axis=axis) * reduce_sum_op(labels, axis=(axis,), keepdims=True) - labels
 
 
-def _pull(slope: Any, ct: Any, operand: Any, axis: int) -> Operand:
-    return sum_to_like(scale(expand_dims(ct, (axis,)), slope), operand)
+class _Pull:
+    """The reverse rule of one operand: its row's cotangent times ``slope(labels, logits, axis)``."""
+
+    def __init__(self, slope: Callable[..., Any], i: int) -> None:
+        self._slope, self._i = slope, i
+
+    def __call__(self, ct: Any, out: Any, *inputs: Any, axis: int = -1) -> Operand:
+        return sum_to_like(scale(expand_dims(ct, (axis,)), self._slope(*inputs, axis)), inputs[self._i])
+
+    def reach(self, mask: Any, out: Any, *inputs: Any, axis: int = -1) -> Operand:
+        """The elements that a mask of the cotangent reaches: whole rows."""
+        row = ones_like(self._slope(*inputs, axis))
+        return sum_to_like(expand_dims(mask, (axis,)) * row, inputs[self._i])
 
 
-def _push(slope: Any, t: Any, out: Any, axis: int) -> Operand:
-    return broadcast_like(reduce_sum_op(scale(t, slope), axis=(axis,), keepdims=False), out)
+class _Push:
+    """The forward rule of one operand: the sum of its row's tangents times ``slope(labels, logits, axis)``."""
+
+    def __init__(self, slope: Callable[..., Any]) -> None:
+        self._slope = slope
+
+    def __call__(self, t: Any, out: Any, *inputs: Any, axis: int = -1) -> Operand:
+        products = scale(t, self._slope(*inputs, axis))
+        return broadcast_like(reduce_sum_op(products, axis=(axis,), keepdims=False), out)
+
+    def reach(self, mask: Any, out: Any, *inputs: Any, axis: int = -1) -> Operand:
+        """The elements that a mask of the tangent reaches: those of rows of which any is in it."""
+        return broadcast_like(reduce_sum_op(mask, axis=(axis,), keepdims=False), out)
+
+
+def _slope_in_labels(labels: Any, logits: Any, axis: int) -> Operand:
+    return -log_softmax_op(logits, axis=axis)
 
 
 def _softmax_xent_sparsity(site: Site, i: int) -> Sequence[Links]:
@@ -76,14 +103,8 @@ softmax_cross_entropy_op = general(
     "softmax_cross_entropy_op",
     _softmax_xent_kernel,
     _softmax_xent_abstract,
-    vjp=(
-        lambda ct, out, z, x, *, axis: _pull(-log_softmax_op(x, axis=axis), ct, z, axis),
-        lambda ct, out, z, x, *, axis: _pull(_slope_in_logits(z, x, axis), ct, x, axis),
-    ),
-    jvp=(
-        lambda t, out, z, x, *, axis: _push(-log_softmax_op(x, axis=axis), t, out, axis),
-        lambda t, out, z, x, *, axis: _push(_slope_in_logits(z, x, axis), t, out, axis),
-    ),
+    vjp=(_Pull(_slope_in_labels, 0), _Pull(_slope_in_logits, 1)),
+    jvp=(_Push(_slope_in_labels), _Push(_slope_in_logits)),
     batch=_softmax_xent_batch,
     type="SoftmaxCrossEntropyWithLogits",
     args=("labels", "logits"),
@@ -193,16 +214,16 @@ def _sparse_xent_abstract(labels: Aval, logits: Aval) -> Aval:
     return Aval(_rows_abstract(_SPARSE, labels, logits), logits.dtype)
 
 
-def _sparse_slope(labels: Any, logits: Any) -> Operand:
-    return less_one_hot(softmax_op(logits, axis=-1), labels)
+def _sparse_slope(labels: Any, logits: Any, axis: int) -> Operand:
+    return less_one_hot(softmax_op(logits, axis=axis), labels)
 
 
 sparse_softmax_cross_entropy_op = general(
     "sparse_softmax_cross_entropy_op",
     _sparse_xent_kernel,
     _sparse_xent_abstract,
-    vjp=(None, lambda ct, out, labels, x: _pull(_sparse_slope(labels, x), ct, x, -1)),
-    jvp=(None, lambda t, out, labels, x: _push(_sparse_slope(labels, x), t, out, -1)),
+    vjp=(None, _Pull(_sparse_slope, 1)),
+    jvp=(None, _Push(_sparse_slope)),
     batch=all_batched,
     type="SparseSoftmaxCrossEntropyWithLogits",
     args=("labels", "logits"),

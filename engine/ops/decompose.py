@@ -25,7 +25,7 @@ from engine.core.expand_axes import expand_dims
 from engine.core.kinds import FROM_VJP, general, linear
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import MOVES, rowwise
+from engine.core.sparsity import PICKS, PLACES, rowwise
 from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan, square
 from engine.ops.compare import cast_like
@@ -377,7 +377,7 @@ leading_columns = linear(
     lambda x: Aval(None if x.shape is None else (*x.shape[:-1], _smaller(*x.shape[-2:])), x.dtype),
     leading(2),
     args=("input",),
-    sparsity=MOVES,
+    sparsity=PICKS,
     layout=Layout.PART,
     doc="The first columns of matrices, at most as many as there are rows.",
 )
@@ -396,7 +396,7 @@ embed_leading_columns = linear(
     lambda x, ref: Aval(None if x.shape is None or ref.shape is None else (*x.shape[:-1], ref.shape[-1]), x.dtype),
     embed_diagonal.batch,
     args=("x", "ref"),
-    sparsity=MOVES,
+    sparsity=PLACES,
     doc="Matrices with zero columns appended, as many columns as `ref` has: the transpose of `leading_columns`.",
 )
 

@@ -19,7 +19,7 @@ from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import MOVES
+from engine.core.sparsity import MOVES, PICKS, PLACES
 from engine.core.trace import constant_value
 from engine.core.value import as_array, aval_of, dtype_of, shape_of
 from engine.ops.axis_args import static_int
@@ -71,7 +71,7 @@ diagonal = linear(
     leading(2),
     type="MatrixDiagPart",
     args=("input",),
-    sparsity=MOVES,
+    sparsity=PICKS,
     layout=Layout.PART,
     doc="A diagonal of the last two axes, the main one by default.",
 )
@@ -93,7 +93,7 @@ embed_diagonal = linear(
     ),
     _embed_batch,
     args=("x", "ref"),
-    sparsity=MOVES,
+    sparsity=PLACES,
     doc="Matrices of ref's size with the given diagonals, zeros elsewhere: the transpose of `diagonal`.",
 )
 
@@ -135,7 +135,7 @@ matrix_diag_op = linear(
     elementwise_rule,
     type="MatrixDiagV3",
     args=("diagonal",),
-    sparsity=MOVES,
+    sparsity=PLACES,
     doc="Matrices with the given diagonals, zeros elsewhere.",
 )
 

@@ -28,7 +28,7 @@ from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand
-from engine.core.sparsity import MOVES
+from engine.core.sparsity import PICKS, PLACES
 from engine.core.value import boxed, dtype_of, shape_of
 from engine.ops.arithmetic import add
 from engine.ops.gather import gather_back_op, gather_op
@@ -204,7 +204,7 @@ getitem_op = linear(
     _getitem_batch,
     type="StridedSlice",
     args=("input", "*indices"),
-    sparsity=MOVES,
+    sparsity=PICKS,
     layout=lambda avals, params: Layout.PART if len(avals) == 1 else Layout.ANY,
     doc="What an index selects.",
 )
@@ -270,7 +270,7 @@ getitem_back_op = linear(
     _getitem_back_batch,
     type="StridedSliceGrad",
     args=("ct", "like", "*indices"),
-    sparsity=MOVES,
+    sparsity=PLACES,
     doc="`ct` where the index selects, in zeros of the shape of `like`: the transpose of `getitem_op`.",
 )
 

@@ -16,7 +16,7 @@ from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import MOVES
+from engine.core.sparsity import PICKS, PLACES, REARRANGES
 from engine.core.trace import constant_value
 from engine.core.value import Value, boxed, shape_of
 from engine.ops.axis_args import single_axis, static_int
@@ -93,7 +93,7 @@ concat_op = general(
     type="ConcatV2",
     args=("*values",),
     simplify=lambda avals, params: 0 if len(avals) == 1 else None,
-    sparsity=MOVES,
+    sparsity=REARRANGES,
     layout=Layout.FRESH,
     shares=(),
     takes_out=True,
@@ -157,7 +157,7 @@ concat_piece = linear(
     _part_batch,
     strict=False,
     args=("ct", "*values"),
-    sparsity=MOVES,
+    sparsity=PICKS,
     layout=Layout.PART,
     doc="The part of `ct` that belongs to the value at `position` of a concat: one operand's transpose of it.",
 )
@@ -168,7 +168,7 @@ concat_place = linear(
     lambda t, *values, axis, position: Aval(_with_dim(t.shape, axis, _dims(values, axis)), t.dtype),
     _part_batch,
     args=("t", "*values"),
-    sparsity=MOVES,
+    sparsity=PLACES,
     doc="A concat in which all but the value at `position` is zero.",
 )
 
@@ -271,7 +271,7 @@ split_op = linear(
     type="SplitV",
     args=("value", "*sizes"),
     multi=True,
-    sparsity=MOVES,
+    sparsity=PICKS,
     layout=Layout.PART,
     doc="""Parts of a value along an axis: so many equal ones, or ones of the given sizes.
 
@@ -374,7 +374,7 @@ stack_op = general(
     batch=axis_param,
     type="Pack",
     args=("*values",),
-    sparsity=MOVES,
+    sparsity=REARRANGES,
     layout=Layout.FRESH,
     shares=(),
     takes_out=True,
@@ -439,7 +439,7 @@ unstack_op = linear(
     type="Unpack",
     args=("value",),
     multi=True,
-    sparsity=MOVES,
+    sparsity=PICKS,
     layout=Layout.FRESH,
     shares=(0,),
     doc="The entries along an axis.",

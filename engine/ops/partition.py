@@ -14,7 +14,7 @@ from engine.core.errors import IndexOutOfRangeError, InvalidArgumentError, NotKn
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import MOVES
+from engine.core.sparsity import REARRANGES
 from engine.core.value import dtype_of, shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.ops.compare import cast, less
@@ -195,7 +195,7 @@ reverse_sequence_op = linear(
     strict=False,
     type="ReverseSequence",
     args=("input", "seq_lengths"),
-    sparsity=MOVES,
+    sparsity=REARRANGES,
     doc="The first entries along an axis, so many as is said for each place along the batch axes, in opposite order.",
 )
 

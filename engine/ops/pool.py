@@ -115,6 +115,7 @@ max_pool_op = general(
     vjp=(lambda ct, out, x, **params: place_taps_op(ct, largest_tap_op(x, out, **params), shape(x), **params),),
     jvp=(lambda t, out, x, **params: pick_taps_op(t, largest_tap_op(x, out, **params), **params),),
     batch=over_images,
+    selects=True,
     type="MaxPool",
     args=("input",),
     sparsity=pooled,

@@ -16,7 +16,7 @@ from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
-from engine.core.sparsity import MOVES, Moves, collected
+from engine.core.sparsity import REARRANGES, Moves, collected
 from engine.core.sums import add_over
 from engine.core.trace import constant_value
 from engine.core.value import as_array, dtype_of
@@ -82,7 +82,7 @@ tile_op = linear(
     type="Tile",
     args=("input", "multiples"),
     simplify=unchanged(_tile_abstract),
-    sparsity=MOVES,
+    sparsity=REARRANGES,
     doc="Copies of a value side by side.",
 )
 tile_back_op = linear(
@@ -253,7 +253,7 @@ pad_op = general(
     type="PadV2",
     args=("tensor", "paddings"),
     simplify=unchanged(_pad_abstract),
-    sparsity=Moves(value=0),
+    sparsity=Moves(drops=False, value=0),
     doc="A value with entries added around it: a constant, or its own ones mirrored.",
 )
 
@@ -362,7 +362,7 @@ reverse_op = linear(
     axis_param,
     type="ReverseV2",
     args=("tensor",),
-    sparsity=MOVES,
+    sparsity=REARRANGES,
     layout=Layout.PART,
     doc="The entries along some axes in opposite order.",
 )
@@ -435,7 +435,7 @@ roll_op = linear(
     _roll_batch,
     type="Roll",
     args=("input", "shift"),
-    sparsity=MOVES,
+    sparsity=REARRANGES,
     doc="The entries moved along some axes; those moved out at one end come in at the other.",
 )
 

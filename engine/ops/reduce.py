@@ -264,6 +264,7 @@ def reduction(
         type=type,
         module=module,
         args=("input_tensor",),
+        selects=selects,
         sparsity=along,
         simplify=simplify,
         doc=doc,

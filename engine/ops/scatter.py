@@ -19,7 +19,7 @@ from engine.core.errors import ShapeError
 from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
-from engine.core.sparsity import ELEMENTWISE, MOVES, collected
+from engine.core.sparsity import ELEMENTWISE, MOVES, PICKS, collected
 from engine.core.structural import scale
 from engine.ops.arithmetic import add, divide, negative
 from engine.ops.axis_args import static_int
@@ -102,7 +102,7 @@ gather_nd_op = linear(
     strict=False,
     type="GatherNd",
     args=("params", "indices"),
-    sparsity=MOVES,
+    sparsity=PICKS,
     doc="Entries of `params` at index vectors.",
 )
 
@@ -330,6 +330,7 @@ def _extreme(name: str, ufunc: Any, public: str) -> Op:
         vjp=(_extreme_dx, None, _extreme_dupdates),
         jvp=FROM_VJP,
         batch=_batch,
+        selects=True,
         args=("tensor", "indices", "updates"),
         sparsity=lambda site, i: ELEMENTWISE(site, i) if i == 0 else _updated(site, i),
         layout=Layout.FRESH,

@@ -179,6 +179,7 @@ def _pair(
     rules: tuple[Rule, Rule],
     accepts: Any,
     doc: str,
+    selects: bool = False,
 ) -> tuple[Op, Op]:
     """The unsorted and the sorted op that fold rows in one way (up to what a segment without rows gets)."""
     (unsorted_fold, sorted_fold), (vjp, jvp) = folds, rules
@@ -214,6 +215,7 @@ def _pair(
             vjp=(vjp, *none),
             jvp=(jvp, *none),
             batch=_batch,
+            selects=selects,
             type="".join(part.capitalize() for part in f"{prefix}{name}".split("_")),
             args=args,
             sparsity=_by_segment,
@@ -279,6 +281,7 @@ unsorted_segment_max_op, segment_max_op = _pair(
     _with_slope(_share_of_ties, either=True),
     REAL,
     "Largest elements of segments.",
+    selects=True,
 )
 unsorted_segment_min_op, segment_min_op = _pair(
     "segment_min",
@@ -286,6 +289,7 @@ unsorted_segment_min_op, segment_min_op = _pair(
     _with_slope(_share_of_ties, either=True),
     REAL,
     "Smallest elements of segments.",
+    selects=True,
 )
 unsorted_segment_prod_op, segment_prod_op = _pair(
     "segment_prod",

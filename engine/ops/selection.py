@@ -14,7 +14,7 @@ from engine.core.batching import materialize
 from engine.core.kinds import general, linear
 from engine.core.op import Op
 from engine.core.operands import Operand
-from engine.core.sparsity import ELEMENTWISE, MOVES, collected
+from engine.core.sparsity import ELEMENTWISE, PICKS, collected
 from engine.ops.gather import add_at
 from engine.ops.shape import reshape
 
@@ -59,7 +59,7 @@ pick_op = linear(
     _pick_abstract,
     _batch,
     args=("x", "positions"),
-    sparsity=MOVES,
+    sparsity=PICKS,
     shares=(),
     doc="The elements at `positions` of a vector of `size` elements; `distinct`: none is picked twice.",
 )

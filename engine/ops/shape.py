@@ -19,7 +19,7 @@ from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import IN_ORDER, MOVES
+from engine.core.sparsity import IN_ORDER, REARRANGES
 from engine.core.structural import broadcast_array_to, conj, reshape_like, sum_to_like
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, aval_of, shape_of
@@ -311,7 +311,7 @@ def _transpose_back(ct: Any, x: Any, *, perm: tuple[int, ...], lead: int = 0) ->
     return transpose_op(ct, perm=tuple(inverse), lead=lead)
 
 
-_TRANSPOSES: dict[str, Any] = {"type": "Transpose", "args": ("a",), "sparsity": MOVES, "layout": Layout.ANY}
+_TRANSPOSES: dict[str, Any] = {"type": "Transpose", "args": ("a",), "sparsity": REARRANGES, "layout": Layout.ANY}
 _TRANSPOSES |= {"shares": (0,), "keeps_nan": (0,), "repeats": True}
 transpose_op = linear(
     "transpose_op",
@@ -416,7 +416,7 @@ broadcast_to_op = linear(
     type="BroadcastTo",
     args=("input", "shape"),
     simplify=unchanged(_broadcast_abstract),
-    sparsity=MOVES,
+    sparsity=REARRANGES,
     layout=Layout.PART,
     repeats=True,
     doc="Repeated along axes of size one and along new leading axes.",
