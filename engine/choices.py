@@ -27,6 +27,7 @@ from engine.core.op import Node, Rule
 from engine.core.operands import Operand
 from engine.core.sparsity import along
 from engine.core.structural import Cotangent, Tangent, broadcast_like, has_nan, scale
+from engine.core.trace import Symbol
 from engine.core.value import Zero, dtype_of, shape_of
 from engine.ops.arithmetic import add, multiply
 from engine.ops.compare import cast_like, equal, logical_or, not_equal, select
@@ -38,52 +39,81 @@ Map = Callable[[Any], Any]
 """A linear map of cotangents or tangents."""
 
 
-class Choice:
-    """Which elements of a cotangent (or tangent) were chosen.
+class Mask:
+    """What is nonzero where an element was chosen: found when somebody asks, and then kept as ones and zeros.
 
     Parameters
     ----------
     find : callable
-        ``find()`` is a value of the cotangent's shape and dtype that is nonzero where it was chosen. It is asked for
-        only if somebody needs it.
-    fixed : bool
-        Whether what was not chosen is zero for all values near these as well. A zero in a seed need not be: it may
-        have a derivative, which must not be lost.
+        ``find()`` is a value of the cotangent's shape and dtype.
     """
 
-    __slots__ = ("_find", "_mask", "fixed")
+    __slots__ = ("_find", "_found")
 
-    def __init__(self, find: Callable[[], Any], fixed: bool) -> None:
+    def __init__(self, find: Callable[[], Any]) -> None:
         self._find: Callable[[], Any] | None = find
-        self._mask: Any = None
-        self.fixed = fixed
+        self._found: Any = None
 
-    def mask(self) -> Operand:
-        """1 where an element was chosen, 0 elsewhere."""
+    def __call__(self) -> Operand:
         if self._find is not None:
             found = self._find()
-            self._mask, self._find = cast_like(not_equal(found, zeros_like(found)), found), None
-        return self._mask
+            self._found, self._find = cast_like(not_equal(found, zeros_like(found)), found), None
+        return self._found
+
+
+class Choice:
+    """Which elements of a cotangent (or tangent) were chosen.
+
+    Attributes
+    ----------
+    fixed : Mask, optional
+        What ops chose: the rest is zero for all values near these as well.
+    seeded : Mask, optional
+        What is chosen by ops and by the zeros of a seed, too. Such a zero may have a derivative, which must not be
+        lost.
+    of : value, optional
+        The cotangent whose zeros are all that `seeded` says.
+    """
+
+    __slots__ = ("fixed", "of", "seeded")
+
+    def __init__(self, fixed: Mask | None, seeded: Mask | None, of: Any = None) -> None:
+        self.fixed = fixed
+        self.seeded = seeded
+        self.of = of
+
+    def through(self, rule: Map) -> Choice:
+        """What is chosen of ``rule(ct)``, for a rule that moves or adds up elements."""
+        fixed, seeded = self.fixed, self.seeded
+        return Choice(
+            None if fixed is None else Mask(lambda: rule(fixed())),
+            None if seeded is None else Mask(lambda: rule(seeded())),
+        )
+
+    def either(self, other: Choice) -> Choice | None:
+        """What either chooses; None if that is all."""
+        pairs = (self.fixed, other.fixed), (self.seeded, other.seeded)
+        fixed, seeded = [None if a is None or b is None else _either(a, b) for a, b in pairs]
+        return None if fixed is None and seeded is None else Choice(fixed, seeded)
 
     def applied(self, ct: Any) -> Operand:
         """`ct` with zero for each NaN where nothing was chosen; anything else there came from a zero and is zero."""
         if isinstance(ct, (np.ndarray, np.generic)) and not (ct.size and has_nan(ct)):
             # what is done otherwise, to the bit
             return ct
-        if self.fixed and not dtype_of(ct).is_complex:
-            return scale(self.mask(), ct)
-        chosen = not_equal(self.mask(), zeros_like(ct))
-        return select(logical_or(equal(ct, ct), chosen), ct, zeros_like(ct))
+        if self.fixed is not None:
+            ct = scale(self.fixed(), ct) if not dtype_of(ct).is_complex else _without_nan(ct, self.fixed())
+        return ct if self.seeded is None else _without_nan(ct, self.seeded())
 
 
-class Nonzero(Choice):
-    """The choice that the zeros of a value tell: of a seed, or of what a sum of many elements gave."""
+def _either(a: Mask, b: Mask) -> Mask:
+    return a if a is b else Mask(lambda: a() + b())
 
-    __slots__ = ("of",)
 
-    def __init__(self, of: Any) -> None:
-        super().__init__(lambda: of, False)
-        self.of = of
+def _without_nan(ct: Any, mask: Any) -> Operand:
+    """Zero for each NaN outside of a mask."""
+    chosen = not_equal(mask, zeros_like(mask))
+    return select(logical_or(equal(ct, ct), chosen), ct, zeros_like(ct))
 
 
 class Part:
@@ -112,7 +142,8 @@ def part(value: Any, choice: Choice | None, settled: bool = True) -> Any:
 
 def seeded(seed: Any) -> Any:
     """A cotangent or tangent to start from: what is zero in it is not asked for."""
-    return seed if type(seed) is Zero else Part(seed, Nonzero(seed), True)
+    ones = isinstance(seed, Symbol) and seed.node.op is ones_like
+    return seed if ones or type(seed) is Zero else Part(seed, Choice(None, Mask(lambda: seed), seed), True)
 
 
 def settled(x: Any) -> Any:
@@ -142,11 +173,6 @@ def choice_in(x: Any) -> bool:
     return any(map(choice_in, x)) if type(x) is tuple else type(x) is Part
 
 
-def fixed_in(x: Any) -> bool:
-    """Whether each choice on the way to a cotangent, or to those of a tuple, is a fixed one."""
-    return all(map(fixed_in, x)) if type(x) is tuple else type(x) is not Part or x.choice.fixed
-
-
 def choice_of(x: Any) -> Choice | None:
     """The choice on the way to a cotangent or tangent, None if there was none."""
     return x.choice if type(x) is Part else None
@@ -155,44 +181,53 @@ def choice_of(x: Any) -> Choice | None:
 def joined(first: Any, second: Any, plus: Callable[[Any, Any], Any] = add) -> Any:
     """The sum of two cotangents: an element is chosen if it is in either."""
     a, b = choice_of(first), choice_of(second)
-    if a is None and b is None:
-        return plus(first, second)
-    if a is b:
-        return Part(plus(first.value, second.value), first.choice, first.settled and second.settled)
+    if a is not None and a is b:
+        return Part(plus(first.value, second.value), a, first.settled and second.settled)
     total = plus(settled(first), settled(second))
-    return part(total, None if a is None or b is None else Choice(lambda: a.mask() + b.mask(), a.fixed and b.fixed))
+    return total if a is None or b is None else part(total, a.either(b))
 
 
-def moved(x: Any, rule: Map, leaves_out: bool = False, fixed: bool = True) -> Any:
-    """``rule(x)`` of a rule that only moves or chooses elements: what it leaves out was not chosen.
+def moved(x: Any, rule: Map, leaves_out: bool = False) -> Any:
+    """``rule(x)`` of a rule that only moves or chooses elements.
 
     Parameters
     ----------
-    x : Part or value
+    x : Part or value, or a tuple of these
     rule : callable
     leaves_out : bool
-        Whether some elements of the result may come from none of `x`.
-    fixed : bool
-        Whether it leaves out the same elements for all values near these.
+        Whether some elements of the result may come from none of `x`: these were not chosen.
     """
     value = settled_all(x)
     result = rule(value)
-    if type(result) is Zero or (not leaves_out and not choice_in(x)):
+    if type(result) is Zero or not (leaves_out or choice_in(x)):
         return result
     if type(result) is tuple:
-        return tuple([_routed(rule, x, value, part, k) for k, part in enumerate(result)])
-    return Part(result, Choice(lambda: rule(_masks(x, value)), fixed and fixed_in(x)), True)
+        return tuple([r if type(r) is Zero else Part(r, _left(x, value, rule, k), True) for k, r in enumerate(result)])
+    return Part(result, _left(x, value, rule), True)
 
 
-def _routed(rule: Map, x: Any, value: Any, part: Any, k: int) -> Any:
-    """One of several results of a rule that moves elements."""
-    return part if type(part) is Zero else Part(part, Choice(lambda: rule(_masks(x, value))[k], fixed_in(x)), True)
+def _left(x: Any, value: Any, rule: Map, k: int | None = None) -> Choice:
+    """What is chosen of ``rule(x)``, or of its result number k: what the rule leaves of masks, and of ones."""
+
+    def of(which: str) -> Mask:
+        def find() -> Any:
+            found = rule(_masks(x, value, which))
+            return found if k is None else found[k]
+
+        return Mask(find)
+
+    return Choice(of("fixed"), of("seeded") if _is_seeded(x) else None)
 
 
-def _masks(x: Any, value: Any) -> Any:
+def _masks(x: Any, value: Any, which: str) -> Any:
     if type(x) is tuple:
-        return tuple([_masks(*pair) for pair in zip(x, value, strict=True)])
-    return x.choice.mask() if type(x) is Part else ones_like(value)
+        return tuple([_masks(*pair, which) for pair in zip(x, value, strict=True)])
+    mask = getattr(x.choice, which) if type(x) is Part else None
+    return ones_like(value) if mask is None else mask()
+
+
+def _is_seeded(x: Any) -> bool:
+    return any(map(_is_seeded, x)) if type(x) is tuple else type(x) is Part and x.choice.seeded is not None
 
 
 def mixed(x: Any, rule: Map, reach: Map | None) -> Any:
@@ -206,17 +241,24 @@ def mixed(x: Any, rule: Map, reach: Map | None) -> Any:
         From a mask of `x` to what is nonzero in each element of the result that is made of an element chosen. Without
         it, a zero in the result is taken to be made of zeros only.
     """
-    value = settled_all(x)
-    result = rule(value)
+    result = rule(settled_all(x))
     if type(result) is Zero or not choice_in(x):
         return result
     if type(result) is tuple:
         return tuple(map(seeded, result))
-    return Part(result, Choice(lambda: reach(_masks(x, value)), fixed_in(x)), True) if reach else seeded(result)
+    return seeded(result) if reach is None or type(x) is tuple else Part(result, x.choice.through(reach), True)
 
 
-def _reach(rule: Map | Rule, node: Node, out: Any, operands: Sequence[Any], to: Any, back: bool) -> Map | None:
-    """Which elements of `to` are made of which of a mask, as far as the op tells; see `mixed`."""
+def valued(x: Any, rule: Map, fit: Map) -> Any:
+    """``rule(x)`` of a rule that lets nothing through where a value is zero that may change; see `_elementwise`."""
+    value, choice = settled(x), choice_of(x)
+    fixed = None if choice is None or choice.fixed is None else choice.through(fit).fixed
+    known = None if choice is None else choice.seeded or choice.fixed
+    return Part(rule(value), Choice(fixed, Mask(lambda: rule(ones_like(value) if known is None else known()))), True)
+
+
+def _reach(rule: Any, node: Node, out: Any, operands: Sequence[Any], back: bool) -> Map | None:
+    """The map from a mask to what it reaches, as far as the op tells; see `mixed`."""
     op, params = node.op, node.params
     if hasattr(rule, "reach"):
         return lambda mask: rule.reach(mask, out, *operands, **params)
@@ -224,12 +266,11 @@ def _reach(rule: Map | Rule, node: Node, out: Any, operands: Sequence[Any], to: 
         return lambda mask: rule(mask, out, *map(ones_like, operands), **params)
     if op.sparsity is not along or op.multi:
         return None
-    axis = params["axis"]
-    if "keepdims" not in params:
-        return lambda mask: broadcast_like(reduce_max(mask, axis, True), to)
-    keepdims = params["keepdims"]
+    axis, keepdims = params["axis"], params.get("keepdims")
+    if keepdims is None:
+        return lambda mask: broadcast_like(reduce_max(mask, axis, True), out)
     if back:
-        return lambda mask: spread_like(mask, to, axis, keepdims)
+        return lambda mask: spread_like(mask, operands[0], axis, keepdims)
     return lambda mask: reduce_max(mask, axis, keepdims)
 
 
@@ -253,14 +294,13 @@ def pulled(rule: Rule, ct: Any, node: Node, i: int, out: Any, operands: Sequence
     def whole(c: Any) -> Operand:
         return rule(c, out, *operands, **node.params)
 
-    op = node.op
-    selects = op.selects if type(rule) is not Cotangent else rule.selects(node.params)
-    if type(rule) is Cotangent and not selects:
-        alone = same_shape(node, i)
-        return _times(rule, ct, out, operands, node.params, whole, (lambda x: rule.summed(x, operands)), alone)
-    if op.routes or selects:
-        return moved(ct, whole, selects or getattr(op.sparsity, "drops", False), op is not scale)
-    return mixed(ct, whole, _reach(rule, node, out, operands, operands[i], True))
+    if type(rule) is not Cotangent:
+        return _general(rule, ct, node, whole, out, operands, True)
+
+    def fit(x: Any) -> Operand:
+        return rule.summed(x, operands)
+
+    return _elementwise(rule, ct, node, i, whole, fit, out, operands)
 
 
 def pushed(rule: Rule, t: Any, node: Node, i: int, out: Any, operands: Sequence[Any]) -> Any:
@@ -269,35 +309,41 @@ def pushed(rule: Rule, t: Any, node: Node, i: int, out: Any, operands: Sequence[
     def whole(x: Any) -> Operand:
         return rule(x, out, *operands, **node.params)
 
+    if type(rule) is not Tangent:
+        return _general(rule, t, node, whole, out, operands, False)
+
+    def fit(x: Any) -> Operand:
+        return broadcast_like(x, out)
+
+    return _elementwise(rule, t, node, i, whole, fit, out, operands)
+
+
+def _general(rule: Rule, x: Any, node: Node, whole: Map, out: Any, operands: Sequence[Any], back: bool) -> Any:
     op = node.op
-    selects = op.selects if type(rule) is not Tangent else rule.selects(node.params)
-    if type(rule) is Tangent and not selects:
-        alone = same_shape(node, i)
-        return _times(rule, t, out, operands, node.params, whole, (lambda x: broadcast_like(x, out)), alone)
-    if op.routes or selects:
-        return moved(t, whole, selects or getattr(op.sparsity, "fills", True), op is not scale)
-    return mixed(t, whole, _reach(rule, node, out, operands, out, False))
+    if op.routes:
+        return moved(x, whole, op.selects or getattr(op.sparsity, "drops" if back else "fills", not back))
+    return mixed(x, whole, _reach(rule, node, out, operands, back))
 
 
-def _times(
-    rule: Cotangent | Tangent, x: Any, out: Any, operands: Sequence[Any], params: dict[str, Any],
-    whole: Map, fit: Map, alone: bool,
-) -> Any:  # fmt: skip
+def _elementwise(
+    rule: Cotangent | Tangent, x: Any, node: Node, i: int, whole: Map, fit: Map, out: Any, operands: Sequence[Any]
+) -> Any:
     """A cotangent or tangent times a partial derivative; `fit` undoes or does the broadcasting, if any."""
-    choice = choice_of(x)
-    if choice is not None and x.settled and type(choice) is Nonzero and choice.of is x.value:
+    if rule.selects(node.params):
+        return valued(x, whole, fit) if node.op is scale else moved(x, whole, True)
+    choice, alone = choice_of(x), same_shape(node, i)
+    if choice is not None and x.settled and choice.of is x.value:
         # `scale` keeps the zeros that are there
-        return Part(whole(x.value), choice if alone else Choice(lambda: fit(choice.mask()), choice.fixed), True)
-    factor = rule.factor(out, operands, params)
+        return Part(whole(x.value), choice if alone else choice.through(fit), True)
+    factor = rule.factor(out, operands, node.params)
     if type(factor) is int:
         return Part(whole(x.value), choice, x.settled) if choice is not None and alone else moved(x, whole)
     if choice is None:
         return fit(multiply(x, factor))
     if alone:
         return Part(fit(multiply(x.value, factor)), choice, False)
-    value = settled(x)
-    product = choice.applied(multiply(value, factor))
-    return Part(fit(product), Choice(lambda: fit(choice.mask()), choice.fixed), True)
+    product = choice.applied(multiply(settled(x), factor))
+    return Part(fit(product), choice.through(fit), True)
 
 
 def same_shape(node: Node, i: int) -> bool:
