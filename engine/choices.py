@@ -28,9 +28,9 @@ from engine.core.operands import Operand
 from engine.core.sparsity import along
 from engine.core.structural import Cotangent, Tangent, broadcast_like, has_nan, scale
 from engine.core.trace import Symbol
-from engine.core.value import Zero, dtype_of, shape_of
+from engine.core.value import Zero, shape_of
 from engine.ops.arithmetic import add, multiply
-from engine.ops.compare import cast_like, equal, logical_or, not_equal, select
+from engine.ops.compare import cast_like, keep_chosen, not_equal
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.extrema import reduce_max
 from engine.ops.reduce import spread_like
@@ -54,7 +54,7 @@ class Mask:
         self._find: Callable[[], Any] | None = find
         self._found: Any = None
 
-    def __call__(self) -> Operand:
+    def __call__(self) -> Operand:  # noqa: D102 - see the class
         if self._find is not None:
             found = self._find()
             self._found, self._find = cast_like(not_equal(found, zeros_like(found)), found), None
@@ -99,21 +99,15 @@ class Choice:
     def applied(self, ct: Any) -> Operand:
         """`ct` with zero for each NaN where nothing was chosen; anything else there came from a zero and is zero."""
         if isinstance(ct, (np.ndarray, np.generic)) and not (ct.size and has_nan(ct)):
-            # what is done otherwise, to the bit
+            # as the op does, without finding the mask
             return ct
         if self.fixed is not None:
-            ct = scale(self.fixed(), ct) if not dtype_of(ct).is_complex else _without_nan(ct, self.fixed())
-        return ct if self.seeded is None else _without_nan(ct, self.seeded())
+            ct = keep_chosen(ct, self.fixed(), fixed=True)
+        return ct if self.seeded is None else keep_chosen(ct, self.seeded(), fixed=False)
 
 
 def _either(a: Mask, b: Mask) -> Mask:
     return a if a is b else Mask(lambda: a() + b())
-
-
-def _without_nan(ct: Any, mask: Any) -> Operand:
-    """Zero for each NaN outside of a mask."""
-    chosen = not_equal(mask, zeros_like(mask))
-    return select(logical_or(equal(ct, ct), chosen), ct, zeros_like(ct))
 
 
 class Part:

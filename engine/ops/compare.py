@@ -14,7 +14,7 @@ from engine.core.kinds import check_dtype, general, linear, nondifferentiable, s
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE
-from engine.core.structural import sum_to_like
+from engine.core.structural import has_nan, scale, sum_to_like
 from engine.core.value import dtype_of
 from engine.ops.creation import zeros_like
 
@@ -86,6 +86,43 @@ select = general(
     layout=Layout.LIKE,
     shares=(),
     doc="x where the condition holds, else y. The branch not taken gets a zero cotangent.",
+)
+
+
+def _keep_chosen_kernel(x: Any, chosen: Any, *, fixed: bool) -> Operand:
+    if not x.size or not has_nan(x):
+        return x
+    lost = np.isnan(x) & np.equal(chosen, 0)
+    if x.ndim == 0:
+        return np.zeros((), x.dtype)[()] if lost else x
+    out = x.copy(order="K")
+    out[lost] = 0
+    return out
+
+
+def _keep_chosen_vjp(ct: Any, out: Any, x: Any, chosen: Any, *, fixed: bool) -> Operand:
+    if fixed:
+        return scale(ct, chosen, either=True)
+    return select(logical_or(equal(x, x), not_equal(chosen, zeros_like(chosen))), ct, zeros_like(ct))
+
+
+keep_chosen = general(
+    "keep_chosen",
+    _keep_chosen_kernel,
+    lambda x, chosen, **_: x,
+    vjp=(_keep_chosen_vjp, None),
+    jvp=(_keep_chosen_vjp, None),
+    batch=elementwise_rule,
+    args=("x", "chosen"),
+    sparsity=ELEMENTWISE,
+    selects=True,
+    elementwise=True,
+    rounds_correctly=True,
+    layout=Layout.VIEW,
+    doc="""`x`, but zero where it is NaN and `chosen` is zero (`engine.choices`).
+
+    With `fixed`, `chosen` is zero for all values near these as well, and so is the derivative of the result.
+    """,
 )
 
 
