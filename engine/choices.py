@@ -29,10 +29,10 @@ from engine.core.operands import Operand
 from engine.core.sparsity import along
 from engine.core.structural import Cotangent, Tangent, broadcast_like, has_nan, scale, sum_to_like
 from engine.core.trace import Symbol
-from engine.core.value import Zero, shape_of
+from engine.core.value import Zero, dtype_of, shape_of
 from engine.ops.arithmetic import add, multiply
-from engine.ops.compare import cast_like, keep_chosen, not_equal
-from engine.ops.creation import ones_like, zeros_like
+from engine.ops.compare import cast_like, keep_chosen, not_equal, zero_of
+from engine.ops.creation import ones_like
 from engine.ops.einsum import einsum_op
 from engine.ops.linalg import matmul_op
 from engine.ops.reduce import reduce_sum, spread_like
@@ -64,7 +64,7 @@ class Mask:
         """Ones and zeros that broadcast to the cotangent."""
         if self._find is not None:
             found = self._find()
-            self._found, self._find = cast_like(not_equal(found, zeros_like(found)), found), None
+            self._found, self._find = cast_like(not_equal(found, zero_of(found)), found), None
         return self._found
 
     def whole(self, like: Any) -> Operand:
@@ -72,7 +72,7 @@ class Mask:
         small = self.small()
         if self._spread is not None:
             return self._spread(small)
-        return small if shape_of(small) == shape_of(like) else small * ones_like(like)
+        return small if shape_of(small) == shape_of(like) else broadcast_like(cast_like(small, like), like)
 
 
 class Choice:
@@ -344,7 +344,7 @@ def _in_product(axis: int, turned: bool, out: Any, x: Any, back: bool) -> Reach:
     if not back:
         return Reach(lines, lambda mask: broadcast_like(mask, out))
     if len(shape_of(out) or ()) == len(shape_of(x) or (0,)):
-        return Reach(lines, lambda mask: mask * ones_like(x))
+        return Reach(lines, lambda mask: broadcast_like(mask, x))
     return Reach(lambda mask: sum_to_like(lines(mask) * ones_like(x), x))
 
 
@@ -411,15 +411,20 @@ def _elementwise(
         return Part(whole(x.value), choice if alone else choice.through(x.value, fit), True)
     factor = rule.factor(out, operands, node.params)
     if choice is not None and choice.uniform:
-        return Part(whole(x.value) if type(factor) is int else fit(multiply(x.value, factor)), choice, False)
+        return Part(whole(x.value) if type(factor) is int else fit(_product(x.value, factor)), choice, False)
     if type(factor) is int:
         return Part(whole(x.value), choice, x.settled) if choice is not None and alone else moved(x, whole)
     if choice is None:
-        return fit(multiply(x, factor))
+        return fit(_product(x, factor))
     if alone:
-        return Part(fit(multiply(x.value, factor)), choice, False)
-    product = choice.applied(multiply(settled(x), factor))
+        return Part(fit(_product(x.value, factor)), choice, False)
+    product = choice.applied(_product(settled(x), factor))
     return Part(fit(product), choice.through(x.value, fit), True)
+
+
+def _product(x: Any, factor: Any) -> Operand:
+    """A plain product; that of a real tangent and a complex partial derivative is left to `scale`."""
+    return multiply(x, factor) if dtype_of(x) is dtype_of(factor) else scale(x, factor)
 
 
 def same_shape(node: Node, i: int) -> bool:

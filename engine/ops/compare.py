@@ -12,7 +12,7 @@ from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtyp
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
-from engine.core.operands import Operand, operands
+from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import broadcast_like, has_nan, scale, sum_to_like
 from engine.core.value import dtype_of, scalar
@@ -103,11 +103,16 @@ def _keep_chosen_abstract(x: Aval, chosen: Aval, *, fixed: bool) -> Aval:
     return Aval(broadcast_shapes("keep_chosen", x.shape, chosen.shape), x.dtype)
 
 
+def zero_of(x: Any) -> Array:
+    """The number 0 in the dtype of `x`."""
+    return dtype_of(x).numpy.type(0)
+
+
 def _through(ct: Any, x: Any, chosen: Any, fixed: bool) -> Operand:
     """A cotangent or tangent where the result is `x` for all values near these."""
     if fixed:
         return scale(ct, chosen, either=True)
-    return select(logical_or(equal(x, x), not_equal(chosen, zeros_like(chosen))), ct, zeros_like(ct))
+    return select(logical_or(equal(x, x), not_equal(chosen, zero_of(chosen))), ct, zeros_like(ct))
 
 
 keep_chosen = general(
