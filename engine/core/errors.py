@@ -70,8 +70,8 @@ class NotFoundError(OpError):
     """Something asked for by name does not exist."""
 
 
-class DataLossError(OpError):
-    """A file is damaged: a checksum is wrong, or it ends too early. The message names the file and what is damaged."""
+class DataLossError(OpError, ValueError):
+    """A file is damaged: a checksum is wrong, it ends too early, or it is not what it should be. It is named."""
 
 
 class ResourceExhaustedError(OpError, MemoryError):

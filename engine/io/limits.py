@@ -1,0 +1,76 @@
+"""What readers have in common: how much they unpack from a file, and one kind of error for what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from engine.core.errors import DataLossError, NotFoundError, UnimplementedError
+
+VARIABLE = "DUALGRAD_READ_LIMIT"
+_LEAST = 1 << 28
+_RATIO = 100
+_PASSED_ON = (NotFoundError, UnimplementedError, NotImplementedError, FileNotFoundError, PermissionError)
+
+
+def most_bytes(path: Any) -> int:
+    """How many bytes a reader unpacks from a file: a hundred times its size, 256 MiB at least.
+
+    The environment variable ``DUALGRAD_READ_LIMIT`` is another limit, in bytes.
+    """
+    given = os.environ.get(VARIABLE)
+    if given:
+        return int(given)
+    return max(_LEAST, _RATIO * os.path.getsize(path))
+
+
+def require(size: int, path: Any, what: str) -> None:
+    """See that something is not too large to be unpacked.
+
+    Raises
+    ------
+    DataLossError
+        If it is. The message has the limit, and how to raise it.
+    """
+    most = most_bytes(path)
+    if size > most:
+        raise DataLossError(
+            f"{path}: {what} has {size:,} bytes, more than the {most:,} that are read from a file of this size. If the "
+            f"file is to be trusted, set {VARIABLE}={size} in the environment"
+        )
+
+
+def member(archive: zipfile.ZipFile, name: str, path: Any) -> bytes:
+    """The contents of a member of a zip archive, no more than it announces.
+
+    Raises
+    ------
+    DataLossError
+        If there is none, or it is damaged or too large.
+    """
+    with damage(path):
+        info = archive.getinfo(name)
+        require(info.file_size, path, name)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataLossError(f"{path}: {name} is compressed in a way that is not read ({info.compress_type})")
+        with archive.open(info) as file:
+            data = file.read(info.file_size + 1)
+        if len(data) != info.file_size:
+            raise DataLossError(f"{path}: {name} has {len(data)} bytes, not the {info.file_size} that are announced")
+        return data
+
+
+@contextmanager
+def damage(path: Any, *passed_on: type[Exception]) -> Iterator[None]:
+    """Make a DataLossError with the file's name of whatever goes wrong while a file is read, but for some errors."""
+    try:
+        yield
+    except Exception as error:  # a damaged file can lead anywhere: into a library, to a missing key, out of memory
+        is_said = isinstance(error, DataLossError) and str(path) in str(error)
+        if is_said or isinstance(error, (*_PASSED_ON, *passed_on)):
+            raise
+        kind = "" if isinstance(error, DataLossError) else f" ({type(error).__name__})"
+        raise DataLossError(f"{path}: the file is damaged, or is not what it should be: {error}{kind}") from error
