@@ -167,5 +167,5 @@ class _Fast(_ArraysOnly, pickle.Unpickler):
     pass
 
 
-class _Careful(_ArraysOnly, pickle._Unpickler):  # type: ignore[name-defined, misc]
+class _Careful(_ArraysOnly, pickle._Unpickler):
     pass

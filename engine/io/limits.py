@@ -21,10 +21,13 @@ def most_bytes(path: Any) -> int:
 
     The environment variable ``DUALGRAD_READ_LIMIT`` is another limit, in bytes.
     """
+    return most_bytes_of(os.path.getsize(path))
+
+
+def most_bytes_of(size: int) -> int:
+    """As `most_bytes`, for a file of some size."""
     given = os.environ.get(VARIABLE)
-    if given:
-        return int(given)
-    return max(_LEAST, _RATIO * os.path.getsize(path))
+    return int(given) if given else max(_LEAST, _RATIO * size)
 
 
 def require(size: int, path: Any, what: str) -> None:

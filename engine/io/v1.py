@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from engine.core.errors import DataLossError, NotFoundError
-from engine.io import files, table
+from engine.io import files, limits, table
 from engine.io.bundle import slice_of
 from engine.io.protos import SavedSliceMeta, SavedTensorSlices
 from engine.io.tensors import array_of, numpy_dtype, shape_of
@@ -73,6 +74,7 @@ class V1Reader:
                 self._parts.setdefault(saved.name, []).append(saved)
             self._rows = []
         shape, dtype = shape_of(entry.shape), numpy_dtype(entry.type)
+        limits.require(math.prod(shape) * dtype.itemsize, self.prefix, f"tensor {name!r}")
         out = np.zeros(shape, dtype)
         covered = 0
         for part in self._parts.get(name, ()):
