@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import mmap
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,6 +16,7 @@ from engine.core.errors import DataLossError
 from engine.io import limits
 
 _DEEPEST = 100
+_HEAP = b"GCOL\x01"
 
 
 def module(path: Any) -> Any:
@@ -56,6 +59,7 @@ def opened(path: str, contents: bytes | None = None) -> Iterator[Any]:
     if contents is None and not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
     with limits.damage(path):
+        _require_sound_heaps(path, contents)
         file = h5py.File(path if contents is None else io.BytesIO(contents), "r")
     try:
         with limits.damage(path):
@@ -65,8 +69,32 @@ def opened(path: str, contents: bytes | None = None) -> Iterator[Any]:
         file.close()
 
 
+def _require_sound_heaps(path: str, contents: bytes | None) -> None:
+    """Refuse heaps of strings in which the HDF5 library would go round and round: where a piece has no length.
+
+    The layout is in section III.E of the HDF5 file format specification.
+    """
+    with open(path, "rb") as file:
+        if contents is None and os.fstat(file.fileno()).st_size == 0:
+            raise DataLossError(f"{path}: the file is empty")
+        held: Any = contents if contents is not None else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        at = held.find(_HEAP)
+        while at >= 0:
+            end = at + int.from_bytes(held[at + 8 : at + 16], "little")
+            place = at + 16
+            while place + 16 <= end <= len(held):
+                index, size = int.from_bytes(held[place : place + 2], "little"), held[place + 8 : place + 16]
+                length = int.from_bytes(size, "little")
+                place += (length + 7) // 8 * 8 + 16 if index else length
+                if place > end or not (index or length):
+                    raise DataLossError(f"{path}: the heap at byte {at} is damaged")
+            at = held.find(_HEAP, at + 1)
+
+
 def _examine(h5py: Any, file: Any, path: str) -> None:
     """Go through a file once; an object that two names have is looked at once."""
+    if file.id.get_create_plist().get_sizes() != (8, 8):
+        raise DataLossError(f"{path}: addresses and lengths in the file have other than 8 bytes")
     total, seen, left = 0, set(), [("", file, 0)]
     while left:
         place, group, depth = left.pop()

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 import io
 import json
@@ -29,7 +28,7 @@ import numpy as np
 import graph_api
 import tape_api
 from engine.core.errors import DataLossError, InvalidArgumentError, NotFoundError, UnimplementedError
-from engine.io import arrays, bundle, checkpoints, limits, table
+from engine.io import arrays, bundle, checkpoints, table
 from tape_api import keras
 from tape_api.keras import layers
 
@@ -246,7 +245,7 @@ def _in_zip(data: bytes, rng: random.Random) -> bytes:
 
 
 def _in_h5(data: bytes, rng: random.Random) -> bytes:
-    import h5py  # noqa: PLC0415 - only here
+    import h5py
 
     buffer = io.BytesIO(data)
     with h5py.File(buffer, "r+") as file:
@@ -332,7 +331,7 @@ def attempt(kind: str, seed: int, folder: Path) -> str:
     except (*DOCUMENTED, *form.allowed) as error:
         is_named = not isinstance(error, DataLossError) or file.name.partition(".")[0] in str(error)
         said = "refused" if is_named else f"{kind} {seed}: no name of a file: {error}"
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is foreign
         said = f"{kind} {seed}: {type(error).__name__}: {error}"
     taken = time.monotonic() - start
     for left in folder.iterdir():
