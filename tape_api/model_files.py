@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.errors import DataLossError
+from engine.core.errors import DataLossError, InvalidArgumentError
 from engine.frontend.keras import activations, losses
 from engine.frontend.keras.configs import REGISTERED, Described, deserialized, serialized
 from engine.frontend.keras.layers import Layer
@@ -128,7 +128,7 @@ def load_model(
         raise ValueError(f"load_model: {path} is a folder (a SavedModel); only .keras and .h5 files are read on tapes")
     if not os.path.isfile(path):
         raise ValueError(f"File not found: filepath={path}. Models are in files that end in .keras or .h5")
-    with limits.damage(path):
+    with limits.damage(path), limits.allowance(path):
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 config = json.loads(limits.member(archive, "config.json", path))
@@ -148,8 +148,6 @@ def load_model(
 
 def _made(host: Any, path: str, config: Any, compiled: Any, file: Any, custom_objects: Any, compile: bool) -> Any:
     model = model_from_config(host, config, custom_objects)
-    if not isinstance(model, Model):
-        raise DataLossError(f"{path}: the file describes {model!r}, which is no model")
     shape = (config.get("build_config") or {}).get("input_shape")
     if not model.built and shape is not None:
         model.build(shape)
@@ -164,15 +162,31 @@ def _made(host: Any, path: str, config: Any, compiled: Any, file: Any, custom_ob
 
 
 def model_from_config(host: Any, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The model that a configuration describes, with new weights."""
+    """The model that a configuration describes, with new weights.
+
+    Raises
+    ------
+    ValueError
+        If it names something that is neither ours, nor registered, nor in `custom_objects`, or describes no model.
+    """
     del host
     with custom_object_scope(custom_objects or {}):
-        return deserialized(_as_ours(config))
+        made = deserialized(_as_ours(config))
+    if not isinstance(made, Model):
+        raise InvalidArgumentError(f"the configuration describes {made!r}, which is no model")
+    return made
 
 
 def model_from_json(host: Any, json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The model that `to_json` describes, with new weights."""
-    return model_from_config(host, json.loads(json_string), custom_objects)
+    """The model that `to_json` describes, with new weights.
+
+    Raises
+    ------
+    DataLossError
+        If the text describes no model that can be made here; a ValueError.
+    """
+    with limits.damage("model_from_json: the text"):
+        return model_from_config(host, json.loads(json_string), custom_objects)
 
 
 def to_json(model: Any, **options: Any) -> str:

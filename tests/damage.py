@@ -197,7 +197,8 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 def _other(x: Any, rng: random.Random) -> Any:
     """Something else in the place of a value of JSON."""
-    odd = (None, True, -1, 0, 3, 1e308, "", "x", "../x", [], {}, [[]], {"class_name": "Dense"}, 1 << 70, "\u0000")
+    numbers = (-1, 0, 3, 10**5, 10**9, 1 << 40, 1 << 70, 1e308)
+    odd = (None, True, *numbers, "", "x", "../x", [], {}, [[]], {"class_name": "Dense"}, "\u0000")
     if isinstance(x, str) and x and rng.random() < 0.5:
         return damaged(x.encode(), rng).decode(errors="replace")
     return rng.choice(odd)

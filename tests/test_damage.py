@@ -146,6 +146,24 @@ def test_a_configuration_that_is_too_deep(h5py: Any, tmp_path: Path) -> None:
             keras.models.load_model(path)
 
 
+@pytest.mark.parametrize("units", [1 << 30, 1 << 45])
+def test_a_configuration_of_a_model_larger_than_the_limit(h5py: Any, tmp_path: Path, units: int) -> None:
+    net().save(tmp_path / "m.h5")
+    with h5py.File(tmp_path / "m.h5", "r+") as file:
+        file.attrs["model_config"] = file.attrs["model_config"].replace('"units": 2', f'"units": {units}')
+    with pytest.raises(DataLossError, match=r"m\.h5: variable d/kernel.* bytes, more than the .*DUALGRAD_READ_LIMIT"):
+        keras.models.load_model(tmp_path / "m.h5")
+
+
+def test_texts_that_are_no_model_and_no_tokenizer() -> None:
+    good = net().to_json()
+    for text in ("{", "[]", "3", "null", '{"class_name": "Sequential", "config": 3, "module": "keras"}', good[:-20]):
+        with pytest.raises(DataLossError, match="model_from_json: the text"):
+            keras.models.model_from_json(text)
+        with pytest.raises(DataLossError, match="tokenizer_from_json: the text"):
+            keras.preprocessing.text.tokenizer_from_json(text)
+
+
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
 
 

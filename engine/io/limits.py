@@ -6,6 +6,7 @@ import os
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from engine.core.errors import DataLossError, NotFoundError, UnimplementedError
@@ -66,6 +67,35 @@ def member(archive: zipfile.ZipFile, name: str, path: Any) -> bytes:
         return data
 
 
+_left: ContextVar[tuple[Any, list[int]] | None] = ContextVar("left", default=None)
+"""What the reader in progress may still make of a file: its name, and how many bytes."""
+
+
+@contextmanager
+def allowance(path: Any) -> Iterator[None]:
+    """Inside, what is made because a file says so counts, all together, against what is unpacked from the file."""
+    token = _left.set((path, [0]))
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def spend(size: int, what: str) -> None:
+    """Say that so many bytes are about to be made.
+
+    Raises
+    ------
+    DataLossError
+        If a file says so (`allowance`), and it is more than its limit.
+    """
+    found = _left.get()
+    if found is not None:
+        path, spent = found
+        spent[0] += size
+        require(spent[0], path, f"{what}, with what was made before,")
+
+
 @contextmanager
 def damage(path: Any, *passed_on: type[Exception]) -> Iterator[None]:
     """Make a DataLossError with the file's name of whatever goes wrong while a file is read, but for some errors."""
@@ -76,4 +106,4 @@ def damage(path: Any, *passed_on: type[Exception]) -> Iterator[None]:
         if is_said or isinstance(error, (*_PASSED_ON, *passed_on)):
             raise
         kind = "" if isinstance(error, DataLossError) else f" ({type(error).__name__})"
-        raise DataLossError(f"{path}: the file is damaged, or is not what it should be: {error}{kind}") from error
+        raise DataLossError(f"{path}: it is damaged, or is not what it should be: {error}{kind}") from error
