@@ -77,10 +77,10 @@ class DataLossError(OpError, ValueError):
 class ResourceExhaustedError(OpError, MemoryError):
     """What was asked for does not fit into memory. The message says how large it is, and what is smaller."""
 
-
-def exhausted(error: MemoryError, what: str) -> MemoryError:
-    """The error that there is no memory for something, in place of NumPy's own; one that is said already is itself."""
-    return error if isinstance(error, OpError) else ResourceExhaustedError(f"{what}: {error or 'out of memory'}")
+    @classmethod
+    def of(cls, error: MemoryError, what: str) -> MemoryError:
+        """The error that there is no memory for something, in place of NumPy's; one that says so already is itself."""
+        return error if isinstance(error, OpError) else cls(f"{what}: {error or 'out of memory'}")
 
 
 class AlreadyExistsError(OpError):

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.core.dtypes import DType
 from engine.core.eager import in_c
-from engine.core.errors import exhausted
+from engine.core.errors import ResourceExhaustedError
 from engine.core.op import Op
 from engine.core.operands import Array, Operand
 from engine.core.value import Value, as_array
@@ -287,7 +287,7 @@ def _in_memory(function: Callable[..., Any], public: str) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except MemoryError as error:
-            raise exhausted(error, public) from error
+            raise ResourceExhaustedError.of(error, public) from error
 
     return called
 

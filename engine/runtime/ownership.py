@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.errors import exhausted
+from engine.core.errors import ResourceExhaustedError
 from engine.core.operands import Array
 from engine.runtime.buffer_pool import is_whole
 
@@ -48,7 +48,7 @@ class Shared:
             try:
                 return value.copy()
             except MemoryError as error:
-                raise exhausted(error, "a result of its own memory") from error
+                raise ResourceExhaustedError.of(error, "a result of its own memory") from error
         self._owners.add(owner)
         return value
 
