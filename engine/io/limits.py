@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import IO, Any
 
-from engine.core.errors import DataLossError, NotFoundError, UnimplementedError
+from engine.core.errors import DataLossError, NotFoundError, ResourceExhaustedError, UnimplementedError
 
 VARIABLE = "DUALGRAD_READ_LIMIT"
 _LEAST = 1 << 28
 _RATIO = 100
-_PASSED_ON = (NotFoundError, UnimplementedError, NotImplementedError, FileNotFoundError, PermissionError)
+_PASSED_ON = (
+    NotFoundError,
+    UnimplementedError,
+    ResourceExhaustedError,
+    NotImplementedError,
+    FileNotFoundError,
+    PermissionError,
+)
 
 
 def most_bytes(path: Any) -> int:
@@ -94,6 +104,71 @@ def spend(size: int, what: str) -> None:
         path, spent = found
         spent[0] += size
         require(spent[0], path, f"{what}, with what was made before,")
+
+
+def gunzipped(file: Any, path: Any) -> bytes:
+    """What a gzip file unpacks to, if that is not too large.
+
+    Parameters
+    ----------
+    file : binary file
+    path : path
+        Its name.
+    """
+    with damage(path), gzip.open(file) as unpacked:
+        data: bytes = unpacked.read(most_bytes(path) + 1)
+        require(len(data), path, "what it unpacks to")
+        return data
+
+
+class Inflated(io.RawIOBase):
+    """A file of zlib's, unpacked as it is read.
+
+    Parameters
+    ----------
+    file : binary file
+        Closed with this one.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._zip = file, zlib.decompressobj()
+
+    def readable(self) -> bool:
+        """Whether it can be read: yes."""
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Fill a piece of memory; how much was there."""
+        while not self._zip.eof:
+            held = self._zip.unconsumed_tail or self._file.read(1 << 16)
+            data = self._zip.decompress(held, len(room))
+            if data:
+                room[: len(data)] = data
+                return len(data)
+            if not held:
+                raise EOFError("compressed file ended before the end-of-stream marker was reached")
+        return 0
+
+    def close(self) -> None:
+        """Close both."""
+        self._file.close()
+        super().close()
+
+
+def require_fill(size: int, what: str) -> None:
+    """See that what a message asks to be filled with one value is not too large.
+
+    Raises
+    ------
+    ResourceExhaustedError
+        If it is larger than 256 MiB, or than ``DUALGRAD_READ_LIMIT``.
+    """
+    most = int(os.environ.get(VARIABLE) or _LEAST)
+    if size > most:
+        raise ResourceExhaustedError(
+            f"{what} would be filled with one value, {size:,} bytes, more than the {most:,} that are made of a few. If "
+            f"the file is to be trusted, set {VARIABLE}={size} in the environment"
+        )
 
 
 @contextmanager
