@@ -243,6 +243,10 @@ def to_number(input: Any, out_type: Any = float32) -> Operand:
 # ---- strings of numbers ----------------------------------------------------------------------------------------------
 
 
+_WIDEST = 1 << 12
+"""Characters of a number, at most: of the digits of float64 no more than 1,100 are not zero."""
+
+
 def _as_string(x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str) -> np.ndarray:
     flags = "%" + fill + (str(width) if width > -1 else "")
     digits = f".{precision}" if precision > -1 else ""
@@ -299,6 +303,9 @@ def as_string(
     """
     if scientific and shortest:
         raise ValueError("as_string: Cannot select both scientific and shortest notation")
+    for name, value in (("precision", precision), ("width", width)):
+        if int(value) > _WIDEST:
+            raise InvalidArgumentError(f"as_string: argument `{name}` must be at most {_WIDEST}, got {value}")
     return as_string_op(
         input,
         precision=int(precision),
