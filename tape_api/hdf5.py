@@ -6,6 +6,7 @@ import io
 import math
 import mmap
 import os
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -16,7 +17,9 @@ from engine.core.errors import DataLossError
 from engine.io import limits
 
 _DEEPEST = 100
-_HEAP = b"GCOL\x01"
+_TEXTS = (b"model_config", b"training_config", b"layer_names", b"weight_names")
+_OF_ANY_LENGTH = 9
+"""The class of datatypes whose elements lie in heaps."""
 
 
 def module(path: Any) -> Any:
@@ -59,7 +62,7 @@ def opened(path: str, contents: bytes | None = None) -> Iterator[Any]:
     if contents is None and not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
     with limits.damage(path):
-        _require_sound_heaps(path, contents)
+        _require_sound_texts(path, contents)
         file = h5py.File(path if contents is None else io.BytesIO(contents), "r")
     try:
         with limits.damage(path):
@@ -69,26 +72,61 @@ def opened(path: str, contents: bytes | None = None) -> Iterator[Any]:
         file.close()
 
 
-def _require_sound_heaps(path: str, contents: bytes | None) -> None:
-    """Refuse heaps of strings in which the HDF5 library would go round and round: where a piece has no length.
+def _require_sound_texts(path: str, contents: bytes | None) -> None:
+    """Refuse texts that would have the HDF5 library take any amount of memory or time, before it sees them.
 
-    The layout is in section III.E of the HDF5 file format specification.
+    The layouts are in sections III.E (global heap), IV.A.2.b (dataspace) and IV.A.2.m (attribute) of the HDF5 file
+    format specification.
     """
     with open(path, "rb") as file:
         if contents is None and os.fstat(file.fileno()).st_size == 0:
             raise DataLossError(f"{path}: the file is empty")
         held: Any = contents if contents is not None else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        at = held.find(_HEAP)
-        while at >= 0:
-            end = at + int.from_bytes(held[at + 8 : at + 16], "little")
-            place = at + 16
-            while place + 16 <= end <= len(held):
-                index, size = int.from_bytes(held[place : place + 2], "little"), held[place + 8 : place + 16]
-                length = int.from_bytes(size, "little")
-                place += (length + 7) // 8 * 8 + 16 if index else length
-                if place > end or not (index or length):
-                    raise DataLossError(f"{path}: the heap at byte {at} is damaged")
-            at = held.find(_HEAP, at + 1)
+        if held[:8] != b"\x89HDF\r\n\x1a\n":
+            raise DataLossError(f"{path}: this is no HDF5 file")
+        heaps = {at for at in _places(held, b"GCOL\x01") if _is_sound_heap(held, at)}
+        for name in _TEXTS:
+            for at in _places(held, name + b"\0"):
+                if not all(address in heaps and size <= len(held) for size, address in _texts(held, at, len(name) + 1)):
+                    raise DataLossError(f"{path}: the attribute {name.decode()} at byte {at} is damaged")
+
+
+def _places(held: Any, what: bytes) -> Iterator[int]:
+    at = held.find(what)
+    while at >= 0:
+        yield at
+        at = held.find(what, at + 1)
+
+
+def _is_sound_heap(held: Any, at: int) -> bool:
+    """Whether the pieces of a heap end; where one has no length, the library would go round and round."""
+    end, place = at + int.from_bytes(held[at + 8 : at + 16], "little"), at + 16
+    while place + 16 <= end <= len(held):
+        index, length = struct.unpack("<H6xQ", held[place : place + 16])
+        if not (index or length):
+            return False
+        place += (length + 7) // 8 * 8 + 16 if index else length
+    return place <= end <= len(held)
+
+
+def _texts(held: Any, at: int, size: int) -> Iterator[tuple[int, int]]:
+    """The lengths of the texts of an attribute whose name is at a place, and the addresses of their heaps."""
+    for before in (8, 9):  # from the third version on there is a byte for the set of characters
+        start = at - before
+        version, *sizes = struct.unpack("<Bx3H", held[start : start + 8]) if start >= 0 else (0, 0)
+        if version not in ((1, 2) if before == 8 else (3,)) or sizes[0] != size:
+            continue
+        unit = 8 if version == 1 else 1
+        kind = at + -(-sizes[0] // unit) * unit
+        space = kind + -(-sizes[1] // unit) * unit
+        if held[kind] & 15 != _OF_ANY_LENGTH:
+            continue
+        dims = space + (8 if held[space] == 1 else 4)
+        count = math.prod(struct.unpack(f"<{held[space + 1]}Q", held[dims : dims + 8 * held[space + 1]]))
+        first = space + -(-sizes[2] // unit) * unit
+        for length, address, _ in struct.iter_unpack("<IQI", held[first : first + 16 * min(count, len(held))]):
+            if length:
+                yield length, address
 
 
 def _examine(h5py: Any, file: Any, path: str) -> None:
@@ -102,6 +140,9 @@ def _examine(h5py: Any, file: Any, path: str) -> None:
         if address in seen or depth > _DEEPEST:
             raise DataLossError(f"{path}: group {place!r} is inside itself, or too deep")
         seen.add(address)
+        for text in map(bytes.decode, _TEXTS):
+            if text in group.attrs:
+                limits.require(16 * math.prod(group.attrs.get_id(text).shape or ()), path, f"attribute {text}")
         for name in group:
             at = f"{place}/{name}"
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):

@@ -103,12 +103,23 @@ def test_arrays_larger_than_the_limit(h5py: Any, tmp_path: Path, monkeypatch: py
     net().load_weights(path)
 
 
+def test_a_text_that_is_longer_than_the_file(h5py: Any, tmp_path: Path) -> None:
+    net().save(tmp_path / "m.h5")
+    data = (tmp_path / "m.h5").read_bytes()
+    heap = data.index(b"GCOL\x01").to_bytes(8, "little")
+    for name in (b"model_config", b"layer_names", b"weight_names"):
+        there = data.index(heap, data.index(name + b"\0"))
+        (tmp_path / "m.h5").write_bytes(data[: there - 4] + b"\0\0\0\xf0" + data[there:])
+        with pytest.raises(DataLossError, match=rf"m\.h5: the attribute {name.decode()} .* is damaged"):
+            keras.models.load_model(tmp_path / "m.h5")
+
+
 def test_a_heap_that_has_no_end(h5py: Any, tmp_path: Path) -> None:
     net().save(tmp_path / "m.h5")
     data = (tmp_path / "m.h5").read_bytes()
     heap = data.index(b"GCOL\x01")
     (tmp_path / "m.h5").write_bytes(data[: heap + 16] + bytes(16) + data[heap + 32 :])
-    with pytest.raises(DataLossError, match=r"m\.h5: the heap .* is damaged"):
+    with pytest.raises(DataLossError, match=r"m\.h5: the attribute .* is damaged"):
         keras.models.load_model(tmp_path / "m.h5")
 
 
