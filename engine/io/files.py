@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,8 @@ except ImportError:  # Windows: saves of one name by several processes are not k
 
 _SUFFIX = ".dualgrad.tmp"
 _LONGEST = 60
+_holding: set[tuple[int, str]] = set()
+"""Threads, and the folders that they have locked."""
 
 
 def write(path: str | Path, parts: Iterable[Any]) -> None:
@@ -70,8 +73,9 @@ def _clear(folder: Path) -> None:
     """Remove temporary files that nobody holds a lock on: the system takes back the locks of killed processes."""
     if fcntl is None:
         return
-    with os.scandir(folder) as entries:
-        left = [e.path for e in entries if e.name.endswith(_SUFFIX) and e.is_file(follow_symlinks=False)]
+    left: list[str] = []
+    with contextlib.suppress(PermissionError), os.scandir(folder) as entries:  # a folder may be there to write only
+        left += [e.path for e in entries if e.name.endswith(_SUFFIX) and e.is_file(follow_symlinks=False)]
     for path in left:
         with contextlib.suppress(OSError), open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,15 +90,24 @@ def _lock(handle: int) -> None:
 
 @contextlib.contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
-    """Keep other processes and threads from saving to a folder; who saves several files of one name asks for it."""
-    if fcntl is None:
+    """Keep other processes and threads from saving to a folder; who saves several files of one name asks for it.
+
+    A thread that has it already, and is interrupted by a signal whose handler saves too, does not wait for itself.
+    """
+    who = threading.get_ident(), os.path.realpath(folder)
+    handle = None
+    if fcntl is not None and who not in _holding:
+        with contextlib.suppress(PermissionError):  # a folder may be there to write only
+            handle = os.open(folder, os.O_RDONLY)
+    if handle is None:
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
     try:
         _lock(handle)
+        _holding.add(who)
         yield
     finally:
+        _holding.discard(who)
         os.close(handle)
 
 

@@ -251,6 +251,21 @@ def test_what_a_killed_save_left_is_cleared_by_the_next_and_a_running_one_is_let
     assert read(str(tmp_path / "m"))["w"][0] == 1.0
 
 
+def test_a_save_within_a_save_does_not_wait_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the handler of a signal does that says that the machine is going to stop."""
+    contents, interrupted = bundle._contents, []
+
+    def with_a_signal(*arguments):
+        if not interrupted:
+            interrupted.append(True)
+            saved(tmp_path, 2.0)
+        return contents(*arguments)
+
+    monkeypatch.setattr(bundle, "_contents", with_a_signal)
+    saved(tmp_path, 1.0)
+    assert read(str(tmp_path / "m"))["w"][0] == 1.0
+
+
 def test_names_as_long_as_a_file_system_takes(tmp_path: Path) -> None:
     files.write(tmp_path / ("n" * 250), [b"x"])
     assert os.listdir(tmp_path) == ["n" * 250]
