@@ -103,8 +103,8 @@ def locked(folder: str | Path) -> Iterator[None]:
         yield
         return
     try:
-        _lock(handle)
         _holding.add(who)
+        _lock(handle)
         yield
     finally:
         _holding.discard(who)
