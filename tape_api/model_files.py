@@ -128,6 +128,7 @@ def load_model(
         raise ValueError(f"load_model: {path} is a folder (a SavedModel); only .keras and .h5 files are read on tapes")
     if not os.path.isfile(path):
         raise ValueError(f"File not found: filepath={path}. Models are in files that end in .keras or .h5")
+    hdf5.module(path)
     with limits.damage(path), limits.allowance(path):
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:

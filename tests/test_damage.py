@@ -12,7 +12,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.core.errors import DataLossError, NotFoundError, OpError, ResourceExhaustedError
-from engine.io import bundle, checkpoints, table
+from engine.io import arrays, bundle, checkpoints, table
 from engine.io.object_graph import GRAPH_KEY
 from engine.io.protos import (
     BundleEntryProto,
@@ -155,6 +155,15 @@ def test_a_configuration_that_is_too_deep(h5py: Any, tmp_path: Path) -> None:
             archive.writestr("model.weights.h5", b"")
         with pytest.raises(DataLossError, match=r"m\.keras"):
             keras.models.load_model(path)
+
+
+def test_an_archive_of_a_version_that_there_is_not(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.arange(3))
+    data = bytearray((tmp_path / "a.npz").read_bytes())
+    data[data.index(b"PK\x01\x02") + 6] = 197
+    (tmp_path / "a.npz").write_bytes(data)
+    with pytest.raises(DataLossError, match=r"a\.npz.*zip file version 19\.7"):
+        arrays.npz(tmp_path / "a.npz", ["x"])
 
 
 @pytest.mark.parametrize("units", [1 << 30, 1 << 45])
