@@ -19,6 +19,7 @@ from engine.core.trace import Symbol
 from engine.core.unconnected import reasons
 from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable
+from engine.frontend.keras.configs import Described, deserialized
 from engine.ops.compare import cast, equal, not_equal, where
 from optim import schedules
 from optim.callables import evaluated
@@ -393,7 +394,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         """The arguments that make an equal optimizer, as plain Python data."""
         rate = self._learning_rate
         if isinstance(rate, LearningRateSchedule):
-            rate = {"class_name": type(rate).__name__, "config": rate.get_config()}
+            rate = Described(type(rate), {"class_name": type(rate).__name__, "config": rate.get_config()})
         elif not callable(rate) or isinstance(rate, Value):
             rate = float(rate)
         others = [n for n in self.hyperparameters if n != "learning_rate"]
@@ -406,7 +407,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         """The optimizer that `get_config` came from."""
         rate = config.get("learning_rate")
         if isinstance(rate, dict):
-            config = {**config, "learning_rate": getattr(schedules, rate["class_name"]).from_config(rate["config"])}
+            config = {**config, "learning_rate": deserialized(rate, schedules.KINDS)}
         return cls(**config)
 
 

@@ -360,7 +360,7 @@ class CheckpointManager:
         self._counter, self._interval, self._init = step_counter, checkpoint_interval, init_fn
         self._last_step: int | None = None
         state = checkpoints.get_state(self._folder)
-        paths = [] if state is None else [p for p in state.all_model_checkpoint_paths if checkpoints.exists(p)]
+        paths = [] if state is None else [p for p in state.all_model_checkpoint_paths if checkpoints.is_there(p)]
         self._kept: dict[str, float] = dict(zip(paths, checkpoints.written_at(paths), strict=True))
         self._newest = None if state is None or not paths else state.model_checkpoint_path
         self._preserved = (state.last_preserved_timestamp if state is not None else None) or time.time()

@@ -2,75 +2,30 @@
 
 from __future__ import annotations
 
-import io
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.core.detach import effect
-from engine.core.errors import NotFoundError
+from engine.core.errors import DataLossError, InvalidArgumentError, NotFoundError
 from engine.core.variable import Variable
 from engine.frontend.keras.layers import Layer
 from engine.frontend.keras.metrics import Metric
 from engine.frontend.keras.models import Functional, Sequential
 from engine.frontend.keras.settings import layer_name
 from engine.frontend.module import distinct
-from engine.io import checkpoints, files
+from engine.io import checkpoints, files, limits
 from optim.optimizer import Optimizer
+from tape_api import hdf5
 from tape_api.checkpoint import Checkpoint, NotRestored, Restored
 from tape_api.trackable import OURS
 
 Plan = list[tuple[Any, np.ndarray]]
 _SAVED = (Layer, Metric, Optimizer)
-
-
-def hdf5(path: Any) -> Any:
-    """The module that reads and writes HDF5 files.
-
-    Raises
-    ------
-    NotImplementedError
-        If it is not installed.
-    """
-    try:
-        return import_module("h5py")
-    except ImportError:
-        raise NotImplementedError(
-            f"{path}: HDF5 files need the package h5py (pip install h5py); a name without an ending makes a TensorFlow "
-            f"checkpoint, which needs nothing"
-        ) from None
-
-
-def opened(path: str) -> Any:
-    """A file to be read.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    ValueError
-        If it is no HDF5 file.
-    """
-    module = hdf5(path)
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        return module.File(path, "r")
-    except OSError as error:
-        raise ValueError(f"{path} is no HDF5 file, or is damaged: {error}") from None
-
-
-def written(path: Any, fill: Callable[[Any], None]) -> bytes:
-    """The contents of a file that a function fills."""
-    buffer = io.BytesIO()
-    with hdf5(path).File(buffer, "w") as file:
-        fill(file)
-    return buffer.getvalue()
 
 
 # ---- Keras 3 ---------------------------------------------------------------------------------------------------------
@@ -138,7 +93,7 @@ def _planned(file: Any, model: Any, skip_mismatch: bool) -> Plan:
     for path, obj, variables in _parts(model):
         place = f"{path}vars"
         group = file.get(place.replace("layers/", "_layer_checkpoint_dependencies/") if older else place)
-        stored = [] if group is None else [group[str(i)][()] for i in range(len(group))]
+        stored = [] if group is None else [group[str(i)] for i in range(len(group))]
         if isinstance(obj, (Optimizer, Metric)) and len(stored) != len(variables):
             continue
         what = f"{type(obj).__name__} {getattr(obj, 'name', '')!r} ({place})"
@@ -154,12 +109,12 @@ def _matched(what: str, variables: Sequence[Any], stored: Sequence[Any], skip_mi
     ValueError
         If there are not as many, or a shape differs.
     """
-    wanted, given = [tuple(v.shape) for v in variables], [np.shape(a) for a in stored]
+    wanted, given = [tuple(v.shape) for v in variables], [getattr(a, "shape", None) for a in stored]
     if wanted == given:
-        return list(zip(variables, stored, strict=True))
+        return list(zip(variables, map(_numbers, stored), strict=True))
     message = f"load_weights: {what} has variables of shapes {wanted}, the file has {given}"
     if not skip_mismatch:
-        raise ValueError(f"{message}. Is the model built, and is it the one that was saved?")
+        raise InvalidArgumentError(f"{message}. Is the model built, and is it the one that was saved?")
     warnings.warn(f"{message}: they are left as they are", stacklevel=4)
     return []
 
@@ -187,18 +142,25 @@ def planned_older(group: Any, model: Any, by_name: bool = False, skip_mismatch: 
     stored = {}
     for name in map(_text, group.attrs["layer_names"]):
         below = group[name]
-        stored[name] = [below[_text(w)][()] for w in below.attrs["weight_names"]]
+        stored[name] = [below[_text(w)] for w in below.attrs["weight_names"]]
     if by_name:
         pairs = [(layer, stored[layer.name]) for layer in model.layers if layer.name in stored]
     else:
         layers, given = [x for x in model.layers if x.weights], [w for w in stored.values() if w]
         if len(layers) != len(given):
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"load_weights: the model has {len(layers)} layers with weights, the file {len(given)} "
                 f"({', '.join(name for name, w in stored.items() if w)})"
             )
         pairs = list(zip(layers, given, strict=True))
     return [x for layer, w in pairs for x in _matched(f"layer {layer.name!r}", _of_layer(layer), w, skip_mismatch)]
+
+
+def _numbers(held: Any) -> np.ndarray:
+    if held.dtype.kind not in "biufc":
+        raise DataLossError(f"{held.name} is no array of numbers but of dtype {held.dtype}")
+    found: np.ndarray = held[()]
+    return found
 
 
 def _text(x: Any) -> str:
@@ -212,26 +174,29 @@ def save(model: Any, path: str) -> None:
     """Write the weights to a file, in Keras 3's layout if its name ends in ``.weights.h5``."""
     effect("it reads or writes a file")
     fill = fill_weights if path.endswith(".weights.h5") else fill_older
-    files.write(path, [written(path, lambda file: fill(file, model))])
+    files.write(path, [hdf5.written(path, lambda file: fill(file, model))])
 
 
-def load(model: Any, file: Any, by_name: bool = False, skip_mismatch: bool = False) -> None:
+def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch: bool = False) -> None:
     """Set the weights of a model to those of an open file of either layout: all, or none if something does not fit.
 
     Raises
     ------
     ValueError
         If the weights are not those of this model.
+    DataLossError
+        If the file, whose name is `path`, is damaged.
     """
     effect("it reads or writes a file")
-    group = file.get("model_weights", file)
-    if "layer_names" in group.attrs:
-        plan = planned_older(group, model, by_name, skip_mismatch)
-    else:
-        optimizer = getattr(model, "optimizer", None)
-        if optimizer is not None and len(file.get("optimizer/vars", ())) and hasattr(optimizer, "build"):
-            optimizer.build(model.trainable_variables)
-        plan = _planned(file, model, skip_mismatch)
+    with limits.damage(path, InvalidArgumentError):
+        group = file.get("model_weights", file)
+        if "layer_names" in group.attrs:
+            plan = planned_older(group, model, by_name, skip_mismatch)
+        else:
+            optimizer = getattr(model, "optimizer", None)
+            if optimizer is not None and len(file.get("optimizer/vars", ())) and hasattr(optimizer, "build"):
+                optimizer.build(model.trainable_variables)
+            plan = _planned(file, model, skip_mismatch)
     model.host.set_values([v for v, _ in plan], [a for _, a in plan])
 
 
@@ -288,11 +253,13 @@ def load_weights(
         If there is no such file.
     ValueError
         If the weights are not those of this model. No weight is changed then.
+    DataLossError
+        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or has links or data in other files.
     """
     path = os.fspath(filepath)
     if _is_hdf5(path) or (os.path.isfile(path) and not checkpoints.exists(path)):
-        with opened(path) as file:
-            load(model, file, by_name, skip_mismatch)
+        with hdf5.opened(path) as file:
+            load(model, file, path, by_name, skip_mismatch)
         return None
     if by_name or skip_mismatch:
         raise ValueError("load_weights: `by_name` and `skip_mismatch` are for HDF5 files; a checkpoint has no layers")

@@ -19,6 +19,7 @@ PACKAGES = ("engine", "optim", "graph_api", "tape_api")
 # with an entry of their own.
 ORDER = (
     "engine.guard",
+    "engine.quoting",
     "engine.frontend",
     "engine.frontend.absent",
     "engine.frontend.differences",

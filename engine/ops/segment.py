@@ -305,7 +305,12 @@ unsorted_segment_prod_op, segment_prod_op = _pair(
 
 def _number(num_segments: Any) -> Operand:
     """The number of segments as an operand: an integer tensor stays one, an int does not take the data's dtype."""
-    return num_segments if isinstance(num_segments, Value) else np.asarray(num_segments, np.int32)
+    if isinstance(num_segments, Value):
+        return num_segments
+    try:
+        return np.asarray(num_segments, np.int32)
+    except OverflowError:
+        raise InvalidArgumentError(f"argument `num_segments` must be below 2**31, got {num_segments}") from None
 
 
 @operands("data", alone=("segment_ids",))

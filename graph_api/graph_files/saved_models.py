@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import NotFoundError
-from engine.io import files
+from engine.core.errors import InvalidArgumentError, NotFoundError
+from engine.io import files, limits
 from engine.io.checkpoints import exists
 from engine.io.graph_protos import MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from engine.io.tensors import OF_NAME, shape_proto
@@ -100,7 +100,8 @@ def load(
         )
     meta = found[0]
     with sess.graph.as_default():
-        saver, _ = with_elements(meta, import_scope=import_scope, **saver_kwargs)
+        with limits.damage(export_dir, InvalidArgumentError):
+            saver, _ = with_elements(meta, import_scope=import_scope, **saver_kwargs)
         path = os.path.join(os.fspath(export_dir), "variables", "variables")
         if saver is not None and saver._built():
             if not exists(path):
