@@ -21,7 +21,6 @@ _PASSED_ON = (
     NotFoundError,
     UnimplementedError,
     ResourceExhaustedError,
-    NotImplementedError,
     FileNotFoundError,
     PermissionError,
 )
