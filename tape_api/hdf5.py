@@ -13,13 +13,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import DataLossError
+from engine.core.errors import DataLossError, UnimplementedError
 from engine.io import limits
 
 _DEEPEST = 100
 _TEXTS = (b"model_config", b"training_config", b"layer_names", b"weight_names")
 _OF_ANY_LENGTH = 9
 """The class of datatypes whose elements lie in heaps."""
+
+
+class _NoPackageError(UnimplementedError, NotImplementedError):
+    """What reads HDF5 files is not installed: nothing is wrong with the file."""
 
 
 def module(path: Any) -> Any:
@@ -33,7 +37,7 @@ def module(path: Any) -> Any:
     try:
         return import_module("h5py")
     except ImportError:
-        raise NotImplementedError(
+        raise _NoPackageError(
             f"{path}: HDF5 files need the package h5py (pip install h5py); a name without an ending makes a TensorFlow "
             f"checkpoint, which needs nothing"
         ) from None

@@ -326,7 +326,7 @@ def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str,
     """The error that says what was wrong with the op's arguments: its abstract evaluation's, else the kernel's."""
     if isinstance(error, MemoryError):
         return ResourceExhaustedError.of(error, f"{op.title}({', '.join(str(abstract_operand(a)) for a in arrays)})")
-    if not isinstance(error, (ValueError, TypeError, IndexError)):
+    if not isinstance(error, (ValueError, TypeError, IndexError, OverflowError)):
         return error  # it is not about the arguments
     try:
         op.result_avals([abstract_operand(a) for a in arrays], params)

@@ -13,7 +13,7 @@ import numpy as np
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
 from engine.core.dtypes import INTEGER, DType, as_dtype, float32, float64, int32, int64
-from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ResourceExhaustedError, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.operands import Operand, operands
@@ -94,6 +94,10 @@ def fill(dims: Any, value: Any) -> Operand:
 # ---- range, linspace -------------------------------------------------------------------------------------------------
 
 
+_MOST = 1 << 59
+"""Elements of an array, as far as an address goes."""
+
+
 def _count(start: Any, limit: Any, delta: Any) -> int:
     """How many numbers a range has."""
     if delta == 0:
@@ -104,8 +108,12 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
             f"range: argument `start` must be {relation} `limit` for `delta` {delta}, got {start} and {limit}"
         )
     if isinstance(start, (int, np.integer)):
-        return -((int(start) - int(limit)) // int(delta))
-    return math.ceil(abs((limit - start) / delta))
+        count = -((int(start) - int(limit)) // int(delta))
+    else:
+        count = abs((limit - start) / delta)
+    if not count <= _MOST:
+        raise ResourceExhaustedError(f"range: from {start} to {limit} in steps of {delta} are {count} numbers")
+    return math.ceil(count)
 
 
 def _range_kernel(start: Any, limit: Any, delta: Any) -> np.ndarray:

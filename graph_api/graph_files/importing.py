@@ -190,17 +190,14 @@ def _kept(definition: Definition, given: Mapping[Ref, Any], keep: set[str]) -> s
         for name, item in items.items()
         if item.op not in PARTS and (item.op not in ROWS or (dropped and _is_text(item.proto)))
     ]
-    while True:
-        idle = [
-            name
-            for name in unknown
-            if name not in dropped | keep
-            and users[name]
-            and all(_is_idle(items[user], name, given, dropped) for user in users[name])
-        ]
-        if not idle:
-            break
-        dropped.update(idle)
+    candidates, left = frozenset(unknown) - keep, list(unknown)
+    while left:
+        name = left.pop()
+        if name not in candidates or name in dropped or not users[name]:
+            continue
+        if all(_is_idle(items[user], name, given, dropped) for user in users[name]):
+            dropped.add(name)
+            left += items[name].needs()
     return set(items) - dropped
 
 
