@@ -77,7 +77,7 @@ def gradients(
     ...     print(sess.run(g, {x: 2.0}))
     16.0
     """
-    check_one_graph([*as_list(ys), *as_list(xs)])
+    check_one_graph([x for given in (ys, xs, grad_ys, stop_gradients) for x in as_list(given)])
     if strict and grad_ys is None:
         require_one_number("gradients", as_list(ys), "tf.jacobian")
     with graph_of(ys, "ys").name_scope(name):
@@ -99,8 +99,10 @@ def graph_of(x: Any, argument: str) -> Graph:
 
 
 def check_one_graph(values: Sequence[Any]) -> None:
-    """Raise unless all tensors and variables among `values` belong to one graph."""
+    """Raise unless all tensors and variables among `values` belong to one graph, and may be used here."""
     held = [x for x in values if isinstance(getattr(x, "graph", None), Graph)]
     for x in held[1:]:
         if x.graph is not held[0].graph:
             raise InvalidArgumentError(f"{x!r} must be from the same graph as {held[0]!r}")
+    for x in held[:1]:
+        x.graph.require_in_reach("gradients", held)

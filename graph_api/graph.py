@@ -18,6 +18,7 @@ from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import NotCopied, Value
 from engine.core.variable import Variable as EngineVariable
+from graph_api.contexts import WAIT_INSIDE, Contexts
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
 from graph_api.overrides import apply_overridden, checked_map
@@ -49,7 +50,7 @@ def _check_name(what: str, name: str, within: str) -> None:
         )
 
 
-class Graph(NotCopied, Trace):
+class Graph(NotCopied, Contexts):
     """A graph under construction: operations, names, scopes and collections.
 
     Examples
@@ -87,7 +88,9 @@ class Graph(NotCopied, Trace):
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if name:
             _check_name("node", name.removesuffix("/"), within=self._scope)
+        self.require_in_reach(op.type, inputs)
         operation = Operation(self, op, inputs, params, self.unique_name(name or _default_name(op)))
+        operation.context = self.belongs(operation)
         self._by_name[operation.name] = operation
         return operation
 
@@ -109,6 +112,7 @@ class Graph(NotCopied, Trace):
 
     def check_fed(self, fed: Sequence[Any], nodes: Sequence[Node]) -> None:
         """Raise if a value is fed in place of a constant on whose contents something computed by `nodes` relies."""
+        self.require_feedable(fed)
         fixed = {id(t): t for t in fed if t.node.op is not placeholder}
         needed = {id(node) for node in nodes} if fixed else set()
         for on, results in self._relied if fixed else ():
@@ -342,6 +346,7 @@ class Graph(NotCopied, Trace):
             self._control = []
         else:
             after = [self.as_graph_element(c) for c in control_inputs]
+            self.require_in_reach("control_dependencies", after, WAIT_INSIDE)
             self._control = [*before, [e if isinstance(e, Operation) else e.op for e in after]]
         try:
             yield

@@ -1,0 +1,474 @@
+"""What is made in a function of control flow, and used where it has no value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+from engine.core.errors import InvalidArgumentError, UnimplementedError
+
+Keep = Callable[[Any], Any]
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def run(fetches: Any, feed: Any = None) -> Any:
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feed)
+
+
+# ---- functions that make something, and hand it to `keep` ------------------------------------------------------------
+
+x_value = 3.0
+
+
+def _outside() -> Any:
+    return tf.constant(x_value, name="x")
+
+
+def in_true_branch(keep: Keep) -> Any:
+    x = _outside()
+    return tf.cond(x > 5.0, lambda: keep(x * 2.0), lambda: x)
+
+
+def in_false_branch(keep: Keep) -> Any:
+    x = _outside()
+    return tf.cond(x > 5.0, lambda: x, lambda: keep(x * 2.0))
+
+
+def in_case(keep: Keep) -> Any:
+    x = _outside()
+    return tf.case([(x < 1.0, lambda: x), (x < 2.0, lambda: keep(x * 2.0))], default=lambda: x)
+
+
+def in_switch_case(keep: Keep) -> Any:
+    x = _outside()
+    return tf.switch_case(tf.constant(0), [lambda: x, lambda: keep(x * 2.0)])
+
+
+def in_while_loop(keep: Keep) -> Any:
+    return tf.while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, keep(v * 2.0)), (0, _outside()))[1]
+
+
+def in_the_test_of_while_loop(keep: Keep) -> Any:
+    return tf.while_loop(lambda i, v: keep(v * 2.0) < 20.0, lambda i, v: (i + 1, v * 2.0), (0, _outside()))[1]
+
+
+def in_map_fn(keep: Keep) -> Any:
+    return tf.map_fn(lambda v: keep(v * 2.0), tf.stack([_outside(), _outside()]))
+
+
+def in_scan(keep: Keep) -> Any:
+    return tf.scan(lambda s, v: keep(s * v), tf.stack([_outside(), _outside()]))
+
+
+def in_foldr(keep: Keep) -> Any:
+    return tf.foldr(lambda s, v: keep(s * v), tf.stack([_outside(), _outside()]))
+
+
+def in_a_data_set(keep: Keep) -> Any:
+    made = tf.data.Dataset.from_tensor_slices(np.float32([1, 2])).map(lambda v: keep(v * 2.0))
+    return made.make_one_shot_iterator().get_next()
+
+
+def in_a_cell(keep: Keep) -> Any:
+    class Cell(tf.nn.rnn_cell.BasicRNNCell):
+        def call(self, inputs: Any, state: Any) -> Any:
+            out, new = super().call(inputs, state)
+            return keep(out), new
+
+    return tf.nn.dynamic_rnn(Cell(2), tf.ones([1, 3, 2]), dtype=tf.float32)[0]
+
+
+def in_a_nested_branch(keep: Keep) -> Any:
+    x = _outside()
+    return tf.map_fn(lambda v: tf.cond(v > 0.0, lambda: keep(v * x), lambda: v), tf.stack([x, x]))
+
+
+BODIES = [
+    in_true_branch, in_false_branch, in_case, in_switch_case, in_while_loop, in_the_test_of_while_loop, in_map_fn,
+    in_scan, in_foldr, in_a_data_set, in_a_cell, in_a_nested_branch,
+]  # fmt: skip
+
+
+# ---- ways to use it --------------------------------------------------------------------------------------------------
+
+
+def _waited_for(t: Any) -> None:
+    with tf.control_dependencies([t]):
+        tf.no_op()
+
+
+def _from_a_collection(t: Any) -> None:
+    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, t)
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        tf.no_op()
+
+
+def _by_name(t: Any) -> None:
+    run(tf.get_default_graph().get_tensor_by_name(t.name))
+
+
+def _in_another_branch(t: Any) -> None:
+    tf.cond(tf.constant(1) < 2, lambda: t * 1.0, lambda: t)
+
+
+def _returned_by_another_loop(t: Any) -> None:
+    tf.map_fn(lambda v: t, tf.constant([1.0, 2.0]))
+
+
+USES: dict[str, Callable[[Any], Any]] = {
+    "operand": lambda t: t + 1.0,
+    "operand among others": lambda t: tf.add_n([tf.zeros(t.shape), t]),
+    "fetched": run,
+    "fetched in a list": lambda t: run([tf.constant(1.0), t]),
+    "its operation run": lambda t: run(t.op),
+    "evaluated": lambda t: t.eval(session=tf.Session()),
+    "waited for": _waited_for,
+    "grouped": lambda t: tf.group(t),
+    "in a tuple": lambda t: tf.tuple([t]),
+    "waited for by collection": _from_a_collection,
+    "by name": _by_name,
+    "name fetched": lambda t: run(t.name),
+    "ys": lambda t: tf.gradients(t, tf.constant(1.0)),
+    "xs": lambda t: tf.gradients(tf.constant(1.0) * 2.0, t),
+    "grad_ys": lambda t: tf.gradients(tf.zeros(t.shape) * 2.0, tf.constant(1.0), t),
+    "stop_gradients": lambda t: tf.gradients(tf.constant(1.0) * 2.0, tf.constant(1.0), stop_gradients=[t]),
+    "jacobian": lambda t: tf.jacobian(t, tf.constant(1.0)),
+    "hessians": lambda t: tf.hessians(t, tf.constant(1.0)),
+    "minimized": lambda t: tf.train.GradientDescentOptimizer(0.1).minimize(
+        tf.reduce_sum(t), var_list=[tf.Variable(1.0)]
+    ),
+    "assigned": lambda t: tf.Variable(tf.zeros_like(run(tf.constant(1.0))), validate_shape=False).assign(t),
+    "initial value": lambda t: tf.Variable(t),
+    "predicate": lambda t: tf.cond(tf.reduce_sum(t) > 0.0, lambda: 1.0, lambda: 2.0),
+    "loop variable": lambda t: tf.while_loop(lambda v: False, lambda v: v, [t]),
+    "in another branch": _in_another_branch,
+    "in another loop": _returned_by_another_loop,
+    "summarized": lambda t: tf.summary.histogram("h", t),
+    "fed": lambda t: run(tf.constant(1.0), {t: np.zeros(t.shape.as_list())}),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("body", BODIES)
+def test_what_a_function_made_is_not_used_outside(body: Callable[[Keep], Any], use: str) -> None:
+    kept: list[Any] = []
+    body(lambda t: kept.append(t) or t)
+    with pytest.raises((ValueError, TypeError)) as info:
+        USES[use](kept[-1])
+    message = str(info.value)
+    assert "outside of that function" in message or "cannot be fed" in message
+    assert message.count(f"{__file__}:") == (1 if use == "fed" else 2)
+    assert kept[-1].op.name in message
+
+
+@pytest.mark.parametrize("use", ["operand", "fetched", "grouped"])
+def test_the_lines_are_those_of_the_program(use: str) -> None:
+    kept: list[Any] = []
+    x = _outside()
+
+    def branch() -> Any:
+        kept.append(x * 2.0)
+        return kept[0]
+
+    tf.cond(x > 5.0, branch, lambda: x)
+    with pytest.raises(InvalidArgumentError) as info:
+        USES[use](kept[0])
+    lines = [int(n) for n in re.findall(rf"{re.escape(__file__)}:(\d+)", str(info.value))]
+    made = branch.__code__.co_firstlineno + 1
+    assert lines[0] == made and lines[1] != made
+
+
+def test_siblings_and_inner_functions_are_refused() -> None:
+    x = _outside()
+    kept: list[Any] = []
+    with pytest.raises(InvalidArgumentError, match="true_fn"):
+        tf.cond(x > 5.0, lambda: kept.append(x * 2.0) or x, lambda: kept[0] + 1.0)
+
+    def outer() -> Any:
+        tf.cond(x > 5.0, lambda: kept.append(x * 3.0) or x, lambda: x)
+        return kept[-1]
+
+    with pytest.raises(InvalidArgumentError, match="`true_fn` returns"):
+        tf.cond(x > 5.0, outer, lambda: x)
+    rows = tf.stack([x, x])
+    tf.map_fn(lambda v: kept.append(v * 2.0) or v, rows)
+    with pytest.raises(InvalidArgumentError, match="the body of map_fn"):
+        tf.map_fn(lambda v: kept[-1] * v, rows)
+
+
+def test_a_refusal_leaves_the_graph_as_it_was(graph: Any) -> None:
+    kept: list[Any] = []
+    in_true_branch(lambda t: kept.append(t) or t)
+    count, one = len(graph.nodes), tf.constant(1.0)
+    with pytest.raises(InvalidArgumentError):
+        tf.add(kept[0], one, name="sum")
+    with pytest.raises(InvalidArgumentError):
+        tf.map_fn(lambda v: kept[0] + v, tf.constant([1.0]))
+    assert len(graph.nodes) >= count and tf.add(one, 1.0).op.name == "Add"
+    assert graph.context is None and run(one + 1.0) == 2.0
+
+
+def test_what_a_rule_of_a_custom_gradient_made_is_not_used_outside() -> None:
+    kept: list[Any] = []
+
+    @tf.custom_gradient
+    def doubled(x: Any) -> Any:
+        return x * 2.0, lambda dy: kept.append(dy * 2.0) or kept[-1]
+
+    x = tf.constant([1.0, 2.0])
+    y = tf.map_fn(doubled, x)
+    assert run(tf.gradients(y, x)[0]).tolist() == [2.0, 2.0]
+    with pytest.raises(InvalidArgumentError, match="gradient function of custom_gradient"):
+        kept[0] + 1.0
+
+
+# ---- what may be used ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_around_may_be_used_inside() -> None:
+    x = _outside()
+    tripled = x * 3.0
+
+    def outer() -> Any:
+        own = tripled + 1.0
+        return tf.cond(
+            own > 0.0, lambda: own * tripled, lambda: tf.while_loop(lambda v: v < 3.0, lambda v: v + own, [x])
+        )
+
+    assert run(tf.cond(x > 0.0, outer, lambda: x)) == 90.0
+
+
+def test_constants_and_placeholders_belong_to_no_branch() -> None:
+    kept: list[Any] = []
+
+    def branch() -> Any:
+        kept.extend([tf.constant(5.0), tf.placeholder(tf.float32, [])])
+        return kept[0] * kept[1]
+
+    y = tf.cond(tf.constant(1) < 2, branch, lambda: 1.0)
+    assert run([y, kept[0] + kept[1]], {kept[1]: 2.0}) == [10.0, 7.0]
+
+
+def test_the_test_of_a_loop_and_its_body_are_one_function() -> None:
+    kept: list[Any] = []
+    loop = tf.while_loop(lambda i: kept.append(i * 2) or i < 3, lambda i: i + 1 + 0 * kept[0], [0])
+    assert run(loop) == 3
+
+
+def test_variables_made_in_functions_belong_to_the_graph() -> None:
+    def branch() -> Any:
+        weights = tf.get_variable(
+            "w", [2], initializer=tf.random_normal_initializer(), regularizer=lambda v: tf.reduce_sum(v * v)
+        )
+        return weights * tf.Variable(lambda: tf.ones([2]) * 2.0)
+
+    y = tf.cond(tf.constant(1) > 2, branch, lambda: tf.ones([2]))
+    (penalty,) = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    w = tf.trainable_variables()[0]
+    found = run([y, penalty, w, w + 0.0])
+    assert np.allclose(found[1], np.sum(found[2] ** 2)) and found[0].tolist() == [1.0, 1.0]
+    with pytest.raises(InvalidArgumentError, match="give a function"):
+        tf.cond(tf.constant(1) > 2, lambda: tf.Variable(tf.random_normal([2])) * 1.0, lambda: tf.ones([2]))
+
+
+def test_variables_are_read_anew_where_a_branch_has_read_them() -> None:
+    v = tf.Variable(2.0)
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        changed = tf.identity(v)
+    y = tf.cond(tf.constant(1) < 2, lambda: v * 1.0, lambda: v * 2.0)
+    assert len(run([changed, y, v * 10.0, tf.gradients(y, v)[0]])) == 4
+
+
+def test_assignments_and_updates_inside_take_effect_if_they_are_taken() -> None:
+    count, taken = tf.Variable(0.0), tf.placeholder(tf.bool, [])
+
+    def branch() -> Any:
+        update = count.assign_add(1.0)
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
+        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+            return tf.identity(5.0)
+
+    y = tf.cond(taken, branch, lambda: 6.0)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([y, count], {taken: False}) == [6.0, 0.0]
+        assert session.run(y, {taken: True}) == 5.0 and session.run(count) == 1.0
+
+
+def test_optimizers_summaries_and_gradients_in_branches() -> None:
+    a, b, first = tf.Variable(1.0), tf.Variable(2.0), tf.placeholder(tf.bool, [])
+    optimizer = tf.train.AdamOptimizer(tf.train.exponential_decay(0.1, tf.train.get_or_create_global_step(), 10, 1.0))
+
+    def step(variable: Any) -> Any:
+        tf.summary.scalar("loss", variable)
+        return optimizer.minimize(variable * variable, var_list=[variable])
+
+    train = tf.cond(first, lambda: step(a), lambda: step(b))
+    slopes = tf.cond(first, lambda: tf.gradients(a * b, [a, b]), lambda: [tf.zeros([]), tf.gradients(b * b, b)[0]])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(slopes, {first: True}) == [2.0, 1.0] and session.run(slopes, {first: False}) == [0.0, 4.0]
+        session.run(train, {first: True})
+        assert np.allclose(session.run([a, b]), [0.9, 2.0])
+        session.run(train, {first: False})
+        later = session.run([a, b])
+        assert np.allclose(later[0], 0.9) and 1.9 < later[1] < 1.95  # the optimizer's second step
+
+
+def test_layers_in_branches_and_loops_share_their_weights() -> None:
+    x = tf.placeholder(tf.float32, [None, 3])
+    dense = tf.layers.Dense(2, kernel_regularizer=lambda v: tf.reduce_sum(v * v))
+    y = tf.cond(tf.reduce_sum(x) > 0.0, lambda: dense(x), lambda: dense(x * 2.0))
+    z = tf.map_fn(lambda row: dense(row[None])[0], x)
+    normalized = tf.layers.batch_normalization(x, training=tf.constant(True))
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        total = tf.reduce_sum(y) + tf.reduce_sum(z) + tf.reduce_sum(normalized) + tf.losses.get_regularization_loss()
+    gradients = tf.gradients(total, tf.trainable_variables())
+    assert all(np.all(np.isfinite(g)) for g in run([g for g in gradients if g is not None], {x: np.ones((4, 3))}))
+
+
+def test_a_file_with_control_flow_makes_outer_nodes_outside(graph: Any) -> None:
+    x = tf.placeholder(tf.float32, [], name="x")
+    doubled = tf.multiply(x, 2.0, name="doubled")
+    tf.identity(tf.cond(x > 0.0, lambda: doubled + 1.0, lambda: doubled - 1.0), name="y")
+    with tf.Graph().as_default():
+        y, again = tf.import_graph_def(graph.as_graph_def(), return_elements=["y:0", "doubled:0"])
+        assert run([y, again + 1.0], {"import/x:0": 2.0}) == [5.0, 5.0]
+
+
+# ---- numbers in functions --------------------------------------------------------------------------------------------
+
+
+def test_conditions_of_case_are_checked_if_functions_return_numbers() -> None:
+    taken = tf.placeholder(tf.bool, [])
+    y = tf.case([(taken, lambda: 1.0), (taken, lambda: 2.0)])
+    z = tf.case([(taken, lambda: 1.0), (tf.constant(True), lambda: 2.0)], default=lambda: 3.0, exclusive=True)
+    assert run(y, {taken: True}) == 1.0 and run(z, {taken: False}) == 2.0
+    with pytest.raises(InvalidArgumentError, match="none of the conditions"):
+        run(y, {taken: False})
+    with pytest.raises(InvalidArgumentError, match="more than one"):
+        run(z, {taken: True})
+
+
+def test_a_condition_of_one_element() -> None:
+    assert [run(tf.cond(tf.constant(c), lambda: 1.0, lambda: 2.0)) for c in ([True], [[False]])] == [1.0, 2.0]
+    with pytest.raises(ValueError, match="scalar"):
+        tf.cond(tf.constant([True, True]), lambda: 1.0, lambda: 2.0)
+    with pytest.raises(ValueError, match="None"):
+        tf.cond(None, lambda: 1.0, lambda: 2.0)
+
+
+# ---- derivatives through elements ------------------------------------------------------------------------------------
+
+a_value = np.float32([5.0, 3.0, 2.0])
+
+
+def test_jacobians_by_loops_over_rows() -> None:
+    """What TensorFlow 2.21 gives with its newer control flow; with the older one it raises."""
+    a = tf.constant(a_value)
+    b = tf.square(a)
+    by_map = tf.map_fn(lambda v: tf.gradients(v, a)[0], b)
+    of_rows = tf.map_fn(lambda v: tf.gradients(v, b)[0], b)
+    mixed = tf.map_fn(lambda v: tf.gradients(v * a[0], a)[0], b)
+    by_scan = tf.scan(lambda s, v: s + tf.gradients(v, a)[0], b, tf.zeros([3]))
+    backwards = tf.scan(lambda s, v: tf.gradients(v, a)[0], b, tf.zeros([3]), reverse=True)
+    by_fold = tf.foldl(lambda s, v: s + tf.gradients(v, a)[0], b, tf.zeros([3]))
+    found = run([by_map, of_rows, mixed, by_scan, backwards, by_fold])
+    jacobian = np.diag(2 * a_value)
+    expected = [jacobian, np.eye(3), [[75, 0, 0], [9, 30, 0], [4, 0, 20]], jacobian.cumsum(0), jacobian, 2 * a_value]
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_jacobians_by_nested_loops_and_of_variables() -> None:
+    w = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    y = w * w
+    by_rows = tf.map_fn(lambda row: tf.map_fn(lambda e: tf.gradients(e, w)[0], row), y)
+    in_a_branch = tf.map_fn(
+        lambda row: tf.cond(row[0] > 1.0, lambda: tf.gradients(row[1], w)[0], lambda: tf.zeros([2, 2])), y
+    )
+    expected = np.zeros((2, 2, 2, 2))
+    for i in range(2):
+        for j in range(2):
+            expected[i, j, i, j] = 2 * [[1, 2], [3, 4]][i][j]
+    found = run([by_rows, in_a_branch])
+    assert np.array_equal(found[0], expected)
+    assert np.array_equal(found[1], [np.zeros((2, 2)), expected[1, 1]])
+
+
+def test_hessians_by_loops_and_derivatives_of_what_they_give() -> None:
+    a = tf.constant(a_value)
+    (slopes,) = tf.gradients(tf.reduce_prod(a), a)
+    hessian = tf.map_fn(lambda g: tf.gradients(g, a)[0], slopes)
+    (total,) = tf.gradients(tf.reduce_sum(hessian * hessian), a)
+    found = run([hessian, total, tf.hessians(tf.reduce_prod(a), a)[0]])
+    x, y, z = a_value
+    assert np.array_equal(found[0], [[0, z, y], [z, 0, x], [y, x, 0]]) and np.array_equal(found[0], found[2])
+    assert np.array_equal(found[1], 4 * a_value)
+
+
+def test_jacobian_and_hessians_in_a_body_go_through_elements_too() -> None:
+    a = tf.constant(a_value)
+    b = a * a * a
+    rows = tf.map_fn(lambda v: tf.jacobian(v, a), b)
+    second = tf.map_fn(lambda v: tf.hessians(v, a)[0], b)
+    found = run([rows, second])
+    assert np.array_equal(found[0], np.diag(3 * a_value**2))
+    assert np.array_equal(found[1], [np.diag(6 * a_value * e) for e in np.eye(3)])
+
+
+def test_rows_of_unknown_number() -> None:
+    a = tf.placeholder(tf.float32, [None])
+    rows = tf.map_fn(lambda v: tf.gradients(v, a)[0], a * a)
+    assert np.array_equal(run(rows, {a: [1.0, 2.0]}), [[2, 0], [0, 4]])
+    assert run(rows, {a: np.zeros(0)}).shape[0] == 0
+
+
+def test_what_a_loop_carries_counts_as_given_unless_it_starts_with_what_depends_on_the_source() -> None:
+    x, c = tf.constant(3.0), tf.constant(2.0)
+
+    def body(i: Any, v: Any, g: Any) -> Any:
+        return i + 1, v * c, g + tf.gradients(v * c, c)[0]
+
+    assert run(tf.while_loop(lambda i, v, g: i < 2, body, (0, x, 0.0))[2]) == 9.0
+    start = x * c
+    for stop in (False, True):
+
+        def step(i: Any, v: Any, stop: bool = stop) -> Any:
+            return i + 1, tf.gradients(v * c, c, stop_gradients=[v] if stop else None)[0]
+
+        if stop:
+            assert run(tf.while_loop(lambda i, v: i < 2, step, (0, start))[1]) == 6.0
+            continue
+        with pytest.raises(UnimplementedError, match=r"leads through 'while.*starts with a value that depends on it"):
+            tf.while_loop(lambda i, v: i < 2, step, (0, start))
+    # the loop variable itself, and what does not lead through it, are no trouble
+    newton = tf.while_loop(lambda i, v: i < 20, lambda i, v: (i + 1, v - 0.1 * tf.gradients(v * v, v)[0]), (0, start))
+    assert run(newton[1]) < 0.1
+    stopped = tf.scan(lambda s, v: tf.stop_gradient(s) * tf.gradients(c * c, c)[0], tf.ones([2]), start)
+    assert run(stopped).tolist() == [24.0, 96.0]
+    with pytest.raises(UnimplementedError, match="stop_gradients"):
+        tf.foldl(lambda s, v: tf.gradients(s * v, c)[0], tf.ones([2]), start)
+
+    def inner(v: Any) -> Any:
+        return tf.while_loop(lambda w: w < 0.0, lambda w: tf.gradients(w * 2.0, c)[0], [v * 2.0])
+
+    with pytest.raises(UnimplementedError):
+        tf.while_loop(lambda v: v < 0.0, inner, [start])
+
+
+def test_a_loop_goes_through_no_index_that_nobody_needs(graph: Any) -> None:
+    tf.map_fn(lambda v: tf.gradients(v * v, v)[0], tf.constant(a_value))
+    assert not [node for node in graph.nodes if node.name.endswith("index")]
