@@ -144,10 +144,11 @@ class Contexts(Trace):
         """
         if not self._has_contexts:
             return
+        here = self.context
         for x in values:
-            node = x.node if isinstance(x, Tensor) else x
-            context = node.context if isinstance(node, Operation) else None
-            if context is not None and context is not self.context and context not in _outwards(self.context):
+            node = x.node if type(x) is Tensor else x
+            context = getattr(node, "context", None)
+            if context is not None and context is not here and context not in _outwards(here):
                 raise InvalidArgumentError(
                     f"{user}: {node.name!r}, made at {_place(node.where)} in {context.title}, cannot be used at "
                     f"{_place(user_line(1))}, outside of that function: it has a value only {context.when}. {instead}"

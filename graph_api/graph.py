@@ -89,8 +89,7 @@ class Graph(NotCopied, Contexts):
         if name:
             _check_name("node", name.removesuffix("/"), within=self._scope)
         self.require_in_reach(op.type, inputs)
-        operation = Operation(self, op, inputs, params, self.unique_name(name or _default_name(op)))
-        operation.context = self.belongs(operation)
+        operation = Operation(self, op, inputs, params, self.unique_name(name or _PLAIN_NAMES.get(op.type, op.type)))
         self._by_name[operation.name] = operation
         return operation
 
@@ -423,6 +422,11 @@ class Graph(NotCopied, Contexts):
         """The variables that a `Saver` saves by default."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
+    def note_step(self, operation: Any) -> None:
+        """Add the operation that makes a step to the collection TRAIN_OP."""
+        if operation not in self.get_collection_ref(GraphKeys.TRAIN_OP):
+            self.add_to_collection(GraphKeys.TRAIN_OP, operation)
+
     def saver(self, variables: Any, **options: Any) -> Any:
         """A `train.Saver` of some variables."""
         return importlib.import_module("graph_api.saving").Saver(variables, **options)
@@ -432,6 +436,7 @@ class Graph(NotCopied, Contexts):
         return session_for(self, session, purpose)
 
 
+# TensorFlow's default names of operations, where these are not their types
 _PLAIN_NAMES = {
     "AddV2": "Add", "ConcatV2": "concat", "GatherV2": "GatherV2", "Pack": "stack", "SelectV2": "SelectV2",
     "Split": "split", "SplitV": "split", "Unpack": "unstack", "RealDiv": "truediv", "Range": "range",
@@ -439,11 +444,6 @@ _PLAIN_NAMES = {
     "OnesLike": "ones_like", "LogSumExp": "ReduceLogSumExp", "ClipByValue": "clip_by_value", "PadV2": "Pad",
     "FloorDiv": "floordiv", "BooleanMask": "boolean_mask",
 }  # fmt: skip
-
-
-def _default_name(op: Op) -> str:
-    """TensorFlow's default name of an operation."""
-    return _PLAIN_NAMES.get(op.type, op.type)
 
 
 def get_default_graph() -> Graph:

@@ -146,7 +146,7 @@ class Operation(Node):
         self.device = graph.current_device
         # those between here and who calls `Graph.append`
         self.where = user_line(4)
-        self.context: Any = None
+        self.context = None if graph.context is None else graph.belongs(self)
         self.overridden: tuple[str, str] | None = None
 
     @property

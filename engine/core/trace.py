@@ -235,6 +235,9 @@ class Trace:
         """The session given, or the default one, which must run this trace. A plain trace has none."""
         raise InvalidArgumentError(f"Cannot {purpose}: {type(self).__name__} has no sessions; build a graph for that")
 
+    def note_step(self, operation: Operation) -> None:
+        """Keep the operation that makes a step of an optimizer, for who looks for it. A plain trace does not."""
+
     def group(self, operations: Sequence[Any], name: str) -> Operation:
         """One operation that runs all of `operations`. A plain trace runs nothing."""
         raise InvalidArgumentError(f"group: {type(self).__name__} has no operations to run; build a graph for that")
