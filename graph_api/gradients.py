@@ -30,6 +30,9 @@ def gradients(
 ) -> list[Any]:
     """Derivatives of ``sum(ys)`` with respect to each of `xs`, as new tensors.
 
+    In the body of a loop they lead through its elements to what these are rows of: ``map_fn(lambda v: gradients(v, x)[0],
+    y)`` is a Jacobian. What an iteration takes from the one before counts as given.
+
     Parameters
     ----------
     ys : tensor or list of tensors
@@ -67,6 +70,8 @@ def gradients(
         and there is more than one number to differentiate.
     TypeError
         If something is not a tensor, or a dtype of `grad_ys` does not fit.
+    UnimplementedError
+        In the body of a loop, if what it carries starts with something that depends on one of `xs`.
 
     Examples
     --------
