@@ -30,8 +30,8 @@ def gradients(
 ) -> list[Any]:
     """Derivatives of ``sum(ys)`` with respect to each of `xs`, as new tensors.
 
-    In the body of a loop they lead through its elements to what these are rows of: ``map_fn(lambda v: gradients(v, x)[0],
-    y)`` is a Jacobian. What an iteration takes from the one before counts as given.
+    In the body of a loop they lead through its elements to what these are rows of: a Jacobian is
+    ``map_fn(lambda v: gradients(v, x)[0], y)``. What an iteration takes from the one before counts as given.
 
     Parameters
     ----------

@@ -339,6 +339,56 @@ def test_layers_in_branches_and_loops_share_their_weights() -> None:
     assert all(np.all(np.isfinite(g)) for g in run([g for g in gradients if g is not None], {x: np.ones((4, 3))}))
 
 
+def _metric() -> Any:
+    return tf.metrics.mean([1.0, 2.0])[1]
+
+
+def _average() -> Any:
+    v, average = tf.Variable(1.0), tf.train.ExponentialMovingAverage(0.9)
+    with tf.control_dependencies([average.apply([v])]):
+        return tf.identity(average.average(v))
+
+
+def _element() -> Any:
+    return tf.data.Dataset.from_tensor_slices([1.0, 2.0]).make_one_shot_iterator().get_next()
+
+
+def _counted() -> Any:
+    return tf.cast(tf.assign_add(tf.train.get_or_create_global_step(), 1), tf.float32)
+
+
+def _asserted() -> Any:
+    x = tf.constant(1.0)
+    with tf.control_dependencies([tf.assert_greater(x, 0.0)]):
+        return tf.identity(x)
+
+
+@pytest.mark.parametrize("made", [_metric, _average, _element, _counted, _asserted])
+def test_what_has_a_state_may_be_made_inside(made: Callable[[], Any]) -> None:
+    y = tf.cond(tf.constant(1) < 2, made, lambda: 0.0)
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        assert session.run(y) in (1.0, 1.5)
+
+
+def test_what_was_made_once_is_used_inside_and_outside() -> None:
+    taken, w = tf.constant(1) < 2, tf.Variable(np.ones((4, 2), np.float32))
+    slices = tf.gradients(tf.gather(w, [0, 1]), w)[0]
+    cell, x = tf.nn.rnn_cell.GRUCell(3), tf.ones([2, 3])
+    shared = tf.make_template("t", lambda v: v * tf.get_variable("v", [], initializer=tf.ones_initializer()))
+    rate = tf.placeholder_with_default(0.1, []) * 2.0
+    optimizer = tf.train.MomentumOptimizer(rate, 0.9)
+    inside = [
+        tf.cond(taken, lambda: tf.convert_to_tensor(slices), lambda: tf.zeros([4, 2])),
+        tf.cond(taken, lambda: cell(x, x)[0], lambda: x),
+        tf.map_fn(shared, tf.constant([1.0, 2.0])),
+        tf.cond(taken, lambda: optimizer.minimize(tf.reduce_sum(w)), lambda: optimizer.minimize(tf.reduce_sum(w * w))),
+    ]
+    outside = [tf.convert_to_tensor(slices), cell(x, x)[0], shared(2.0), optimizer.minimize(tf.reduce_sum(w))]
+    first, second = run([inside, outside])
+    assert np.array_equal(first[0], second[0]) and np.array_equal(first[1], second[1]) and first[2][1] == second[2]
+
+
 def test_a_file_with_control_flow_makes_outer_nodes_outside(graph: Any) -> None:
     x = tf.placeholder(tf.float32, [], name="x")
     doubled = tf.multiply(x, 2.0, name="doubled")
