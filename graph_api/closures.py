@@ -42,7 +42,9 @@ class Call:
             raise TypeError(f"{name} must be callable, got {function!r}")
         self.structure = function(*arguments)
         if self.structure is None:
-            raise ValueError(f"{name} must have a return value")
+            raise ValueError(
+                f"{name} must have a return value, got None; if that is a gradient, tf.explain(y, x) says why"
+            )
         self.leaves = nest.flatten(self.structure)
         self.effects: list[Node] = [x for x in self.leaves if isinstance(x, Operation)]
         self.tensors = [as_tensor(x) for x in self.leaves]
