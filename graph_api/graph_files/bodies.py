@@ -98,7 +98,6 @@ class Region:
     def __init__(self, body: Body, outer: Region | None, place: Place, bound: dict[Ref, Any]) -> None:
         self.body, self.outer, self.place = body, outer, place
         self.graph = body.graph
-        self.context = body.graph.context
         self.values: dict[str, list[Any]] = {}
         self.bound = bound
 
@@ -194,9 +193,7 @@ class Region:
                 if needed is None:
                     stack.pop()
                     if not self._is_made(current):
-                        owner = self._owner(current)
-                        with self.graph.within(owner.context):
-                            owner._make_one(self.body.definition.items[current])
+                        self._owner(current)._make_one(self.body.definition.items[current])
                 elif not self._is_made(needed):
                     if needed in entered:
                         raise InvalidArgumentError(f"the nodes {current!r} and {needed!r} need one another")

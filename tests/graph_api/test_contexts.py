@@ -283,6 +283,16 @@ def test_variables_made_in_functions_belong_to_the_graph() -> None:
         tf.cond(tf.constant(1) > 2, lambda: tf.Variable(tf.random_normal([2])) * 1.0, lambda: tf.ones([2]))
 
 
+def test_a_penalty_is_computed_once_wherever_its_variable_was_made() -> None:
+    def branch() -> Any:
+        tf.get_variable("w", [], regularizer=lambda v: tf.random_uniform([]))
+        return tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)[0] + 0.0
+
+    y = tf.cond(tf.constant(1) < 2, branch, lambda: 0.0)
+    inside, outside = run([y, tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)[0]])
+    assert inside == outside
+
+
 def test_variables_are_read_anew_where_a_branch_has_read_them() -> None:
     v = tf.Variable(2.0)
     with tf.control_dependencies([v.assign_add(1.0)]):
