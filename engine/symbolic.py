@@ -14,7 +14,7 @@ from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Node
 from engine.core.operands import Operand
-from engine.core.trace import Symbol, needed_nodes
+from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
@@ -73,7 +73,7 @@ def gradients(
     kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
     differentiated = [w for w in kept if w is not None]
     found = reverse(
-        ancestors([y for y, _ in usable]), usable, differentiated, stop,
+        ancestors([y for y, _ in usable], differentiated, stop), usable, differentiated, stop,
         sparse=True, pairwise=pairwise, ones=grad_ys is None,
     )  # fmt: skip
     by_id = {id(w): g for w, g in zip(differentiated, found, strict=True)}
@@ -143,6 +143,6 @@ def _in_trace(g: Any, source: Symbol) -> Value | IndexedSlices | None:
     return g if g is None or isinstance(g, Symbol) else source.trace.operand(g)
 
 
-def ancestors(targets: Sequence[Symbol]) -> list[Node]:
+def ancestors(targets: Sequence[Symbol], sources: Sequence[Symbol], stop: Sequence[Symbol] = ()) -> list[Node]:
     """The nodes that the targets are computed from, in the order of execution."""
-    return needed_nodes(targets[0].trace.nodes, targets) if targets else []
+    return targets[0].trace.path_nodes(targets, sources, stop) if targets else []

@@ -18,6 +18,7 @@ from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import NotCopied, Value
 from engine.core.variable import Variable as EngineVariable
+from graph_api.contexts import WAIT_INSIDE, Contexts
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
 from graph_api.overrides import apply_overridden, checked_map
@@ -49,7 +50,7 @@ def _check_name(what: str, name: str, within: str) -> None:
         )
 
 
-class Graph(NotCopied, Trace):
+class Graph(NotCopied, Contexts):
     """A graph under construction: operations, names, scopes and collections.
 
     Examples
@@ -87,7 +88,8 @@ class Graph(NotCopied, Trace):
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if name:
             _check_name("node", name.removesuffix("/"), within=self._scope)
-        operation = Operation(self, op, inputs, params, self.unique_name(name or _default_name(op)))
+        self.require_in_reach(op.type, inputs)
+        operation = Operation(self, op, inputs, params, self.unique_name(name or _PLAIN_NAMES.get(op.type, op.type)))
         self._by_name[operation.name] = operation
         return operation
 
@@ -109,6 +111,7 @@ class Graph(NotCopied, Trace):
 
     def check_fed(self, fed: Sequence[Any], nodes: Sequence[Node]) -> None:
         """Raise if a value is fed in place of a constant on whose contents something computed by `nodes` relies."""
+        self.require_feedable(fed)
         fixed = {id(t): t for t in fed if t.node.op is not placeholder}
         needed = {id(node) for node in nodes} if fixed else set()
         for on, results in self._relied if fixed else ():
@@ -342,6 +345,7 @@ class Graph(NotCopied, Trace):
             self._control = []
         else:
             after = [self.as_graph_element(c) for c in control_inputs]
+            self.require_in_reach("control_dependencies", after, WAIT_INSIDE)
             self._control = [*before, [e if isinstance(e, Operation) else e.op for e in after]]
         try:
             yield
@@ -418,6 +422,11 @@ class Graph(NotCopied, Trace):
         """The variables that a `Saver` saves by default."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
+    def note_step(self, operation: Any) -> None:
+        """Add the operation that makes a step to the collection TRAIN_OP."""
+        if operation not in self.get_collection_ref(GraphKeys.TRAIN_OP):
+            self.add_to_collection(GraphKeys.TRAIN_OP, operation)
+
     def saver(self, variables: Any, **options: Any) -> Any:
         """A `train.Saver` of some variables."""
         return importlib.import_module("graph_api.saving").Saver(variables, **options)
@@ -427,6 +436,7 @@ class Graph(NotCopied, Trace):
         return session_for(self, session, purpose)
 
 
+# TensorFlow's default names of operations, where these are not their types
 _PLAIN_NAMES = {
     "AddV2": "Add", "ConcatV2": "concat", "GatherV2": "GatherV2", "Pack": "stack", "SelectV2": "SelectV2",
     "Split": "split", "SplitV": "split", "Unpack": "unstack", "RealDiv": "truediv", "Range": "range",
@@ -434,11 +444,6 @@ _PLAIN_NAMES = {
     "OnesLike": "ones_like", "LogSumExp": "ReduceLogSumExp", "ClipByValue": "clip_by_value", "PadV2": "Pad",
     "FloorDiv": "floordiv", "BooleanMask": "boolean_mask",
 }  # fmt: skip
-
-
-def _default_name(op: Op) -> str:
-    """TensorFlow's default name of an operation."""
-    return _PLAIN_NAMES.get(op.type, op.type)
 
 
 def get_default_graph() -> Graph:

@@ -374,7 +374,7 @@ def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Callable[
 def _regularize(variable: Variable, regularizer: Any, graph: Graph) -> None:
     if regularizer is None:
         return
-    with graph.name_scope(f"{variable.op.name}/Regularizer/"):
+    with graph.lifted(), graph.name_scope(f"{variable.op.name}/Regularizer/"):
         loss = regularizer(variable)
     if loss is not None:
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

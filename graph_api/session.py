@@ -28,7 +28,7 @@ from engine.core.dtypes import bool_, string
 from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.core.nest import Structure
 from engine.core.op import Node
-from engine.core.trace import needed_nodes, placeholder
+from engine.core.trace import placeholder
 from engine.core.value import NotCopied, Value, as_array, scalar
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.frontend.absent import Absent
@@ -209,7 +209,7 @@ class Session(NotCopied):
         )
 
     def _needed(self, wanted: Sequence[Any], fed: set[int]) -> list[Node]:
-        return needed_nodes(self.graph.nodes, wanted, fed, lambda node: node.control_inputs)
+        return self.graph.needed(wanted, fed)
 
     def _examine(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> list[Aval]:
         """Raise if the shapes of the feeds do not fit; what is known of all values."""

@@ -112,10 +112,12 @@ class Variable(AssignsRows):
         graph = get_default_graph()
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = constraint
-        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
+        with graph.lifted(), graph.name_scope(name or "Variable") as scope:
             full = scope[:-1]
             with graph.name_scope("Initializer"):
                 initial = _initial_tensor(initial_value, as_dtype(dtype) if dtype is not None else None, graph, full)
+            give = "Make it outside, or give a function (a lambda) that makes it as the initial value"
+            graph.require_in_reach(f"Variable: the initial value of {full!r}", [initial], give)
             known = initial.aval.shape if validate_shape else None
             if shape is not None:
                 known = merge_shapes(known, normalize_shape(shape))
@@ -185,7 +187,9 @@ class Variable(AssignsRows):
         """The value at this point: after assignments made before it was asked for, and after control dependencies."""
         graph = self.graph
         now = self._assignments + graph.flow_assignments
-        if self._snapshot_at != now or graph.current_control_inputs():
+        # (a read that a branch has made has a value only there)
+        made_in = self._snapshot.node.context
+        if self._snapshot_at != now or made_in not in (None, graph.context) or graph.current_control_inputs():
             out = self._fresh()
             if not graph.current_control_inputs():
                 self._snapshot, self._snapshot_at = out, now

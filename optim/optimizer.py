@@ -27,13 +27,12 @@ from engine.core.dtypes import FLOATING, DType
 from engine.core.eager import EagerTensor
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
-from engine.core.tape import active, unrecorded
+from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.core.value import Value, as_array
 from engine.core.variable import Variable, go_on, tracked_value
 from engine.ops.compare import cast
 from engine.ops.gather import gather
-from engine.runtime.collector import uncollected
 from engine.runtime.state import exclusively
 from engine.symbolic import gradients
 from optim import dense
@@ -54,7 +53,7 @@ from optim.pairs import (
 )
 from optim.protocols import UserProtocol, user_step, written_by_users
 from optim.schedules import LearningRateSchedule
-from optim.state import MAKING, Done, Slots, assign_all, filled, graph_of, locks_of
+from optim.state import MAKING, Done, Slots, as_step, assign_all, filled, locks_of
 
 
 class Optimizer(UserProtocol):
@@ -309,8 +308,7 @@ class Optimizer(UserProtocol):
         return self._step(pairs, global_step, name)
 
     def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
-        around = unrecorded if graph_of([pairs[0][1]]) is None else partial(uncollected, unrecorded)
-        return around(self._step_unrecorded, pairs, global_step, name)
+        return as_step(pairs[0][1], self._step_unrecorded, pairs, global_step, name)
 
     def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         ready = those_with_gradient(pairs)

@@ -20,6 +20,7 @@ from engine.core.value import Value, known_shape, shape_of
 from engine.core.variable import Variable
 from engine.ops.creation import ones_like
 from engine.program.update_loop import LateChange, Scratch
+from engine.runtime.collector import uncollected
 from engine.runtime.state import Lock, commit_computing, exclusively, in_order
 from optim.pairs import whole
 
@@ -63,6 +64,16 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation 
         return None
     done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
     return graph.group(done, name)
+
+
+def as_step(variable: Variable, update: Callable[..., Done], *arguments: Any) -> Done:
+    """``update(*arguments)``, a step of `variable` and others, which no tape sees; a graph notes what makes it."""
+    graph = graph_of([variable])
+    if graph is None:
+        return unrecorded(update, *arguments)
+    made = uncollected(unrecorded, update, *arguments)
+    graph.note_step(made)
+    return made
 
 
 def _writes(variable: Variable, new: Any, scratch: Scratch) -> list[tuple[Any, ...]]:

@@ -258,7 +258,7 @@ class SavedModelBuilder:
             meta.signature_def[name].CopyFrom(signature)
         if main is not None:
             meta.collection_def[_MAIN_OPS[0]].node_list.value.append(main.name)
-        if train is not None:
+        if train is not None and train not in graph.get_collection(GraphKeys.TRAIN_OP):
             meta.collection_def[GraphKeys.TRAIN_OP].node_list.value.append(train.name)
         with graph.as_default():
             chosen = saver or (Saver() if graph.get_collection(GraphKeys.GLOBAL_VARIABLES) else None)

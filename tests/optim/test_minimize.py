@@ -266,3 +266,18 @@ def test_a_wrapper_around_another_optimizer(session: Any) -> None:
 def test_an_optimizer_without_an_algorithm_says_so() -> None:
     with pytest.raises(NotImplementedError, match="define `update`"):
         optim.Optimizer(False, "none").apply_gradients([(1.0, v2.Variable(1.0))])
+
+
+# ---- where the steps are found ---------------------------------------------------------------------------------------
+
+
+def test_a_step_of_a_graph_is_in_the_collection_train_op(session: Any) -> None:
+    w = v1.Variable(1.0)
+    optimizer = v1.train.AdamOptimizer(0.1)
+    first = optimizer.minimize(w * w)
+    second = optimizer.apply_gradients([(w * 2.0, w)])
+    assert v1.get_collection(v1.GraphKeys.TRAIN_OP) == [first, second]
+    meta = v1.train.export_meta_graph()
+    with v1.Graph().as_default():
+        v1.train.import_meta_graph(meta)
+        assert [op.name for op in v1.get_collection("train_op")] == [first.name, second.name]

@@ -173,7 +173,8 @@ class _Derivative:
 
 
 def _path(ys: Sequence[Any], xs: Sequence[Any]) -> Path:
-    return Path(ancestors(ys), [tracked_value(x) for x in xs], ys)
+    sources = [tracked_value(x) for x in xs]
+    return Path(ancestors(ys, sources), sources, ys)
 
 
 def _avals(arrays: Sequence[Any]) -> list[Aval]:
