@@ -19,12 +19,14 @@ from engine.io.protos import (
     BoolValue,
     ObjectReference,
     SerializedTensor,
+    SlotVariableReference,
     TrackableObject,
     TrackableObjectGraph,
 )
-from optim.state import step
+from optim.keras_optimizer import KerasOptimizer
+from optim.state import Stateful, step
 from tape_api.tensor import convert_to_tensor
-from tape_api.trackable import Container, children, trackable, walk
+from tape_api.trackable import Container, children, in_older_order, trackable, walk
 from tape_api.variable import Variable
 
 
@@ -190,6 +192,14 @@ def _tensors(top: Any) -> dict[str, Any]:
             key = value_key("/".join(map(escaped, paths[id(obj)].split("/"))))
             node.attributes.append(SerializedTensor(name=VALUE, full_name=checkpoint_name(obj), checkpoint_key=key))
             values[key] = obj.numpy() if obj.dtype.name != "string" else np.array(obj.numpy(), object)
+        if isinstance(obj, Stateful):
+            node.slot_variables.extend(
+                SlotVariableReference(
+                    original_variable_node_id=numbers[id(v)], slot_name=name, slot_variable_node_id=numbers[id(slot)]
+                )
+                for v, name, slot in obj.kept_slots()
+                if id(v) in numbers and id(slot) in numbers
+            )
         graph.nodes.append(node)
     values[GRAPH_KEY] = np.array(graph.SerializeToString(), object)
     return values
@@ -202,12 +212,16 @@ class Restored:
         self._reader, self._graph, self._owner = reader, graph, owner
         self._done: set[int] = set()
         self._matched: dict[int, Any] = {}
+        self._objects: dict[int, Any] = {}
+        self._slots = {ref.slot_variable_node_id: ref for node in graph.nodes for ref in node.slot_variables}
 
     def go_on(self, obj: Any, node_id: int) -> None:
         """Restore what there is now below an object, in one step; leave word where more may come."""
         found: list[tuple[Any, Any, int]] = []
         waiting: list[tuple[Any, int]] = []
-        self._collect(obj, node_id, found, waiting, set())
+        by_place: list[tuple[Any, int]] = []
+        self._collect(obj, node_id, found, by_place, waiting, set())
+        self._collect_slots(found, by_place, waiting)
         values = [convert_to_tensor(value) for _, value, _ in found]
         if found:
             step([v for v, _, _ in found], lambda: values)
@@ -216,24 +230,61 @@ class Restored:
         for each, number in waiting:
             vars(each).setdefault("_restoring", []).append((self, number))
 
-    def _collect(self, obj: Any, number: int, found: list[Any], waiting: list[Any], seen: set[Any]) -> None:
+    def _collect(
+        self, obj: Any, number: int, found: list[Any], by_place: list[Any], waiting: list[Any], seen: set[Any]
+    ) -> None:
         if (id(obj), number) in seen:
             return
         seen.add((id(obj), number))
         node = self._graph.nodes[number]
+        if isinstance(obj, (Variable, Stateful)):
+            self._objects.setdefault(number, obj)
         if isinstance(obj, Variable):
-            if number not in self._done and node.attributes and all(obj is not v for v, _, _ in found):
-                found.append((obj, self._value(obj, node.attributes[0].checkpoint_key), number))
+            if number in self._slots:
+                by_place.append((obj, number))
+            else:
+                self._take(obj, number, found)
             return
         held = children(obj)
+        if isinstance(obj, KerasOptimizer) and self._is_older(node):
+            held = {**held, "_variables": in_older_order(obj)}
         missing = False
         for edge in node.children:
             if edge.local_name in held:
-                self._collect(held[edge.local_name], edge.node_id, found, waiting, seen)
+                self._collect(held[edge.local_name], edge.node_id, found, by_place, waiting, seen)
             else:
                 missing = True
         if missing and not isinstance(obj, Container) and hasattr(obj, "__dict__"):
             waiting.append((obj, number))
+
+    def _take(self, variable: Any, number: int, found: list[Any]) -> None:
+        node = self._graph.nodes[number]
+        if number not in self._done and node.attributes and all(variable is not v for v, _, _ in found):
+            found.append((variable, self._value(variable, node.attributes[0].checkpoint_key), number))
+
+    def _collect_slots(self, found: list[Any], by_place: list[Any], waiting: list[Any]) -> None:
+        """What is kept for a variable is known by that variable; only where this is not here, by its place."""
+        for number, holder in list(self._objects.items()):
+            refs = self._graph.nodes[number].slot_variables if isinstance(holder, Stateful) else ()
+            kept = {(id(v), name): slot for v, name, slot in holder.kept_slots()} if refs else {}
+            open_ = False
+            for ref in refs:
+                original = self._objects.get(ref.original_variable_node_id)
+                slot = kept.get((id(original), ref.slot_name))
+                open_ |= slot is None
+                if slot is not None:
+                    self._take(slot, ref.slot_variable_node_id, found)
+            if open_ and all(holder is not each for each, _ in waiting):
+                waiting.append((holder, number))
+        for variable, number in by_place:
+            if self._slots[number].original_variable_node_id not in self._objects and id(variable) not in self._matched:
+                self._take(variable, number, found)
+
+    def _is_older(self, optimizer: TrackableObject) -> bool:
+        """Whether a Keras optimizer was saved by version 0.2, which knew what it keeps by place alone."""
+        held = {edge.local_name: self._graph.nodes[edge.node_id] for edge in optimizer.children}
+        counter = held.get("_iterations")
+        return counter is not None and "iter" not in held and counter.attributes[0].full_name == "iterations"
 
     def _value(self, variable: Any, key: str) -> np.ndarray:
         stored, shape = self._reader.dtype(key), self._reader.shape(key)
