@@ -253,27 +253,26 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         return self.iterations if train is None else train
 
     def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
-        if self.use_ema:
+        used = [v for g, v in pairs if g is not None]
+        if used and (self.use_ema or self._accumulated is not None):
+            exclusively(MAKING, self.create_slots, used)
             exclusively(MAKING, self._make_averages, [v for _, v in pairs])
             self.restored()
         if self._accumulated is not None:
-            ready = [(self._checked_gradient(g, v), v) for g, v in pairs if g is not None]
-            if ready:
-                exclusively(MAKING, self.create_slots, [v for _, v in ready])
-                self.restored()
-            pairs = self._accumulated(pairs.then(ready))
+            pairs = self._accumulated(
+                pairs.then([(self._checked_gradient(g, v), v) for g, v in pairs if g is not None])
+            )
         return super()._step_unrecorded(pairs, global_step, name)
 
     def create_slots(self, variables: Sequence[Variable]) -> tuple[dict[str, Variable], list[Variable]]:
         """Make, unless it is there, what is kept: averages and sums of gradients too, where they are asked for."""
-        if self.use_ema:
-            self._make_averages(variables)
+        self._make_averages(variables)
         if self._accumulated is not None:
             self._accumulated.make(variables)
         return super().create_slots(variables)
 
     def _make_averages(self, variables: Sequence[Variable]) -> None:
-        for variable in variables:
+        for variable in variables if self.use_ema else ():
             self._averages.create(variable, "average", present)
 
     def follows(self) -> Sequence[Variable]:
@@ -339,8 +338,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         self._built_for = list(var_list)
         if var_list:
             self._shared(var_list[0])
-        if self.use_ema:
-            self._make_averages(var_list)
+        self._make_averages(var_list)
         if self._accumulated is not None:
             self._accumulated.make(var_list)
         for variable in var_list:

@@ -78,16 +78,17 @@ def _of_stateful(obj: Stateful) -> dict[str, Any]:
 
 
 def _of_optimizer(optimizer: KerasOptimizer) -> dict[str, Any]:
-    variables = list(optimizer.variables)
     found: dict[str, Any] = {}
-    if variables:
-        found["_variables"] = Container({str(i): v for i, v in enumerate(variables)})
     counters = optimizer._counters.all()
     if counters:
         # Keras 2 calls it "iter"
         found["_iterations"] = found["iter"] = counters[-1]
     if isinstance(optimizer._learning_rate, Variable):
         found["_learning_rate"] = optimizer._learning_rate
+    # by place, as Keras 3 has them: after those that have names
+    variables = [*optimizer._counted(), *[slot for *_, slot in optimizer.kept_slots()]]
+    if variables:
+        found["_variables"] = Container({str(i): v for i, v in enumerate(variables)})
     return found
 
 
