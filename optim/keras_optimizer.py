@@ -277,7 +277,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
     def follows(self) -> Sequence[Variable]:
         """With `use_ema` the averages, and the variables that they are averages of."""
-        return [v for pair in self._averages.pairs() for v in pair]
+        return [v for pair in self._averages.pairs() for v in pair] if self.use_ema else ()
 
     def _may_overwrite(self) -> bool:
         return not self.use_ema
