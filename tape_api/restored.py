@@ -54,9 +54,10 @@ class Restored:
 
     def _collect(
         self, obj: Any, number: int, found: list[Any], by_place: list[Any], waiting: list[Any], seen: set[Any]
-    ) -> None:
+    ) -> bool:
+        """Find values for what is below an object; whether it is a container that lacks something."""
         if (id(obj), number) in seen:
-            return
+            return False
         seen.add((id(obj), number))
         node = self._graph.nodes[number]
         if isinstance(obj, (Variable, Stateful)):
@@ -66,7 +67,7 @@ class Restored:
                 by_place.append((obj, number))
             else:
                 self._take(obj, number, found)
-            return
+            return False
         held = children(obj)
         if isinstance(obj, KerasOptimizer):
             if self._is_older(node):
@@ -77,12 +78,13 @@ class Restored:
             held = _by_older_names(obj, held, {edge.local_name for edge in node.children})
         missing = False
         for edge in node.children:
-            if edge.local_name in held:
-                self._collect(held[edge.local_name], edge.node_id, found, by_place, waiting, seen)
-            else:
-                missing = True
-        if missing and not isinstance(obj, Container) and hasattr(obj, "__dict__"):
+            child = held.get(edge.local_name)
+            missing |= child is None or self._collect(child, edge.node_id, found, by_place, waiting, seen)
+        if isinstance(obj, Container):
+            return missing
+        if missing and hasattr(obj, "__dict__"):
             waiting.append((obj, number))
+        return False
 
     def _take(self, variable: Any, number: int, found: list[Any]) -> None:
         node = self._graph.nodes[number]

@@ -186,6 +186,38 @@ def test_averages_that_a_program_keeps(tmp_path: Path) -> None:
     assert_same_bits([average.average(w).numpy()], [other.average(again).numpy()])
 
 
+class OfUsers(keras.Optimizer):
+    """As users write them for Keras: what is kept is made by `build`."""
+
+    def build(self, var_list: Any) -> None:
+        super().build(var_list)
+        self.kept = [self.add_variable_from_reference(v, name="kept") for v in var_list]
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any = None) -> None:
+        kept = self.kept[self._get_variable_index(variable)]
+        kept.assign(kept * 0.9 + gradient)
+        variable.assign_sub(self.learning_rate * kept)
+
+
+@pytest.mark.parametrize("with_variables", [True, False], ids=["variables", "optimizer-alone"])
+@pytest.mark.parametrize("name", ["of-users", "Adam-averages-accumulation", "AdamOptimizer", "keras.Nadam"])
+def test_optimizers_of_users_and_optimizers_alone(tmp_path: Path, name: str, with_variables: bool) -> None:
+    def new() -> Training:
+        made = Training((MAKES | {"of-users": lambda: OfUsers(0.01)})[name])
+        if not with_variables:
+            made.parts = {"optimizer": made.optimizer}
+        return made
+
+    first = new().run(0, SAVED)
+    saved = tape_api.train.Checkpoint(**first.parts).save(str(tmp_path / "model"))
+    second = new()
+    if not with_variables:
+        second.table.assign(first.table)
+        second.bias.assign(first.bias)
+    tape_api.train.Checkpoint(**second.parts).restore(saved)
+    assert_same_bits(second.run(SAVED, STRAIGHT).state(), first.run(SAVED, STRAIGHT).state())
+
+
 # ---- checkpoints that others wrote -----------------------------------------------------------------------------------
 
 OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
