@@ -223,7 +223,7 @@ class Optimizer(Stateful, UserProtocol):
         variables = flat(var_list) if var_list is not None else graph.trainable_variables()
         if not variables:
             raise ValueError("No variables to optimize.")
-        with graph.name_scope("gradients"):  # type: ignore[attr-defined]
+        with graph.name_scope("gradients"):
             found = gradients(loss, variables, grad_loss, aggregation_method=aggregation_method)
         pairs = list(zip(found, variables, strict=True))
         for gradient, variable in pairs:
