@@ -19,7 +19,13 @@ from engine.core.row_assignment import AssignsRows, replaced
 from engine.core.tape import record_read
 from engine.core.value import Value, as_array, not_an_array, scalar, shape_of
 from engine.core.variable import Variable as EngineVariable
-from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.core.variable import (
+    assign_variable,
+    checked_constraint,
+    read_variable,
+    variable_handle,
+    variable_is_initialized,
+)
 from engine.frontend.api import cast_data
 from engine.ops.checked import checked_op
 from engine.ops.shape import shape as shape_of_value
@@ -111,7 +117,7 @@ class Variable(AssignsRows):
             raise ValueError("Variable: argument `initial_value` must be given")
         graph = get_default_graph()
         self.trainable = True if trainable is None else bool(trainable)
-        self.constraint = constraint
+        self.constraint = checked_constraint(constraint)
         with graph.lifted(), graph.name_scope(name or "Variable") as scope:
             full = scope[:-1]
             with graph.name_scope("Initializer"):

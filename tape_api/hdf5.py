@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from engine.core.errors import DataLossError, UnimplementedError
 from engine.io import limits
 
@@ -174,3 +176,11 @@ def written(path: Any, fill: Callable[[Any], None]) -> bytes:
     with module(path).File(buffer, "w") as file:
         fill(file)
     return buffer.getvalue()
+
+
+def numbers(held: Any) -> np.ndarray:
+    """What a data set holds, if these are numbers."""
+    if held.dtype.kind not in "biufc":
+        raise DataLossError(f"{held.name} is no array of numbers but of dtype {held.dtype}")
+    found: np.ndarray = held[()]
+    return found

@@ -89,6 +89,7 @@ def _fill_older(file: Any, model: Any, config: Any, compiled: Any) -> None:
     if compiled is not None:
         optimizer = compiled.pop("optimizer")
         file.attrs["training_config"] = _text({**compiled, "optimizer_config": optimizer})
+        weight_files.fill_older_optimizer(file, model)
     weight_files.fill_older(file.create_group("model_weights"), model)
 
 

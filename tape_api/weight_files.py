@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.detach import effect
-from engine.core.errors import DataLossError, InvalidArgumentError, NotFoundError
+from engine.core.errors import InvalidArgumentError, NotFoundError
 from engine.core.variable import Variable
 from engine.frontend.keras.layers import Layer
 from engine.frontend.keras.metrics import Metric
@@ -20,8 +20,9 @@ from engine.frontend.keras.settings import layer_name
 from engine.frontend.module import distinct
 from engine.io import checkpoints, files, limits
 from optim.optimizer import Optimizer
-from tape_api import hdf5
-from tape_api.checkpoint import Checkpoint, NotRestored, Restored
+from tape_api import hdf5, optimizer_files
+from tape_api.checkpoint import Checkpoint
+from tape_api.restored import NotRestored, Restored
 from tape_api.trackable import OURS
 
 Plan = list[tuple[Any, np.ndarray]]
@@ -67,8 +68,7 @@ def _held(values: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any, li
 
 def _own(obj: Any) -> list[Any]:
     if isinstance(obj, Optimizer):
-        variables = obj.variables
-        return list(variables() if callable(variables) else variables)
+        return optimizer_files.kept(obj)
     given = [*getattr(obj, "_added", ()), *vars(obj).values(), *getattr(obj, "_state", ())]
     found: list[Any] = distinct(x for x in given if isinstance(x, Variable))
     return sorted(found, key=lambda v: not v.trainable)
@@ -76,15 +76,24 @@ def _own(obj: Any) -> list[Any]:
 
 def fill_weights(file: Any, model: Any) -> None:
     """Write a model's weights, and the state of its optimizer, into an open file."""
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None and hasattr(optimizer, "build") and _own(optimizer):
-        optimizer.build(model.trainable_variables)  # slots of variables without gradients too
+    _complete(model)
     for path, obj, variables in _parts(model):
         group = file.create_group(f"{path}vars")
         if getattr(obj, "name", None):
             group.attrs["name"] = obj.name
-        for i, variable in enumerate(variables):
-            group[str(i)] = variable.numpy()
+        arrays = optimizer_files.arrays(obj) if isinstance(obj, Optimizer) else [v.numpy() for v in variables]
+        for i, array in enumerate(arrays):
+            group[str(i)] = array
+
+
+def _complete(model: Any) -> Any:
+    """The optimizer of a model if it has made something, with what it keeps for variables without gradients too."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None or not _own(optimizer):
+        return None
+    if hasattr(optimizer, "build"):
+        optimizer.build(model.trainable_variables)
+    return optimizer
 
 
 def _planned(file: Any, model: Any, skip_mismatch: bool) -> Plan:
@@ -94,10 +103,13 @@ def _planned(file: Any, model: Any, skip_mismatch: bool) -> Plan:
         place = f"{path}vars"
         group = file.get(place.replace("layers/", "_layer_checkpoint_dependencies/") if older else place)
         stored = [] if group is None else [group[str(i)] for i in range(len(group))]
-        if isinstance(obj, (Optimizer, Metric)) and len(stored) != len(variables):
+        if isinstance(obj, Optimizer):
+            plan += optimizer_files.planned(obj, stored) if stored else []
+            continue
+        if isinstance(obj, Metric) and len(stored) != len(variables):
             continue
         what = f"{type(obj).__name__} {getattr(obj, 'name', '')!r} ({place})"
-        plan += _matched(what, variables, stored, skip_mismatch or isinstance(obj, Optimizer))
+        plan += _matched(what, variables, stored, skip_mismatch)
     return plan
 
 
@@ -111,7 +123,7 @@ def _matched(what: str, variables: Sequence[Any], stored: Sequence[Any], skip_mi
     """
     wanted, given = [tuple(v.shape) for v in variables], [getattr(a, "shape", None) for a in stored]
     if wanted == given:
-        return list(zip(variables, map(_numbers, stored), strict=True))
+        return list(zip(variables, map(hdf5.numbers, stored), strict=True))
     message = f"load_weights: {what} has variables of shapes {wanted}, the file has {given}"
     if not skip_mismatch:
         raise InvalidArgumentError(f"{message}. Is the model built, and is it the one that was saved?")
@@ -137,6 +149,29 @@ def fill_older(group: Any, model: Any) -> None:
             below[name] = variable.numpy()
 
 
+def fill_older_optimizer(file: Any, model: Any) -> None:
+    """Write the state of a model's optimizer into a file.
+
+    Not where older versions have it: Keras 3 finds it there, and then refuses to train the model, as its own.
+    """
+    optimizer = _complete(model)
+    if optimizer is None:
+        return
+    group = file.create_group("optimizer_state")
+    found = {f"{optimizer.get_name()}/{i}": array for i, array in enumerate(optimizer_files.arrays(optimizer))}
+    group.attrs["weight_names"] = [name.encode() for name in found]
+    for name, array in found.items():
+        group[name] = array
+
+
+def _planned_older_optimizer(group: Any, model: Any) -> Plan:
+    optimizer = getattr(model, "optimizer", None)
+    if group is None or optimizer is None or not hasattr(optimizer, "build"):
+        return []
+    optimizer.build(model.trainable_variables)
+    return optimizer_files.planned(optimizer, [group[_text(name)] for name in group.attrs["weight_names"]])
+
+
 def planned_older(group: Any, model: Any, by_name: bool = False, skip_mismatch: bool = False) -> Plan:
     """What such a group says of the weights of a model."""
     stored = {}
@@ -154,13 +189,6 @@ def planned_older(group: Any, model: Any, by_name: bool = False, skip_mismatch: 
             )
         pairs = list(zip(layers, given, strict=True))
     return [x for layer, w in pairs for x in _matched(f"layer {layer.name!r}", _of_layer(layer), w, skip_mismatch)]
-
-
-def _numbers(held: Any) -> np.ndarray:
-    if held.dtype.kind not in "biufc":
-        raise DataLossError(f"{held.name} is no array of numbers but of dtype {held.dtype}")
-    found: np.ndarray = held[()]
-    return found
 
 
 def _text(x: Any) -> str:
@@ -192,6 +220,7 @@ def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch:
         group = file.get("model_weights", file)
         if "layer_names" in group.attrs:
             plan = planned_older(group, model, by_name, skip_mismatch)
+            plan += _planned_older_optimizer(file.get("optimizer_state", file.get("optimizer_weights")), model)
         else:
             optimizer = getattr(model, "optimizer", None)
             if optimizer is not None and len(file.get("optimizer/vars", ())) and hasattr(optimizer, "build"):

@@ -343,3 +343,19 @@ def test_positions_that_are_an_order_of_axes(shape: tuple[int, ...]) -> None:
     assert _transposed(np.arange(size)[::-1], size) is None
     assert _transposed(np.zeros(size, np.intp), size) is None
     assert _transposed(np.arange(0), 0) is None
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_sparse_arrays_of_float16_values_are_float32(format: str) -> None:
+    """SciPy has none of float16: such an array fails at its first use."""
+    x = tape_api.Variable([1.0, 2.0, 3.0], dtype=tape_api.float16)
+    with tape_api.GradientTape() as tape:
+        y = x * x
+    found = [tape.jacobian(y, x, format=format)]
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.constant([1.0, 2.0, 3.0], graph_api.float16)
+        found.append(session.run(graph_api.jacobian(x * x, x, format=format)))
+    for each in found:
+        assert each.format == format
+        assert each.dtype == np.float32
+        np.testing.assert_array_equal((each @ np.eye(3)), np.diag([2.0, 4.0, 6.0]))

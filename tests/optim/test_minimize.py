@@ -119,6 +119,24 @@ def test_slots_stand_below_the_variable_scope_of_the_step(session: Any) -> None:
     assert [v.name for v in optimizer.variables()] == ["worker/shared/w/Momentum:0"]
 
 
+def test_gradients_are_made_in_a_scope_of_their_own() -> None:
+    """As in TensorFlow, where programs find them by it."""
+    with v1.Graph().as_default():
+        w = v1.Variable([1.0, 2.0], name="w")
+        ((gradient, _),) = v1.train.AdamOptimizer(0.1).compute_gradients(v1.reduce_sum(w * w))
+        assert gradient.name.startswith("gradients/")
+
+
+def test_variables_of_an_optimizer_are_sorted_by_name() -> None:
+    """As in TensorFlow."""
+    with v1.Graph().as_default():
+        w, b = v1.Variable([1.0, 2.0], name="w"), v1.Variable([1.0], name="b")
+        optimizer = v1.train.AdamOptimizer(0.1)
+        optimizer.minimize(v1.reduce_sum(w) * b[0])
+        names = ["b/Adam", "b/Adam_1", "beta1_power", "beta2_power", "w/Adam", "w/Adam_1"]
+        assert [v.op.name for v in optimizer.variables()] == names
+
+
 def test_gradient_descent_makes_no_variables(session: Any) -> None:
     """So a program may initialize before it asks for the step."""
     w = v1.Variable(4.0)

@@ -69,8 +69,9 @@ class SparseJacobian(Composite):
         return [self.values]
 
     def rebuilt(self, components: Sequence[Any]) -> sparse.sparray:
-        """The `scipy.sparse` array with these values."""
-        found = self.block.matrix(components[0])
+        """The `scipy.sparse` array with these values; float32 for float16, which SciPy has no sparse arrays of."""
+        values = components[0]
+        found = self.block.matrix(values.astype(np.float32) if values.dtype == np.float16 else values)
         return found if self.format == "csr" else found.asformat(self.format)
 
     def __matmul__(self, other: Any) -> NoReturn:

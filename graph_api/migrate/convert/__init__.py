@@ -142,7 +142,7 @@ def _savers(
             codes = ", ".join(f"{name!r}: {variables[v.name]}" for name, v in held.items())
             rest = "".join(f", {name}={plain(value)}" for name, value in options.items() if plain(value) is not None)
             found[line] = f"tf.compat.v1.train.Saver({{{codes}}}{rest})"
-    keeps_slots = any(".get_slot(" in text or ".variables()" in text for text in found.values())
+    keeps_slots = any(".get_slot(" in text or ".kept_together()" in text for text in found.values())
     keeps_slots = keeps_slots or any(m.only_initializes(x) for m in modules for run in capture.runs.values()
                                      if run.resets and run.graph is m.graph for x in run.flat)  # fmt: skip
     lines = [line for module in modules for line in module.slots_made() if keeps_slots]

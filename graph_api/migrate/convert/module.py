@@ -101,7 +101,7 @@ class Module:
         if variable is not None:
             args = [self.variable(variable.handle), ast.Constant(name)]
             return ast.Call(path(f"{own}.get_slot"), args, [])
-        return ast.parse(f"dict(enumerate({own}.variables())).get({name})", mode="eval").body
+        return ast.parse(f"dict(enumerate({own}.kept_together())).get({name})", mode="eval").body
 
     def _make(self, key: int) -> None:
         name, held = self._held.get(key, (self._code[key], {}))
@@ -478,8 +478,7 @@ def _slots(capture: Capture, graph: Graph) -> dict[int, tuple[Any, Any, str]]:
         for name in own.get_slot_names():
             slots = [(v, own.get_slot(v, name)) for _, v in step.pairs]
             found |= {id(slot.handle): (own, v, name) for v, slot in slots if slot is not None}
-        left = own.variables() if callable(own.variables) else own.variables
-        found |= {id(v.handle): (own, None, str(i)) for i, v in enumerate(left) if id(v.handle) not in found}
+        found |= {id(v.handle): (own, None, str(i)) for i, v in enumerate(own.kept_together())}
     return found
 
 
