@@ -321,6 +321,12 @@ def as_declared(value: Any, dtype: DType, name: str) -> Operand:
     return as_array(value, dtype, name)
 
 
+def as_padding(known: Any, dtype: DType, name: str) -> Array:
+    """The number with which a value of some dtype is padded. The 0 that is meant by default is False among bools."""
+    value = known.item()
+    return as_array(bool(value) if dtype.is_bool and type(value) is int and value == 0 else value, dtype, name)
+
+
 _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 

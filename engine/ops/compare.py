@@ -9,7 +9,7 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, elementwise_rule
 from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64, string
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -152,6 +152,10 @@ def _cast_kernel(x: Any, *, dtype: DType) -> Operand:
 
 
 def _cast_abstract(x: Aval, *, dtype: DType) -> Aval:
+    if string in (x.dtype, dtype):
+        raise DTypeError(
+            f"cast: {x.dtype.name} cannot be cast to {dtype.name}; use tf.strings.to_number or tf.strings.as_string"
+        )
     return Aval(x.shape, dtype, x.value if dtype.is_integer else None)
 
 

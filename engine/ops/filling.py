@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
-from engine.core.dtypes import INTEGER, DType, as_dtype, float32, float64, int32, int64
+from engine.core.dtypes import ANY, INTEGER, DType, as_dtype, float32, float64, int32, int64
 from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
@@ -279,9 +279,16 @@ def one_hot(
     wanted = as_dtype(dtype) if dtype is not None else float32 if given is None else dtype_of(given)
     if given is None:
         return cast(mask, wanted)
+    check_dtype("one_hot", "dtype" if dtype is not None else "on_value", Aval((), wanted), ANY)
+    for name, value in (("on_value", on_value), ("off_value", off_value)):
+        if value is not None and dtype_of(value) is not wanted:
+            raise DTypeError(
+                f"one_hot: argument `{name}` must have the dtype of the result, {wanted.name}, got "
+                f"{dtype_of(value).name}; cast it with tf.cast"
+            )
     on = np.ones((), wanted.numpy) if on_value is None else on_value
     off = np.zeros((), wanted.numpy) if off_value is None else off_value
-    return where(mask, cast(on, wanted), cast(off, wanted))
+    return where(mask, on, off)
 
 
 def _one_hot_mask(indices: Any, depth: Any, axis: int) -> Operand:

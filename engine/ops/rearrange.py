@@ -19,7 +19,7 @@ from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import REARRANGES, Moves, collected
 from engine.core.sums import add_over
 from engine.core.trace import constant_value
-from engine.core.value import as_array, dtype_of
+from engine.core.value import as_padding, dtype_of
 from engine.ops.arithmetic import negative
 from engine.ops.axis_args import reduction_axes, single_axis, static_axis
 from engine.ops.gather import gather
@@ -330,7 +330,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         raise InvalidArgumentError(
             f"pad: `constant_values` must be known while the graph is built: {constant_values!r}"
         )
-    value = as_array(known.item(), dtype_of(tensor), "pad: argument `constant_values`").item()
+    value = as_padding(known, dtype_of(tensor), "pad: argument `constant_values`").item()
     return pad_op(tensor, _flat_paddings(paddings), mode=upper, value=value)
 
 
