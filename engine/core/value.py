@@ -199,7 +199,10 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
         raise ValueError(f"{name}: None values not supported.")
     wanted = None if dtype is None else as_dtype(dtype)
     if wanted is not None and wanted.is_differentiable and (type(value) is float or type(value) is int):
-        return wanted.as_numpy_dtype(value)  # the common case, made quick
+        try:
+            return wanted.as_numpy_dtype(value)  # the common case, made quick
+        except OverflowError:
+            raise DTypeError(f"{name}: an integer of {value.bit_length()} bits does not fit {wanted.name}") from None
     if wanted is None and type(value) is float:
         return np.array(value, np.float32)
     if type(value) is int and (wanted is None or wanted.is_integer):
@@ -287,7 +290,7 @@ def _default_dtype(value: Any, array: np.ndarray, name: str) -> DType:
     kind = array.dtype.kind
     try:
         if kind == "i":
-            return as_dtype(np.int32 if _fits(array, _INT32) else np.int64)
+            return as_dtype(np.int32 if fits(array, _INT32) else np.int64)
         return as_dtype(_OF_PYTHON_KIND.get(kind, array.dtype))
     except TypeError:
         raise _conversion_error(name, array, None) from None
@@ -301,8 +304,8 @@ _LIMITS = {np.dtype(kind): (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) fo
 """The least and the largest number of each integer dtype."""
 
 
-def _fits(array: Any, dtype: np.dtype) -> bool:
-    """Whether all of some integers are numbers of an integer dtype."""
+def fits(array: Any, dtype: np.dtype) -> bool:
+    """Whether all of some numbers lie within the limits of an integer dtype."""
     low, high = _LIMITS[dtype]
     return not array.size or bool(low <= array.min() and array.max() <= high)
 
@@ -340,7 +343,7 @@ def _converted(array: Any, wanted: DType, name: str) -> Array:
         given, target = _RANK_OF_KIND[have.kind], _RANK_OF_KIND[wanted.numpy.kind]
         if given > target:
             raise _conversion_error(name, array, wanted)
-        if target == 1 and not _fits(array, wanted.numpy):
+        if target == 1 and not fits(array, wanted.numpy):
             raise _conversion_error(name, array, wanted)
     return array.astype(wanted.numpy)
 

@@ -98,14 +98,17 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
     """How many numbers a range has."""
     if delta == 0:
         raise InvalidArgumentError("range: argument `delta` must not be 0")
-    if (start > limit) if delta > 0 else (start < limit):
+    if not ((start <= limit) if delta > 0 else (start >= limit)):
         relation = "<=" if delta > 0 else ">="
         raise InvalidArgumentError(
             f"range: argument `start` must be {relation} `limit` for `delta` {delta}, got {start} and {limit}"
         )
     if isinstance(start, (int, np.integer)):
         return -((int(start) - int(limit)) // int(delta))
-    return math.ceil(abs((limit - start) / delta))
+    count = abs((limit - start) / delta)
+    if not np.isfinite(count):
+        raise InvalidArgumentError(f"range: arguments must be finite, got {start}, {limit} and {delta}")
+    return math.ceil(count)
 
 
 def _range_kernel(start: Any, limit: Any, delta: Any) -> np.ndarray:
