@@ -440,7 +440,7 @@ def _fed_array(tensor: Tensor, value: Any) -> np.ndarray:
     if isinstance(value, Value):
         if not hasattr(value, "numpy"):
             raise TypeError(
-                f"The value of a feed cannot be a tf.Tensor object ({value!r} for {tensor.name}); feed numbers or arrays"
+                f"The value of a feed cannot be a tf.Tensor object ({value!r} for {tensor.name}): feed an array"
             )
         value = value.numpy()
     if isinstance(value, np.ndarray) and value.dtype is dtype:

@@ -171,3 +171,8 @@ def test_numpy_data_are_cast_and_python_data_must_fit_in_both_modes(
         else:
             found = way()
             assert (found.tolist(), found.dtype.name) == (expected, dtype)
+
+
+def test_of_python_data_the_first_decides_the_dtype() -> None:
+    for tf in (tape_api, graph_api):
+        assert (tf.add(1.5, 1).dtype, tf.multiply([1.0], [2]).dtype) == (tf.float32,) * 2

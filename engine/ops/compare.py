@@ -152,10 +152,6 @@ def _cast_kernel(x: Any, *, dtype: DType) -> Operand:
 
 
 def _cast_abstract(x: Aval, *, dtype: DType) -> Aval:
-    if string in (x.dtype, dtype):
-        raise DTypeError(
-            f"cast: {x.dtype.name} cannot be cast to {dtype.name}; use tf.strings.to_number or tf.strings.as_string"
-        )
     return Aval(x.shape, dtype, x.value if dtype.is_integer else None)
 
 
@@ -199,6 +195,10 @@ def cast(x: Any, dtype: Any) -> Any:
     target = as_dtype(dtype)
     if dtype_of(x) is target:
         return x
+    if string in (dtype_of(x), target):
+        raise DTypeError(
+            f"cast: {dtype_of(x).name} cannot be cast to {target.name}; use tf.strings.to_number or as_string"
+        )
     op = cast_op if target.is_differentiable and dtype_of(x).is_differentiable else truncate
     return op(x, dtype=target)
 

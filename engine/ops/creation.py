@@ -16,7 +16,7 @@ from engine.core.op import Layout, Op
 
 
 def _like_abstract(x: Aval, *, dtype: DType | None = None) -> Aval:
-    check_dtype("zeros_like or ones_like", "dtype" if dtype else "input", Aval((), dtype or x.dtype), ANY)
+    check_dtype("zeros_like or ones_like", "input", x, ANY)
     return Aval(x.shape, dtype or x.dtype)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from engine.core.arguments import as_int, as_ints, normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.dtypes import NUMERIC
+from engine.core.dtypes import INEXACT, int32, int64
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout, Op
@@ -128,8 +128,12 @@ def _cut(shape: tuple[int, ...], first: int, second: int) -> tuple[tuple[int, ..
     return shape[:first], shape[first : first + second], shape[first + second :]
 
 
+MULTIPLIED = INEXACT | {int32, int64}
+"""Sums of products of smaller integers do not fit into these."""
+
+
 def _einsum_abstract(a: Aval, b: Aval, *, equation: str) -> Aval:
-    check_dtype("einsum", "inputs", a, NUMERIC)
+    check_dtype("einsum", "inputs", a, MULTIPLIED)
     dtype = same_dtype("einsum", ("*inputs",), (a, b))
     *terms, out = _split(equation)
     sizes: dict[str, list[int | None]] = {}

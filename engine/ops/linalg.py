@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import leading
-from engine.core.dtypes import INEXACT, NUMERIC, as_dtype, int8, int32, int64, uint8
+from engine.core.dtypes import NUMERIC, as_dtype, int8, int32, uint8
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.expand_axes import expand_dims, squeeze
 from engine.core.kinds import check_dtype, multilinear, same_dtype
@@ -23,7 +23,7 @@ from engine.core.structural import conj, reshape_to, sum_to_like
 from engine.core.value import dtype_of, known_shape, shape_of
 from engine.ops.compare import cast
 from engine.ops.diagonal import diagonal
-from engine.ops.einsum import einsum_op
+from engine.ops.einsum import MULTIPLIED, einsum_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose, matrix_transpose_op
 from engine.runtime.tuning import TUNING
@@ -128,12 +128,8 @@ def product_into(
     return partial(np.dot if by_dot(a.shape, b.shape) else np.matmul, a, b, out=out)
 
 
-_MULTIPLIED = INEXACT | {int32, int64}
-"""Sums of products of smaller integers do not fit into these."""
-
-
 def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b: bool = False) -> Aval:
-    check_dtype("matmul", "a", a, _MULTIPLIED)
+    check_dtype("matmul", "a", a, MULTIPLIED)
     dtype = same_dtype("matmul", ("a", "b"), (a, b))
     for name, x in (("a", a), ("b", b)):
         if x.shape is not None and len(x.shape) < 2:
