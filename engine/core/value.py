@@ -202,7 +202,7 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
         try:
             return wanted.as_numpy_dtype(value)  # the common case, made quick
         except OverflowError:
-            raise DTypeError(f"{name}: an integer of {value.bit_length()} bits does not fit {wanted.name}") from None
+            raise DTypeError(f"{name}: an integer of {int(value).bit_length()} bits does not fit {wanted.name}") from None
     if wanted is None and type(value) is float:
         return np.array(value, np.float32)
     if type(value) is int and (wanted is None or wanted.is_integer):
