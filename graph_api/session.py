@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -325,6 +325,8 @@ class Session(NotCopied):
         values: list[Any] = []
         forms: list[Any] = []
         graph = self.graph
+        if not isinstance(feed_dict, Mapping):
+            raise TypeError(f"Session.run: argument `feed_dict` must be a dict, got {feed_dict!r}")
         for key, value in feed_dict.items():
             if type(key) is Tensor and key.trace is graph:
                 pairs: Any = ((key, value),)
@@ -439,9 +441,7 @@ def _fed_array(tensor: Tensor, value: Any) -> np.ndarray:
         return value
     if isinstance(value, Value):
         if not hasattr(value, "numpy"):
-            raise TypeError(
-                f"The value of a feed cannot be a tf.Tensor object ({value!r} for {tensor.name}): feed an array"
-            )
+            raise TypeError(f"The value of a feed cannot be a tf.Tensor object ({value!r} for {tensor.name})")
         value = value.numpy()
     if isinstance(value, np.ndarray) and value.dtype is dtype:
         array = value if value.flags.c_contiguous else np.ascontiguousarray(value)

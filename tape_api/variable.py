@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core import nest
 from engine.core.aval import Aval, Shape, compatible, format_shape, normalize_shape
 from engine.core.detach import assigned, detached, looked_at
 from engine.core.dtypes import DType
@@ -110,6 +111,8 @@ class Variable(AssignsRows):
         self._name = scoped(name or "Variable")
         self.serial = next(_serials)
         self.trainable = True if trainable is None else bool(trainable)
+        if constraint is not None:
+            nest.require_callable("Variable", "constraint", constraint)
         self.constraint = constraint
         initial = unrecorded(convert_to_tensor, initial_value, dtype)
         self._dtype: DType = initial.dtype

@@ -73,7 +73,7 @@ def test_as_array_changes_no_kind_of_number(value: Any, dtype: str) -> None:
 def test_as_array_refuses_none_and_ragged_lists() -> None:
     with pytest.raises(ValueError, match="None values not supported"):
         as_array(None)
-    with pytest.raises(ValueError, match="cannot make one array"):
+    with pytest.raises(ValueError, match="whose parts differ in length"):
         as_array([[1.0], [1.0, 2.0]])
     with pytest.raises(DTypeError, match="cannot convert"):
         as_array(np.datetime64("2020-01-01"))

@@ -202,7 +202,9 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
         try:
             return wanted.as_numpy_dtype(value)  # the common case, made quick
         except OverflowError:
-            raise DTypeError(f"{name}: an integer of {int(value).bit_length()} bits does not fit {wanted.name}") from None
+            raise DTypeError(
+                f"{name}: an integer of {int(value).bit_length()} bits does not fit {wanted.name}"
+            ) from None
     if wanted is None and type(value) is float:
         return np.array(value, np.float32)
     if type(value) is int and (wanted is None or wanted.is_integer):
@@ -216,7 +218,9 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
     try:
         array = value if numpy_like else np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"{name}: cannot make one array of {value!r}: {error}") from None
+        if "inhomogeneous" in str(error):
+            raise ValueError(f"{name}: cannot make one tensor of {value!r}, whose parts differ in length") from None
+        raise ValueError(f"{name}: cannot make one tensor of {value!r}: {error}") from None
     if array.dtype.kind == "O" and (array.size or wanted is not string):
         array = _of_objects(array)
     if array.dtype.kind in "OSU" and (wanted is None or wanted is string):

@@ -291,6 +291,10 @@ def matmul(
     """
     if not (transpose_a or transpose_b or adjoint_a or adjoint_b or output_type):
         return matmul_op(a, b)
+    flags = {"transpose_a": transpose_a, "transpose_b": transpose_b, "adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
+    for name, flag in flags.items():
+        if flag not in (True, False, None):
+            raise DTypeError(f"matmul: argument `{name}` must be a bool, got {flag!r}")
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ShapeError("matmul: an argument may be transposed or adjoint, not both")
     if output_type is not None and as_dtype(output_type) is not dtype_of(a):

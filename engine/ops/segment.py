@@ -24,6 +24,7 @@ from engine.core.sparsity import MOVES, collected
 from engine.core.structural import conj, scale
 from engine.core.value import Value
 from engine.ops.arithmetic import divide_no_nan, maximum
+from engine.ops.axis_args import static_int
 from engine.ops.compare import cast_like, equal
 from engine.ops.creation import ones_like
 from engine.ops.explog import sqrt
@@ -305,7 +306,11 @@ unsorted_segment_prod_op, segment_prod_op = _pair(
 
 def _number(num_segments: Any) -> Operand:
     """The number of segments as an operand: an integer tensor stays one, an int does not take the data's dtype."""
-    return num_segments if isinstance(num_segments, Value) else np.asarray(num_segments, np.int32)
+    return (
+        num_segments
+        if isinstance(num_segments, Value)
+        else np.asarray(static_int("unsorted_segment", "num_segments", num_segments), np.int32)
+    )
 
 
 @operands("data", alone=("segment_ids",))

@@ -344,3 +344,18 @@ def test_a_fed_number_that_does_not_fit_is_refused_not_wrapped(fed) -> None:
         with pytest.raises(TypeError, match="Cannot feed"):
             session.run(x, {x: fed})
         assert session.run(x, {x: np.array([127, -128])}).tolist() == [127, -128]
+
+
+def test_arguments_of_a_wrong_kind_are_named() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.constant(1.0)
+        with pytest.raises(TypeError, match="`feed_dict` must be a dict"):
+            session.run(x, [1])
+        with pytest.raises(TypeError, match="`name` must be a string"):
+            graph.get_tensor_by_name(None)
+        with pytest.raises(TypeError, match="`name` must be a string"):
+            tf.placeholder(tf.float32, name=3)
+        with pytest.raises(TypeError, match="assign: argument `ref` must be a variable"):
+            tf.assign(x, 1.0)
+        with pytest.raises(TypeError, match="Variable: argument `constraint` must be callable"):
+            tf.Variable(1.0, constraint=0)
