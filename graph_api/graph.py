@@ -43,7 +43,9 @@ _NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 
 def _check_name(what: str, name: str, within: str) -> None:
     """Raise unless the name is one that TensorFlow allows: the first character of a whole name is narrower."""
-    if not _NAME.fullmatch(name) or (not within and name[:1] in "_\\/>-"):
+    if not isinstance(name, str):
+        raise TypeError(f"argument `name` must be a string, got {name!r}")
+    if not _NAME.fullmatch(name.removesuffix("/")) or (not within and name[:1] in "_\\/>-"):
         raise ValueError(
             f"'{name}' is not a valid {what} name: it may consist of letters, digits and the characters _ . \\ / > -, "
             f"and must begin with a letter, a digit or a dot"
@@ -87,7 +89,7 @@ class Graph(NotCopied, Contexts):
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if name:
-            _check_name("node", name.removesuffix("/"), within=self._scope)
+            _check_name("node", name, within=self._scope)
         self.require_in_reach(op.type, inputs)
         operation = Operation(self, op, inputs, params, self.unique_name(name or _PLAIN_NAMES.get(op.type, op.type)))
         self._by_name[operation.name] = operation
@@ -226,7 +228,7 @@ class Graph(NotCopied, Contexts):
         before = self._scope
         if not name:
             self._scope = ""
-        elif name.endswith("/"):
+        elif isinstance(name, str) and name.endswith("/"):
             self._scope = name[:-1]
         else:
             _check_name("scope", name, within=self._scope)
@@ -257,6 +259,8 @@ class Graph(NotCopied, Contexts):
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor ``"operation:index"``, or an error."""
+        if not isinstance(name, str):
+            raise TypeError(f"get_tensor_by_name: argument `name` must be a string, got {name!r}")
         operation, colon, index = name.rpartition(":")
         if not colon or not index.isdigit():
             raise ValueError(f"{name!r} is not the name of a tensor, which has the form 'operation:index'")

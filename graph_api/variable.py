@@ -464,18 +464,24 @@ def report_uninitialized_variables(
     return UninitializedNames([*global_variables(), *local_variables()] if var_list is None else var_list)
 
 
+def _variable(name: str, ref: Any) -> Variable:
+    if not hasattr(ref, name):
+        raise TypeError(f"{name}: argument `ref` must be a variable, got {ref!r}")
+    return ref
+
+
 def assign(
     ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
 ) -> Tensor:
     """Set a variable; see `Variable.assign`."""
-    return ref.assign(value, name=name)
+    return _variable("assign", ref).assign(value, name=name)
 
 
 def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
     """Add to a variable; see `Variable.assign_add`."""
-    return ref.assign_add(value, name=name)
+    return _variable("assign_add", ref).assign_add(value, name=name)
 
 
 def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
     """Subtract from a variable; see `Variable.assign_sub`."""
-    return ref.assign_sub(value, name=name)
+    return _variable("assign_sub", ref).assign_sub(value, name=name)

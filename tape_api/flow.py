@@ -85,7 +85,7 @@ def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: s
     for argument, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         nest.require_callable("cond", argument, function)
     if pred is None:
-        raise ValueError("cond: argument `pred` must not be None; it must be a boolean scalar")
+        raise ValueError("cond: argument `pred` must be a boolean scalar, got None")
     return _chosen(true_fn if bool(pred) else false_fn)
 
 

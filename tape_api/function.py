@@ -88,6 +88,7 @@ def function(
     """
     if func is None:
         return functools.partial(function, input_signature=input_signature)
+    nest.require_callable("function", "func", func)
     return Function(func, input_signature)
 
 

@@ -57,7 +57,9 @@ def conversion(
             if starred and isinstance(value, (list, tuple)):
                 arguments[plain] = [_wrapped(as_operand(v, wanted, label), wrap) for v in value]
             elif not isinstance(value, Value):
-                arguments[plain] = _wrapped(as_operand(value, wanted, label), wrap)
+                arguments[plain] = converted = _wrapped(as_operand(value, wanted, label), wrap)
+                if counts and dtype is None:
+                    dtype = converted.dtype  # of Python data the first decides
 
     return convert
 

@@ -16,10 +16,11 @@ from engine.core.value import Value, dtype_of, scalar
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
 from engine.ops.creation import ones_like, zeros_like
 
+_SIGNED = frozenset(d for d in NUMERIC if not d.is_unsigned)
 _IEEE: dict[str, Any] = {"rounds_correctly": True}
 add = elementwise("add", np.add, (1, 1), type="AddV2", accepts=NUMERIC, commutes=True, doc="``x + y``.", **_IEEE)
 subtract = elementwise("subtract", np.subtract, (1, -1), type="Sub", accepts=NUMERIC, doc="``x - y``.", **_IEEE)
-negative = elementwise("negative", np.negative, (-1,), type="Neg", accepts=NUMERIC, doc="``-x``.", **_IEEE)
+negative = elementwise("negative", np.negative, (-1,), type="Neg", accepts=_SIGNED, doc="``-x``.", **_IEEE)
 multiply = elementwise(
     "multiply",
     np.multiply,

@@ -24,6 +24,7 @@ from engine.core.sparsity import MOVES, collected
 from engine.core.structural import conj, scale
 from engine.core.value import Value
 from engine.ops.arithmetic import divide_no_nan, maximum
+from engine.ops.axis_args import static_int
 from engine.ops.compare import cast_like, equal
 from engine.ops.creation import ones_like
 from engine.ops.explog import sqrt
@@ -307,8 +308,9 @@ def _number(num_segments: Any) -> Operand:
     """The number of segments as an operand: an integer tensor stays one, an int does not take the data's dtype."""
     if isinstance(num_segments, Value):
         return num_segments
+    number = static_int("unsorted_segment", "num_segments", num_segments)
     try:
-        return np.asarray(num_segments, np.int32)
+        return np.asarray(number, np.int32)
     except OverflowError:
         raise InvalidArgumentError(f"argument `num_segments` must be below 2**31, got {num_segments}") from None
 
