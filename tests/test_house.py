@@ -143,6 +143,7 @@ ORDER = (
     "engine.jacobian.execution.parallel",
     "engine.jacobian.views",
     "engine.jacobian.views.results",
+    "engine.jacobian.views.complex_ends",
     "engine.jacobian.callable_plan",
     "engine.jacobian.second",
     "engine.jacobian.late_specialisation",

@@ -271,9 +271,7 @@ class _Choice(NamedTuple):
     blocks: list[list[Any]] | None = None
 
 
-def _choices(
-    path: Path, options: Options, sparsity: Any, complex_ends: bool, single_rows: bool
-) -> Iterator[_Choice]:
+def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, single_rows: bool) -> Iterator[_Choice]:
     """What to plan: first what is cheapest, then whatever else there is, for those who have little memory."""
     mode = _mode(options, complex_ends)
     candidates = _candidates(path, Ways(mode, not single_rows, single_rows), sparsity)
