@@ -1,9 +1,9 @@
-"""Is a reverse rule that somebody else wrote linear in the cotangent?
+"""Whether a reverse rule that somebody else wrote is linear in the cotangent.
 
 A derivative rule is linear. A rule of the user's need not be: one that clips gradients, or takes their sign, is no
 derivative of anything. What is built on linearity must not be done with it: seeds that share a sweep, products of
-matrices, forward mode as the transpose of the rule. There remains what the rule is meant for, one reverse sweep for each
-element with a cotangent of its own.
+matrices, forward mode as the transpose of the rule. There remains what the rule is meant for, one reverse sweep for
+each element with a cotangent of its own.
 
 A rule is called once, for cotangents that are not known yet, and the ops that it applies to them are looked at. It is
 linear if these are *seen* to be: linear ops, sums, products with what does not depend on the cotangent. Whatever is not
@@ -20,7 +20,7 @@ import numpy as np
 
 from engine.core.batching import Batched
 from engine.core.errors import UnimplementedError
-from engine.core.kinds import PushedTogether, Together
+from engine.core.kinds import FROM_VJP, PushedTogether, Together
 from engine.core.op import Node, Op
 from engine.core.sparsity import Moves
 from engine.core.structural import scale
@@ -52,13 +52,16 @@ def has_users_rule(op: Op) -> bool:
     return op.module in _USERS
 
 
-def not_linear(nodes: Iterable[Node]) -> Node | None:
-    """The first node with a rule that is not seen to be linear in the cotangent; bodies of control flow count."""
+def not_linear(nodes: Iterable[Node], forward: bool = False) -> Node | None:
+    """The first node with a rule that is not seen to be linear in the cotangent; bodies of control flow count.
+
+    With `forward` those do not count that have a rule for tangents.
+    """
     for node in nodes:
         if has_users_rule(node.op):
-            if node.op.vjp is not None and not is_linear(node):
+            if not (forward and node.op.jvp is not FROM_VJP) and not is_linear(node):
                 return node
-        elif (found := not_linear(_inside(node))) is not None:
+        elif (found := not_linear(_inside(node), forward)) is not None:
             return found
     return None
 
@@ -80,7 +83,7 @@ def is_linear(node: Node) -> bool:
     rule = node.params.get("rule")
     known = getattr(rule, "linear", None)
     if known is None:
-        known = _applied_is_linear(node)
+        known = _applied_is_linear(node, frozenset())
         if rule is not None:
             rule.linear = known
     return known
@@ -96,8 +99,8 @@ def check_linear(node: Node) -> None:
     if not is_linear(node):
         raise UnimplementedError(
             f"{name_of(node)}: forward mode needs the transpose of its gradient rule, and the rule is not seen to be "
-            f"linear in the cotangent (it clips, squares or reads it, say), so it has none. Use reverse mode (gradient, "
-            f"jacobian), or give the function a rule for tangents: tf.primitive(fn, vjp, jvp)"
+            f"linear in the cotangent (it clips, squares or reads it, say), so it has none. Use reverse mode "
+            f"(gradient, jacobian), or give the function a rule for tangents: tf.primitive(fn, vjp, jvp)"
         )
 
 
@@ -108,29 +111,42 @@ def name_of(node: Node) -> str:
     )
 
 
-def _applied_is_linear(node: Node) -> bool:
+def _applied_is_linear(node: Node, open_: frozenset[Op], fixed: Sequence[int] = ()) -> bool:
+    """Whether what a rule makes of the cotangent is linear in it.
+
+    Parameters
+    ----------
+    open_ : set of Op
+        Those whose rules are being looked at: rules may use one another.
+    fixed : sequence of int
+        Operands which, like the results, the rule must not use: of a function that is linear in them. Only their
+        cotangents count. Otherwise those of all operands do.
+    """
     trace = next((x.trace for x in (*node.outputs, *node.inputs) if isinstance(x, Symbol)), None) or Trace()
     cts = [trace.placeholder(aval_of(out)) for out in node.outputs]
     first = len(trace.nodes)
     try:
         with paused():
-            found = [x for x in _pulled(node, cts) if x is not None and not isinstance(x, Zero)]
+            found = [x for x in _pulled(node, cts, fixed) if x is not None and not isinstance(x, Zero)]
     except Exception:  # noqa: BLE001  (the rule reads the cotangent, or fails: that shows where it is needed)
         return False
-    marks = {id(ct): Mark.LINEAR for ct in cts}
+    marks = {id(x): Mark.OTHER for x in (*[node.inputs[i] for i in fixed], *node.outputs) if fixed}
+    marks |= {id(ct): Mark.LINEAR for ct in cts}
     for made in (n for n in trace.nodes[first:] if n.inputs):
-        for out, mark in zip(made.outputs, _marked(made, marks), strict=True):
+        for out, mark in zip(made.outputs, _marked(made, marks, open_ | {node.op}), strict=True):
             marks[id(out)] = mark
     return all(_mark(x, marks) in (Mark.ZERO, Mark.LINEAR) for x in found)
 
 
-def _pulled(node: Node, cts: Sequence[Any]) -> Sequence[Any]:
-    """What the rule makes of cotangents."""
+def _pulled(node: Node, cts: Sequence[Any], only: Sequence[int]) -> Sequence[Any]:
+    """What the rule makes of cotangents; `only`: for which operands, if not for all."""
     assert node.op.vjp is not None
     given = tuple(cts) if node.op.multi else cts[0]
     out = node.outputs if node.op.multi else node.outputs[0]
     operands = boxed([_of_one(x) for x in node.inputs])
-    wanted = [node.carries(i) and dtype_of(x).is_differentiable for i, x in enumerate(node.inputs)]
+    wanted = [
+        node.carries(i) and dtype_of(x).is_differentiable and (not only or i in only) for i, x in enumerate(node.inputs)
+    ]
     if type(node.op.vjp) is Together:
         return node.op.vjp.rule(wanted, [None] * len(wanted), given, out, *operands, **node.params)
     rules: Any = node.op.vjp
@@ -152,7 +168,7 @@ def _mark(x: Any, marks: dict[int, Mark]) -> Mark:
     return Mark.ZERO if zero else Mark.FREE
 
 
-def _marked(node: Node, marks: dict[int, Mark]) -> list[Mark]:
+def _marked(node: Node, marks: dict[int, Mark], open_: frozenset[Op]) -> list[Mark]:
     """How the results of a node depend on the cotangent."""
     op = node.op
     given = [_mark(x, marks) for i, x in enumerate(node.inputs) if i not in op.references]
@@ -163,8 +179,14 @@ def _marked(node: Node, marks: dict[int, Mark]) -> list[Mark]:
     elif Mark.LINEAR not in given:
         mark = Mark.ZERO if op.kind == "linear" and given and given[0] is Mark.ZERO else Mark.FREE
     elif has_users_rule(op):
+        if "count" not in node.params:
+            # a function of which nothing is known but its rule: that of a linear function does not use its operand
+            fixed = [i for i, mark in enumerate(given) if mark is Mark.LINEAR]
+            alone = len(fixed) == 1
+            known = alone and (node.op in open_ or _applied_is_linear(node, open_, fixed))
+            return [Mark.LINEAR if known else Mark.OTHER] * len(node.outputs)
         # it hands its last operands on
-        if "count" not in node.params or not is_linear(node):
+        if not is_linear(node):
             return [Mark.OTHER] * len(node.outputs)
         first = node.params["count"]
         return [_mark(x, marks) for x in node.inputs[first : first + len(node.outputs)]]

@@ -105,7 +105,7 @@ def jacobian(
     InvalidArgumentError
         (a ValueError) when the result is fetched, if `sparsity` misses an entry; the message names it. Likewise if a
         complex y is not a holomorphic function of a complex x. If `mode` is forward or `sparsity` a matrix, and a
-        gradient rule of the user's is not linear.
+        custom gradient rule is not linear.
 
     Examples
     --------

@@ -144,6 +144,7 @@ ORDER = (
     "engine.jacobian.views",
     "engine.jacobian.views.results",
     "engine.jacobian.views.complex_ends",
+    "engine.jacobian.views.missing",
     "engine.jacobian.callable_plan",
     "engine.jacobian.second",
     "engine.jacobian.late_specialisation",

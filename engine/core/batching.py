@@ -102,7 +102,7 @@ class Batched(Value):
         raise SymbolicArrayError(
             f"{self!r} stands for many values at once and is no one number: a function, or a gradient rule, that is "
             f"applied to a whole batch (in a Jacobian: to the cotangents of all rows) reads its operand by Python's "
-            f"`if`, `.numpy()`, float or a NumPy function. Use tf.where for a choice and the functions of this package; "
+            f"`if`, `.numpy()`, float or a NumPy function. Use tf.where for a choice and functions of this package, "
             f"or take gradients row by row"
         )
 

@@ -125,7 +125,7 @@ class TapeDerivatives:
             On a second call, unless the tape is persistent.
         InvalidArgumentError
             If `sparsity` misses an entry; the message names it. If a complex target is not a holomorphic function of a
-            complex source. If `mode` is forward or `sparsity` a matrix, and a gradient rule of the user's is not linear.
+            complex source. If `mode` is forward or `sparsity` a matrix, and a custom gradient rule is not linear.
 
         Examples
         --------

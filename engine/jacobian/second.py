@@ -25,9 +25,9 @@ from engine.custom import custom_call
 from engine.forward import forward
 from engine.jacobian.execution.compiled import Compiled, Mirror, numbered
 from engine.jacobian.execution.evaluate import constant_beside, evaluate, walk_from
+from engine.jacobian.independence import zero_beside
 from engine.jacobian.planning.cost import sweep_time
 from engine.jacobian.planning.plan import Options, Plan, plan_for
-from engine.jacobian.independence import zero_beside
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.row_independence import coupling
 from engine.linearity import not_linear

@@ -238,7 +238,7 @@ class _Candidate:
 
 def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     complex_ends = any(path.values[slot].dtype.is_complex for slot in path.connected_ends)
-    rule = not_linear(path.nodes)
+    rule = not_linear(path.nodes, options.mode == "forward")
     if rule is not None:
         options = with_single_rows(options, sparsity, rule)
     choices = _choices(path, options, sparsity, complex_ends, rule is not None)

@@ -1,8 +1,8 @@
 """Plans where a rule of the user's is not linear in the cotangent: one reverse sweep from each element of a target.
 
-There is no matrix that such a rule multiplies with (`engine.linearity`). A row of the Jacobian is then what the gradient
-of its element gives, as in TensorFlow: nothing shares a seed, no end is peeled, nothing is multiplied over cuts, and a
-Hessian is no more symmetric than its rows are.
+There is no matrix that such a rule multiplies with (`engine.linearity`). A row of the Jacobian is then what the
+gradient of its element gives, as in TensorFlow: nothing shares a seed, no end is peeled, nothing is multiplied over
+cuts, and a Hessian is no more symmetric than its rows are.
 """
 
 from __future__ import annotations

@@ -120,6 +120,6 @@ def check_holomorphic(real: Any, imag: Any) -> None:
     if np.any(apart > np.sqrt(np.finfo(real.dtype).eps) * max(largest)):
         raise InvalidArgumentError(
             "jacobian: the target is complex and not a holomorphic function of the complex source, so one complex "
-            "number per entry does not hold its derivative. Take the Jacobians of tf.math.real(y) and tf.math.imag(y), or "
-            "differentiate with respect to the real and imaginary parts of the source"
+            "number per entry does not hold its derivative. Take the Jacobians of tf.math.real(y) and tf.math.imag(y), "
+            "or differentiate with respect to the real and imaginary parts of the source"
         )

@@ -31,6 +31,7 @@ from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import patterns
+from engine.jacobian.views.missing import check_all_implemented
 from engine.jacobian.views.operator import JacobianOperator
 from engine.jacobian.views.results import options_for, pattern_given, sparse_block
 from engine.ops.reduce import reduce_sum
@@ -102,12 +103,14 @@ class Recorded(Evaluations):
     def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative of the recording."""
         targets, sources = self._targets, self._sources
+        check_all_implemented(self._tape, sources, targets)
         if ends is not None:
             targets, sources = [targets[ends[0]]], [sources[ends[1]]]
         return compiled_for(self._tape.nodes, sources, targets, options, sparsity, make)
 
     def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
         """The same for the weighted sum, which is recorded in addition."""
+        check_all_implemented(self._tape, self._sources, self._targets)
         before = self._tape.nodes
         self._tape.nodes = before.copy()
         given = [EagerTensor(w) for w in weights]

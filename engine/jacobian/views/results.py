@@ -183,8 +183,8 @@ def require_real(name: str, ends: Sequence[Any]) -> None:
         if dtype_of(x).is_complex:
             whose = "targets" if name == "jacobian_plan" else "sources"
             raise InvalidArgumentError(
-                f"{name}: {whose} must be real, since one number per entry does not hold the derivative of complex ones; "
-                f"got {x!r}. Take real and imaginary parts as {whose} (tf.math.real, tf.math.imag, tf.complex)"
+                f"{name}: {whose} must be real, since one number per entry does not hold the derivative of complex "
+                f"ones; got {x!r}. Take real and imaginary parts as {whose} (tf.math.real, tf.math.imag, tf.complex)"
             )
 
 
