@@ -338,8 +338,7 @@ betainc = elementwise(
 
 def _betainc_grad(name: str, second: bool) -> Op:
     def in_x(out: Any, a: Any, b: Any, x: Any) -> Operand:
-        base = 1 - x if second else x
-        inside = not_equal(base, zeros_like(x))
+        inside = not_equal(base := 1 - x if second else x, zeros_like(x))
         logarithm = where(inside, log(where(inside, base, ones_like(x))), zeros_like(x))
         return _beta_density(a, b, x) * (logarithm - digamma(b if second else a) + digamma(a + b))
 

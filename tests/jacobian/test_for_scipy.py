@@ -10,7 +10,7 @@ from scipy import integrate, optimize, sparse
 
 import graph_api
 import tape_api as tf
-from engine.core.errors import InvalidArgumentError
+from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.jacobian.views.for_scipy import SciPyODE
 from tests.jacobian.solved import POINTS, both, bratu, bratu_jacobian, dense, rosenbrock
 
@@ -332,3 +332,34 @@ def test_a_sparsity_pattern_holds_at_every_point(name: str) -> None:
                 assert not (found[pattern == 0] != 0).any()
     # and is no fuller than it needs to be
     assert name not in ("fixed", "where", "one_hot") or pattern.sum() < pattern.size
+
+
+def test_a_derivative_that_is_not_implemented_is_no_zero() -> None:
+    x0 = np.array([2.0, 1.5])
+    for fn in (lambda api, x: api.math.polygamma(x[:1], x[1:]), lambda api, x: x * api.range(x[0], 4.0, dtype=x.dtype)):
+        with graph_api.Graph().as_default(), graph_api.Session():
+            u = graph_api.placeholder(graph_api.float64, [2])
+            for make in (
+                lambda: tf.for_scipy(lambda x: fn(tf, x), x0),
+                lambda: graph_api.for_scipy(fn(graph_api, u), u, x0),
+            ):
+                with pytest.raises(UnimplementedError, match="the derivative in it is not implemented"):
+                    make().jac(x0)
+    # what is zero stays zero
+    zero = tf.for_scipy(lambda x: tf.floor(x) * x[0] + tf.stop_gradient(x) + tf.math.polygamma(tf.floor(x), x), x0)
+    np.testing.assert_allclose(zero.jac([2.5, 1.5])[1], [1.0, float(tf.math.polygamma(2.0, 1.5))], rtol=1e-6)
+
+
+def test_parameters_of_special_functions_count() -> None:
+    """A cumulative distribution of Student's in the degrees of freedom, by differences."""
+
+    def fn(q: Any) -> Any:
+        return (
+            1
+            - 0.5 * tf.math.betainc(q[:1] / 2, np.array([0.5]), q[:1] / (q[:1] + q[1:] ** 2))
+            + tf.math.zeta(q[:1], q[1:])
+        )
+
+    p, x = tf.for_scipy(fn, np.array([5.0, 1.3])), np.array([5.0, 1.3])
+    around = [(p.fun(x + d) - p.fun(x - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
+    np.testing.assert_allclose(p.jac(x), np.transpose(around), rtol=1e-7)

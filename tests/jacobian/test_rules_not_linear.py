@@ -106,9 +106,9 @@ def test_forward_mode_refuses_by_the_name_of_the_function(rule):
     for refused in refusals:
         with pytest.raises(UnimplementedError, match=r"^f: forward mode .* tf\.primitive\(fn, vjp, jvp\)"):
             refused()
-    with pytest.raises(InvalidArgumentError, match="`mode` .* rule of f is not seen to be linear"):
+    with pytest.raises(InvalidArgumentError, match=r"`mode` .* rule of f is not seen to be linear"):
         tape.jacobian(y, x, mode="forward")
-    with pytest.raises(InvalidArgumentError, match="`sparsity` .* rule of f is not seen to be linear"):
+    with pytest.raises(InvalidArgumentError, match=r"`sparsity` .* rule of f is not seen to be linear"):
         tape.jacobian(y, x, sparsity=np.eye(3))
 
 
