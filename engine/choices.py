@@ -18,7 +18,9 @@ A walk keeps a `Part` where this matters, and plain values elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -112,7 +114,20 @@ def part(value: Any, choice: Choice | None, settled: bool = True) -> Any:
 
 def seeded(seed: Any) -> Any:
     """A cotangent or tangent to start from: what is zero in it is not asked for."""
-    return seed if type(seed) is Zero else Part(seed, Nonzero(seed), True)
+    return seed if type(seed) is Zero or getattr(_products, "plain", False) else Part(seed, Nonzero(seed), True)
+
+
+@contextmanager
+def plain_products() -> Iterator[None]:
+    """Walks take zeros of their seeds for any other numbers: for who looks at what a rule does with its cotangent."""
+    before, _products.plain = getattr(_products, "plain", False), True
+    try:
+        yield
+    finally:
+        _products.plain = before
+
+
+_products = threading.local()
 
 
 def settled(x: Any) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.choices import plain_products
 from engine.core.batching import Batched
 from engine.core.errors import UnimplementedError
 from engine.core.kinds import FROM_VJP, PushedTogether, Together
@@ -126,7 +127,7 @@ def _applied_is_linear(node: Node, open_: frozenset[Op], fixed: Sequence[int] = 
     cts = [trace.placeholder(aval_of(out)) for out in node.outputs]
     first = len(trace.nodes)
     try:
-        with paused():
+        with paused(), plain_products():
             found = [x for x in _pulled(node, cts, fixed) if x is not None and not isinstance(x, Zero)]
     except Exception:  # noqa: BLE001  (the rule reads the cotangent, or fails: that shows where it is needed)
         return False
