@@ -197,7 +197,7 @@ class TapeDerivatives:
                     f"({format_shape(source_shape)}) to match."
                 )
             check_batch_room(shape + source_shape[1:], dtype_of(source))
-            ((found,),) = by_parts([one], [source], lambda ys: [[self._rows(*ys, source, options)]], self._tape)
+            ((found,),) = by_parts([one], [source], lambda ys: [[self._rows(ys[0], source, options)]], self._tape)
         return found
 
     def _rows(self, target: Any, source: Any, options: Options) -> Operand:

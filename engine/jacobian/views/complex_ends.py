@@ -53,7 +53,7 @@ def by_parts(
             parts = [[part(y) if dtype_of(y).is_complex else y for y in targets] for part in (real, imag)]
         rows = zip(targets, *map(blocks_of, parts), strict=True)
         return [
-            [joined(*pair, x) for *pair, x in zip(first, second, sources, strict=True)]
+            [joined(a, b, x) for a, b, x in zip(first, second, sources, strict=True)]
             if dtype_of(y).is_complex
             else first
             for y, first, second in rows
@@ -76,10 +76,10 @@ def joined(first: Any, second: Any, source: Any) -> Any:
     if isinstance(first, SparseJacobian) or isinstance(second, SparseJacobian):
         whole = second if first is None else first
         made = object.__new__(type(whole))
-        parts = [None if part is None else part.values for part in (first, second)]
+        values = [None if part is None else part.values for part in (first, second)]
         # both parts take all of the target, so their patterns are one
         assert first is None or second is None or _alike(first.indices, second.indices)
-        made.__dict__.update(whole.__dict__, values=_joined(*parts, source))
+        made.__dict__.update(whole.__dict__, values=_joined(values[0], values[1], source))
         return made
     if sparse.issparse(first) or sparse.issparse(second):
         first = 0 * second if first is None else first
