@@ -370,3 +370,17 @@ def test_parameters_of_special_functions_count() -> None:
     p, x = tf.for_scipy(fn, np.array([5.0, 1.3])), np.array([5.0, 1.3])
     around = [(p.fun(x + d) - p.fun(x - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
     np.testing.assert_allclose(p.jac(x), np.transpose(around), rtol=1e-7)
+
+
+def test_derivatives_in_parameters_in_the_tails() -> None:
+    """The digits are mpmath's, with 30 of them."""
+    a, b = np.array([0.05, 200.0, 3.0, 700.0]), np.array([9.0, 2.0, 800.0, 500.0])
+    x = np.array([1e-6, 0.999, 0.002, 0.6])
+    in_a = [-6.40188484969161697, -0.000164221282898737665, -0.196142730093495630, -0.00480829191242085105]
+    in_b = [0.00335727189894057078, 0.0448875456684815067, 0.000517836508145719306, 0.00696825372473256560]
+    np.testing.assert_allclose(np.diag(tf.for_scipy(lambda a: tf.math.betainc(a, b, x), a).jac(a)), in_a, rtol=1e-10)
+    np.testing.assert_allclose(np.diag(tf.for_scipy(lambda b: tf.math.betainc(a, b, x), b).jac(b)), in_b, rtol=1e-10)
+    order, q = np.array([2.7, 1.001, 30.0, 2.0]), np.array([1.7, 0.01, 0.3, 1000.0])
+    wanted = [-0.336058226061199689, -999537.291441805232, 5847618554899519.02, -0.00791121022458064714]
+    found = tf.for_scipy(lambda x: tf.math.zeta(x, q), order).jac(order)
+    np.testing.assert_allclose(np.diag(found), wanted, rtol=1e-12)

@@ -158,18 +158,6 @@ ROWS = (
         label="shape",
     ),
     Row(
-        special.betainc,
-        (
-            fixed([0.05, 200.0, 3.0, 700.0], np.float64),
-            fixed([9.0, 2.0, 800.0, 500.0], np.float64),
-            fixed([0.01, 0.98, 0.002, 0.6], np.float64),
-        ),
-        dtypes=("float64",),
-        oracle=sp.betainc,
-        order=1,
-        label="tails",
-    ),
-    Row(
         special.betainc_grad_a,
         (positive(4), positive(3, 4), real(3, 1, low=0.2, high=0.8)),
         wrt=(2,),
