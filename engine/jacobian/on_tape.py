@@ -41,6 +41,7 @@ from engine.jacobian.second import (
 )
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.taking import Taking
+from engine.jacobian.views.complex_ends import by_parts
 from engine.jacobian.views.results import (
     SparseJacobian,
     dense_block,
@@ -48,10 +49,12 @@ from engine.jacobian.views.results import (
     options_for,
     pattern_for,
     require_differentiable,
+    require_real,
     sparse_block,
     vectors_like,
     vectors_of,
 )
+from engine.linearity import not_linear
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.replay import array_of
@@ -105,8 +108,8 @@ class TapeDerivatives:
         format : "dense", "csr", "csc", "coo" or "operator"
             ``"dense"``: a tensor. Sparse formats: a `scipy.sparse` array of shape (elements of the target, elements of
             the source). ``"operator"``: a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix.
-            Complex ones multiply with the derivative itself, of which the rows of the other formats, being gradients,
-            are the conjugates.
+            Where the source is complex it multiplies with the derivative itself, of which the rows of the other
+            formats, being gradients, are the conjugates.
         executor : concurrent.futures.Executor, optional
             Where to sweep, a chunk of seeds at a time: processes, threads, Dask's ``client.get_executor()``. A plan in
             one chunk is split into one per worker. The same chunks give the same bits as in one process.
@@ -114,14 +117,15 @@ class TapeDerivatives:
         Returns
         -------
         structure like `sources` (for each target)
-            Dense ones of shape ``target.shape + source.shape``.
+            Dense ones of shape ``target.shape + source.shape``, of the dtype of the source; complex if the target is.
 
         Raises
         ------
         RuntimeError
             On a second call, unless the tape is persistent.
         InvalidArgumentError
-            If `sparsity` misses an entry; the message names it.
+            If `sparsity` misses an entry; the message names it. If a complex target is not a holomorphic function of a
+            complex source. If `mode` is forward or `sparsity` a matrix, and a custom gradient rule is not linear.
 
         Examples
         --------
@@ -143,7 +147,8 @@ class TapeDerivatives:
                 found = [[self._operator(t, tracked_value(s), policy) for s in flat] for t in targets]
             else:
                 pattern = None if sparsity is None else pattern_for("jacobian", sparsity, targets, flat)
-                found = self._blocks(targets, flat, options, pattern, format, policy, executor)
+                given = flat, options, pattern, format, policy, executor
+                found = by_parts(targets, flat, lambda parts: self._blocks(parts, *given), self._tape)
             if self._tape.explains:
                 ways = [[is_connected(self._tape.nodes, tracked_value(x), t) for t in targets] for x in flat]
                 self._note_missing(targets, [x for x, way in zip(flat, ways, strict=True) if not any(way)])
@@ -192,21 +197,27 @@ class TapeDerivatives:
                     f"({format_shape(source_shape)}) to match."
                 )
             check_batch_room(shape + source_shape[1:], dtype_of(source))
-            wanted = tracked_value(source)
-            found = None
-            if self._usable(one) and self._usable(wanted):
-                if gives_arrays([one, wanted]):
-                    what, values = self._compiled([one], [wanted], options, compiled_rowwise)
-                    if not what.plan.facts["rows are independent"]:
-                        check_rows_by_numbers(self._tape.nodes, one, wanted)
-                    ((found,),) = what(values)
-                else:
-                    check_rows_independent(self._tape.nodes, one, wanted)
-                    path = Path(self._tape.nodes, [wanted], [one])
-                    found = checked_rowwise(path, mode) if isinstance(one, Symbol) else rowwise(path, mode)
-        full = shape + source_shape[1:]
-        zeros = np.zeros(full, dtype_of(source).numpy)
-        return _wrapped(zeros if found is None else reshape(found, full))
+            ((found,),) = by_parts([one], [source], lambda ys: [[self._rows(ys[0], source, options)]], self._tape)
+        return found
+
+    def _rows(self, target: Any, source: Any, options: Options) -> Operand:
+        """The Jacobian of each row of a target; zeros where nothing is connected."""
+        wanted = tracked_value(source)
+        found = None
+        if self._usable(target) and self._usable(wanted):
+            if gives_arrays([target, wanted]):
+                what, values = self._compiled([target], [wanted], options, compiled_rowwise)
+                if not what.plan.facts["rows are independent"]:
+                    check_rows_by_numbers(self._tape.nodes, target, wanted)
+                ((found,),) = what(values)
+            else:
+                path = Path(self._tape.nodes, [wanted], [target])
+                if not_linear(path.nodes) is None:
+                    check_rows_independent(self._tape.nodes, target, wanted)
+                symbolic = isinstance(target, Symbol)
+                found = checked_rowwise(path, options.mode) if symbolic else rowwise(path, options.mode)
+        full = known_shape(target, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
+        return _wrapped(np.zeros(full, dtype_of(source).numpy) if found is None else reshape(found, full))
 
     def hessian(
         self,
@@ -245,6 +256,7 @@ class TapeDerivatives:
         """
         options = options_for("hessian", mode, format, max_bytes, symmetric=True)
         with Taking(self, target, sources) as (targets, flat):
+            require_real("hessian", flat)
             if format == "operator":
                 found: list[list[Any]] = [[self._hessian_operator(targets, flat)]]
             else:
@@ -264,6 +276,7 @@ class TapeDerivatives:
         options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
         found = []
         with Taking(self, target, sources) as (targets, flat):
+            require_real("hessian_diag", flat)
             for source in flat:
                 plan, ((values,),) = self._hessian(targets, [source], options)
                 shape = known_shape(source, "hessian_diag")
@@ -351,6 +364,7 @@ class TapeDerivatives:
         options = options_for("jacobian_plan", mode, format, max_bytes)
         with Taking(self, target, sources) as (targets, flat):
             require_differentiable("jacobian_plan", [*targets, *flat])
+            require_real("jacobian_plan", targets)
             everything = self._tape.everything()
             path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets, known=contents_besides(everything))
             pattern = pattern_for("jacobian_plan", sparsity, targets, flat)

@@ -178,6 +178,17 @@ def require_differentiable(name: str, ends: Sequence[Any]) -> None:
             raise InvalidArgumentError(f"{name}: targets and sources must have a floating or complex dtype; got {x!r}")
 
 
+def require_real(name: str, ends: Sequence[Any]) -> None:
+    """Raise if a matrix of real numbers is wanted where an end is complex: it would be half of the derivatives."""
+    for x in ends:
+        if dtype_of(x).is_complex:
+            whose = "targets" if name == "jacobian_plan" else "sources"
+            raise InvalidArgumentError(
+                f"{name}: {whose} must be real, since one number per entry does not hold the derivative of complex "
+                f"ones; got {x!r}. Take real and imaginary parts as {whose} (tf.math.real, tf.math.imag, tf.complex)"
+            )
+
+
 def pattern_given(name: str, sparsity: Any, shape: tuple[int, int] | None) -> sparse.csr_array | None:
     """A sparsity pattern of the caller's as a CSR matrix of bools; None if it is to be found.
 
