@@ -17,7 +17,7 @@ from engine.core.sparsity import along
 from engine.core.structural import conj
 from engine.core.sums import add_over
 from engine.core.value import dtype_of, shape_of
-from engine.ops.arithmetic import divide_no_nan
+from engine.ops.arithmetic import part_of
 from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
 from engine.ops.complexes import real
@@ -92,7 +92,7 @@ reduce_variance_op = reduction(
 reduce_std_op = reduction(
     "reduce_std",
     _std_kernel,
-    lambda out, x, axis: divide_no_nan(center(x, axis=axis), out),
+    lambda out, x, axis: part_of(center(x, axis=axis), out),
     mean=True,
     type="StandardDeviation",
     module=__name__,
@@ -101,7 +101,7 @@ reduce_std_op = reduction(
 reduce_euclidean_norm_op = reduction(
     "reduce_euclidean_norm",
     _norm_kernel,
-    lambda out, x, axis: divide_no_nan(x, out),
+    lambda out, x, axis: part_of(x, out),
     type="EuclideanNorm",
     module=__name__,
     doc="Square root of the sum of squares over axes.",
@@ -186,18 +186,20 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
     """
     dtype = dtype_of(tensor)
     axes = reduction_axes("norm", tensor, axis)
-    of_matrices = axis is not None and axes is not None and len(axes) == 2
+    pair = axes if axis is not None and axes is not None and len(axes) == 2 else None
     if dtype.is_complex:
         # all but the spectral norm are norms of the moduli
-        spectral = of_matrices and ord == 2
-        found = _matrix_norm(tensor, 2, axes, bool(keepdims)) if spectral else norm(abs(tensor), ord, axis, keepdims)
+        if pair is not None and ord == 2:
+            found = _matrix_norm(tensor, 2, pair, bool(keepdims))
+        else:
+            found = norm(abs(tensor), ord, axis, keepdims)
         return cast(found, dtype)
     if ord in ("euclidean", "fro"):
         return reduce_euclidean_norm_op(tensor, axis=axes, keepdims=bool(keepdims))
     if not isinstance(ord, (int, float)) or ord <= 0:
         raise InvalidArgumentError(f"norm: argument `ord` must be 'euclidean', 'fro' or a positive number, got {ord!r}")
-    if of_matrices:
-        return _matrix_norm(tensor, ord, axes, bool(keepdims))
+    if pair is not None:
+        return _matrix_norm(tensor, ord, pair, bool(keepdims))
     return _vector_norm(tensor, ord, axes, bool(keepdims))
 
 
