@@ -20,6 +20,7 @@ from engine.core.value import Value, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import reverse
+from engine.slopes import prepared
 
 
 def as_list(x: Any) -> list[Any]:
@@ -72,10 +73,8 @@ def gradients(
     usable = [(y, seed) for y, seed in seeds if dtype_of(y).is_differentiable]
     kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
     differentiated = [w for w in kept if w is not None]
-    found = reverse(
-        ancestors([y for y, _ in usable], differentiated, stop), usable, differentiated, stop,
-        sparse=True, pairwise=pairwise, ones=grad_ys is None,
-    )  # fmt: skip
+    nodes = prepared(ancestors([y for y, _ in usable], differentiated, stop), differentiated, stop)
+    found = reverse(nodes, usable, differentiated, stop, sparse=True, pairwise=pairwise, ones=grad_ys is None)
     by_id = {id(w): g for w, g in zip(differentiated, found, strict=True)}
     results = [None if w is None else by_id[id(w)] for w in kept]
     missing = [x for g, x in zip(results, sources, strict=True) if g is None and isinstance(x, Variable)]

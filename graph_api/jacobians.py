@@ -37,6 +37,7 @@ from engine.jacobian.views.results import (
 )
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
+from engine.slopes import with_slopes
 from engine.symbolic import ancestors, as_list
 from engine.symbolic import gradients as symbolic_gradients
 from graph_api.gradients import check_one_graph, gradients, graph_of
@@ -361,14 +362,14 @@ def _ends(ys: Any, xs: Any, name: str) -> tuple[list[Any], list[Any]]:
 def _path(targets: Sequence[Any], sources: Sequence[Any], stop_gradients: Any) -> Path:
     stop = [] if stop_gradients is None else [tracked_value(s) for s in as_list(stop_gradients)]
     usable = [[x for x in side if dtype_of(x).is_differentiable] for side in (sources, targets)]
-    return Path(ancestors(usable[1], usable[0], stop), usable[0], usable[1], stop)
+    return Path(with_slopes(ancestors(usable[1], usable[0], stop)), usable[0], usable[1], stop)
 
 
 def _hessian_path(ys: Sequence[Any], sources: Sequence[Any]) -> Path:
     """From the sources to the gradients of the sum of `ys`."""
     first = symbolic_gradients(list(ys), list(sources), unconnected_gradients="zero")
     dense: list[Any] = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
-    return Path(ancestors(dense, sources), sources, dense)
+    return Path(with_slopes(ancestors(dense, sources)), sources, dense)
 
 
 def _finished(

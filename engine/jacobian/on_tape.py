@@ -59,6 +59,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.replay import array_of
 from engine.reverse import reverse
+from engine.slopes import prepared, with_slopes
 
 
 class TapeDerivatives:
@@ -338,7 +339,7 @@ class TapeDerivatives:
             else:
                 nodes, gradients = self._gradients(targets, wanted)
                 seeds = [(x, v) for x, v in zip(wanted, given, strict=True) if v is not None]
-                found = forward(nodes, seeds, gradients)
+                found = forward(with_slopes(nodes), seeds, gradients)
                 products = [zeros_like(x) if p is None else p for x, p in zip(wanted, found, strict=True)]
         return nest.pack_sequence_as(sources, [_wrapped(p) for p in products])
 
@@ -379,7 +380,7 @@ class TapeDerivatives:
     def _compiled(
         self, targets: Sequence[Any], sources: Sequence[Any], options: Options, make: Callable[..., Compiled]
     ) -> tuple[Compiled, list[Any]]:
-        return compiled_for(self._tape.nodes, sources, targets, options, None, make)
+        return compiled_for(with_slopes(self._tape.nodes), sources, targets, options, None, make)
 
     def _blocks(
         self,
@@ -395,7 +396,12 @@ class TapeDerivatives:
         rows = [i for i, t in enumerate(targets) if self._usable(t)]
         columns = [j for j, s in enumerate(wanted) if self._usable(s)]
         plan, found = blocks_of(
-            self._tape.nodes, [wanted[j] for j in columns], [targets[i] for i in rows], options, pattern, executor
+            with_slopes(self._tape.nodes),
+            [wanted[j] for j in columns],
+            [targets[i] for i in rows],
+            options,
+            pattern,
+            executor,
         )
         if format == "dense" and len(rows) == len(targets) and len(columns) == len(wanted):
             whole = [
@@ -434,7 +440,7 @@ class TapeDerivatives:
                 what, values = compiled_for(nodes, wanted, gradients, options)
             return what.plan, what(values)
         nodes, gradients = self._gradients(targets, wanted)
-        path = Path(nodes, wanted, gradients)
+        path = Path(with_slopes(nodes), wanted, gradients)
         plan = plan_for(path, options)
         return plan, evaluate(plan, path)
 
@@ -444,9 +450,8 @@ class TapeDerivatives:
         walk.tracked = self._tape.tracked.copy()
         walk.start()
         try:
-            found = reverse(
-                self._tape.nodes, [(t, ones_like(t)) for t in targets if self._usable(t)], wanted, ones=True
-            )
+            nodes = prepared(self._tape.nodes, wanted)
+            found = reverse(nodes, [(t, ones_like(t)) for t in targets if self._usable(t)], wanted, ones=True)
         finally:
             walk.stop()
         return [*self._tape.nodes, *walk.nodes], [

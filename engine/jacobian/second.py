@@ -36,6 +36,7 @@ from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
+from engine.slopes import prepared, with_slopes
 
 
 class UnknownShapesError(ShapeError):
@@ -90,7 +91,7 @@ def _gradient(mirror: Mirror) -> tuple[list[Any], list[Any], Path]:
     sources = [inner.values[slot] for slot in inner.sources]
     found = [mirror.trace.operand(g) for g in _walked(inner.nodes, inner)]
     made = [node for node in mirror.trace.nodes[first:] if node.op is not placeholder]
-    return sources, found, Path([*inner.nodes, *made], sources, found, known=mirror.contents)
+    return sources, found, Path(with_slopes([*inner.nodes, *made]), sources, found, known=mirror.contents)
 
 
 def _recorded(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]:
@@ -106,7 +107,7 @@ def _recorded(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]
     with paused():
         walk.start()
         found = _walked(path.recorded, path)
-    second = Path([*path.recorded, *walk.nodes], sources, found)
+    second = Path(with_slopes([*path.recorded, *walk.nodes]), sources, found)
     mirror = Mirror(second)
     ends = [[mirror.path.values[slot] for slot in side] for side in (second.sources, second.targets)]
     return mirror, ends[0], ends[1], mirror.path, lambda numbers: [path.number(second.values[k]) for k in numbers]
@@ -116,7 +117,7 @@ def _walked(nodes: Sequence[Node], path: Path) -> list[Any]:
     """The gradients of the sum of all targets of a path, zeros where there is none."""
     sources = [path.values[slot] for slot in path.sources]
     seeds = [(path.values[slot], ones_like(path.values[slot])) for slot in dict.fromkeys(path.targets)]
-    found = reverse(nodes, seeds, sources)
+    found = reverse(prepared(nodes, sources), seeds, sources)
     return [zeros_like(s) if g is None else g for g, s in zip(found, sources, strict=True)]
 
 

@@ -181,6 +181,18 @@ divide_no_nan = elementwise(
 )
 
 
+part_of = elementwise(
+    "part_of",
+    _divide_no_nan_kernel,
+    (lambda out, x, y: reciprocal(y), lambda out, x, y: -out / y),
+    type="DivNoNan",
+    doc="""``x / y``, but 0 where ``y == 0``, with the derivatives of `divide`: infinite or NaN there.
+
+    Of the gradient of a norm, which is taken to be 0 where there is none. A derivative of that is not.
+    """,
+)
+
+
 @operands("x", "y")
 def div_no_nan(x: Any, y: Any) -> Operand:
     """``x / y``, but 0 where ``y == 0``; integers are divided as `truediv` divides them.

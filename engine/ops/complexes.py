@@ -23,7 +23,7 @@ from engine.core.structural import conj as _conj
 from engine.core.structural import scale, sum_to_like
 from engine.core.value import aval_of, dtype_of
 from engine.ops import arithmetic
-from engine.ops.arithmetic import divide_no_nan, real_abs
+from engine.ops.arithmetic import real_abs
 from engine.ops.compare import less, where
 from engine.ops.creation import ones_like, zeros_like
 
@@ -158,7 +158,7 @@ complex_abs = general(
 def _tangential(d: Any, out: Any, x: Any) -> Operand:
     """`d` without its component along x, over ``|x|``: the derivative of ``x / |x|``, which is its own adjoint."""
     along = out * _to_complex(real_op(d * _conj(out)))
-    return divide_no_nan(d - along, _to_complex(complex_abs(x)))
+    return (d - along) / _to_complex(complex_abs(x))
 
 
 complex_sign = general(

@@ -8,7 +8,7 @@ from engine.core.aval import (
     format_shape,
     is_known,
 )
-from engine.core.dtypes import BOOL, REAL, float32
+from engine.core.dtypes import BOOL, REAL, float16, float32
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.expand_axes import squeeze
 from engine.core.kinds import check_dtype
@@ -78,13 +78,15 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, reduction: str = SUM_
     weighted = losses * weights
     if reduction == NONE:
         return weighted
-    total = reduce_sum(weighted)
     if reduction == SUM:
-        return total
+        return reduce_sum(weighted)
+    # a mean of half floats may be one of more than they can count
+    wide = float32 if dtype is float16 else dtype
+    total = reduce_sum(cast(weighted, wide))
     if reduction == SUM_OVER_BATCH_SIZE:
-        return divide_no_nan(total, reduce_sum(ones_like(losses)))
-    counted = weights if reduction == MEAN else cast(not_equal(weights, zeros_like(weights)), dtype)
-    return divide_no_nan(total, reduce_sum(broadcast_like(counted, losses)))
+        return cast(divide_no_nan(total, reduce_sum(ones_like(cast(losses, wide)))), dtype)
+    counted = weights if reduction == MEAN else not_equal(weights, zeros_like(weights))
+    return cast(divide_no_nan(total, reduce_sum(broadcast_like(cast(counted, wide), losses))), dtype)
 
 
 def _check_weights(weights: Any, losses: Any) -> None:

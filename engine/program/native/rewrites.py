@@ -14,7 +14,7 @@ import numpy as np
 from engine.core.op import Op
 from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
-from engine.ops.arithmetic import divide_no_nan
+from engine.ops.arithmetic import divide_no_nan, part_of
 from engine.ops.explog import pow
 from engine.ops.joining import concat_op, stack_op, unstack_op
 from engine.ops.rearrange import pad_op, pad_place, roll_op, rolled_slices
@@ -54,7 +54,7 @@ def _power(recorder: Writer, x: Any, y: Any) -> Any:
 
 
 def _divide_no_nan(recorder: Writer, x: Any, y: Any) -> Any:
-    """`divide_no_nan` where the kernel looks whether anything is divided by zero."""
+    """`divide_no_nan` and `part_of`, where the kernel looks whether anything is divided by zero."""
     known = not isinstance(y, Hidden)
     if known:
         return divide_no_nan.kernel(x, y)
@@ -143,6 +143,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     scale: _scale,
     pow: _power,
     divide_no_nan: _divide_no_nan,
+    part_of: _divide_no_nan,
     contiguous: _contiguous,
     concat_op: _concat,
     stack_op: _stack,
