@@ -12,10 +12,11 @@ import numpy as np
 
 from tests.fuzz.around import contents_asked, decisions, infinities_met, late_calls, quiet, unknown_shapes
 from tests.fuzz.differences import check_differences
-from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, run_on_tape, values_of
+from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, run_on_tape, taped, values_of
 from tests.fuzz.keys import numbers
 from tests.fuzz.peer import check_tensorflow
 from tests.fuzz.programs import Program
+from tests.fuzz.singular import check_modes, check_one_by_one, check_sides
 from tests.fuzz.ways import WAYS, Run
 
 TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9, "complex64": 2e-4, "complex128": 1e-9}
@@ -362,6 +363,12 @@ def differences(program: Program, ways: Sequence[str] | None = None) -> list[Dif
             elif way == "tensorflow":
                 theirs = check_tensorflow(program, values, reference, _like_theirs(program), Difference)
                 found += [] if theirs and ill_posed(program, values, reference, any_recipe=True) else theirs
+            elif way == "sides":
+                found += check_sides(program, values, reference, Difference)
+            elif way == "modes":
+                found += check_modes(taped(program, values, persistent=True), close, Difference)
+            elif way == "one by one":
+                found += check_one_by_one(taped(program, values, persistent=True), reference, close, Difference)
             elif way in WAYS:
                 found += _differences(way, WAYS[way], run)
         # what only contradicts itself may be a difference of large numbers, made by any recipe
