@@ -366,7 +366,7 @@ def differences(program: Program, ways: Sequence[str] | None = None) -> list[Dif
             elif way == "sides":
                 found += check_sides(program, values, reference, Difference)
             elif way == "modes":
-                found += check_modes(taped(program, values, persistent=True), close, Difference)
+                found += check_modes(program, taped(program, values, persistent=True), close, Difference)
             elif way == "one by one":
                 found += check_one_by_one(taped(program, values, persistent=True), reference, close, Difference)
             elif way in WAYS:
