@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ ENDS = """
     tf.linalg.det(tf.matmul({0}, {0}, transpose_b=True))
     tf.reduce_sum(tf.linalg.eigvalsh({0} + tf.linalg.matrix_transpose({0})) ** 2)
     tf.reduce_sum(tf.linalg.eigh({0} + tf.linalg.matrix_transpose({0}))[0] ** 3)
-    tf.reduce_sum(tf.math.log(tf.linalg.eigvalsh(tf.matmul({0}, {0}, transpose_b=True) + tf.eye(tf.shape({0})[-2], dtype={0}.dtype))))
+    tf.reduce_sum(tf.math.log(1.0 + tf.linalg.eigvalsh(tf.matmul({0}, {0}, transpose_b=True))))
     tf.reduce_sum(tf.linalg.svd({0}, compute_uv=False) ** 2)
     tf.linalg.slogdet({0} + 2.0 * tf.eye(tf.shape({0})[-1], dtype={0}.dtype))[1]
     where(tf, {0} > 0, tf.sqrt({0}), tf.zeros_like({0}))
@@ -228,7 +229,7 @@ def check_sides(
         known = dict(zip(program.sources, derivative, strict=True))
         for name, index in _coordinates(leaves, values):
             got = 0.0 if known[name] is None else float(known[name][index])
-            wrong = _wrong(lambda moved: function(program, moved), values, name, index, got)
+            wrong = _wrong(partial(function, program), values, name, index, got)
             if wrong:
                 found.append(made("sides", key, "value", f"{name}{list(index)}: {wrong}"))
                 break
