@@ -467,11 +467,12 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
         # rows of the op table alone put them on a tape, where nothing sees into them
         if d.key in PLANNED and d.kind in ROUNDED and program.has({"row deferred_op", "row custom_call"}):
             return "ops of graphs on a tape"
-    if d.way in IN_GRAPHS | {"plan"} and (d.key, d.kind) == ("hessian", "value") and program.has({"custom_gradient"}):
+    custom = program.leads_through({"custom_gradient"})
+    if custom and d.way in IN_GRAPHS | {"plan"} and (d.key, d.kind) == ("hessian", "value"):
         return "hessians of custom gradients that are no gradients"
     if d.way in IN_GRAPHS | {"plan"} and d.key in PLANNED and spread and why.unknown:
         return "indices that are fed or computed"
-    inside = program.has(UPDATES) and program.has({"vectorized_map"} | FLOW) and program.has({"custom_gradient"})
+    inside = custom and program.has(UPDATES) and program.has({"vectorized_map"} | FLOW)
     if d.way in IN_GRAPHS and d.kind == "value" and d.key != "value" and inside:
         return "plans and variables that are updated: custom rules"
     if d.way in IN_GRAPHS and d.key in PLANNED and d.kind in ROUNDED and program.has(UPDATES):
