@@ -200,7 +200,7 @@ def check_one_by_one(asked: Any, results: Results, close: Any, made: Any) -> lis
                 if block is None:
                     continue
                 expected = np.zeros(block.shape[len(shape) :]) if g is None else plain(tape_api.convert_to_tensor(g))
-                got = block.reshape(-1, *expected.shape)[j]
+                got = block.reshape(int(np.prod(shape)), *expected.shape)[j]
                 if np.isfinite(expected).all() and np.isfinite(got).all() and not close(got, expected):
                     found.append(
                         made("one by one", "jacobian", "value", f"source {k}: {got!r}\n  expected {expected!r}")
