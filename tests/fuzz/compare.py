@@ -16,7 +16,7 @@ from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, 
 from tests.fuzz.keys import numbers
 from tests.fuzz.peer import check_tensorflow
 from tests.fuzz.programs import Program
-from tests.fuzz.singular import check_modes, check_one_by_one, check_sides
+from tests.fuzz.singular import check_modes, check_one_by_one, check_sides, crooked
 from tests.fuzz.ways import WAYS, Run
 
 TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9, "complex64": 2e-4, "complex128": 1e-9}
@@ -224,7 +224,12 @@ def consistent(program: Program, results: Results) -> list[Difference]:
                     found.append(Difference("itself", f"{key} and jacobian", "None", f"{g!r} and {e!r}"))
                 elif g is not None and not _agree(g, e.reshape(g.shape), _within(program)):
                     found.append(Difference("itself", f"{key} and jacobian", "value", f"{g!r}\n  and {e!r}"))
-        if not program.weighted and "gradient" in usable and not isinstance(usable["gradient"], Failed):
+        if (
+            not crooked(program)
+            and not program.weighted
+            and "gradient" in usable
+            and not isinstance(usable["gradient"], Failed)
+        ):
             found += _summed(usable, _within(program))
     if not program.has(NO_DUALS):
         found += _dual(program, usable)

@@ -21,7 +21,7 @@ from engine.core.nest import flatten
 from tests.fuzz.differences import CUTS
 from tests.fuzz.execute import Failed, Results, attempt, plain, run_on_tape, tape_leaf
 from tests.fuzz.keys import numbers
-from tests.fuzz.programs import Body, Instruction, Program, compiled
+from tests.fuzz.programs import Body, Instruction, Program, compiled, everywhere
 
 SHARES = {"singular": 0.0, "crooked": 0.0}
 """How many programs start at singular points, and how many of those with custom gradients have rules that are not
@@ -184,6 +184,13 @@ def with_crooked_rules(program: Program, rng: random.Random) -> Program:
         return replace(b, instructions=each(b.instructions), bodies=tuple([body(x, False) for x in b.bodies]))
 
     return replace(program, instructions=each(program.instructions))
+
+
+def crooked(program: Program) -> bool:
+    """Whether a rule may not be linear, so that gradients of single elements do not add up to that of the sum."""
+    starts = tuple(crook.partition("{0}")[0] + "(" for crook in CROOKS)
+    custom = [b for i in everywhere(program.instructions) if i.recipe == "custom_gradient" for b in i.bodies]
+    return any(rule.result.startswith(starts) for b in custom for rule in b.bodies)
 
 
 def check_one_by_one(asked: Any, results: Results, close: Any, made: Any) -> list[Any]:
