@@ -12,10 +12,11 @@ import numpy as np
 
 from tests.fuzz.around import contents_asked, decisions, infinities_met, late_calls, quiet, unknown_shapes
 from tests.fuzz.differences import check_differences
-from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, run_on_tape, values_of
+from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, run_on_tape, taped, values_of
 from tests.fuzz.keys import numbers
 from tests.fuzz.peer import check_tensorflow
 from tests.fuzz.programs import Program
+from tests.fuzz.singular import check_modes, check_one_by_one, check_sides, crooked
 from tests.fuzz.ways import WAYS, Run
 
 TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9, "complex64": 2e-4, "complex128": 1e-9}
@@ -223,7 +224,12 @@ def consistent(program: Program, results: Results) -> list[Difference]:
                     found.append(Difference("itself", f"{key} and jacobian", "None", f"{g!r} and {e!r}"))
                 elif g is not None and not _agree(g, e.reshape(g.shape), _within(program)):
                     found.append(Difference("itself", f"{key} and jacobian", "value", f"{g!r}\n  and {e!r}"))
-        if not program.weighted and "gradient" in usable and not isinstance(usable["gradient"], Failed):
+        if (
+            not crooked(program)
+            and not program.weighted
+            and "gradient" in usable
+            and not isinstance(usable["gradient"], Failed)
+        ):
             found += _summed(usable, _within(program))
     if not program.has(NO_DUALS):
         found += _dual(program, usable)
@@ -362,6 +368,12 @@ def differences(program: Program, ways: Sequence[str] | None = None) -> list[Dif
             elif way == "tensorflow":
                 theirs = check_tensorflow(program, values, reference, _like_theirs(program), Difference)
                 found += [] if theirs and ill_posed(program, values, reference, any_recipe=True) else theirs
+            elif way == "sides":
+                found += check_sides(program, values, reference, Difference)
+            elif way == "modes":
+                found += check_modes(program, taped(program, values, persistent=True), close, Difference)
+            elif way == "one by one":
+                found += check_one_by_one(taped(program, values, persistent=True), reference, close, Difference)
             elif way in WAYS:
                 found += _differences(way, WAYS[way], run)
         # what only contradicts itself may be a difference of large numbers, made by any recipe
@@ -460,11 +472,12 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
         # rows of the op table alone put them on a tape, where nothing sees into them
         if d.key in PLANNED and d.kind in ROUNDED and program.has({"row deferred_op", "row custom_call"}):
             return "ops of graphs on a tape"
-    if d.way in IN_GRAPHS | {"plan"} and (d.key, d.kind) == ("hessian", "value") and program.has({"custom_gradient"}):
+    custom = program.leads_through({"custom_gradient"})
+    if custom and d.way in IN_GRAPHS | {"plan"} and (d.key, d.kind) == ("hessian", "value"):
         return "hessians of custom gradients that are no gradients"
     if d.way in IN_GRAPHS | {"plan"} and d.key in PLANNED and spread and why.unknown:
         return "indices that are fed or computed"
-    inside = program.has(UPDATES) and program.has({"vectorized_map"} | FLOW) and program.has({"custom_gradient"})
+    inside = custom and program.has(UPDATES) and program.has({"vectorized_map"} | FLOW)
     if d.way in IN_GRAPHS and d.kind == "value" and d.key != "value" and inside:
         return "plans and variables that are updated: custom rules"
     if d.way in IN_GRAPHS and d.key in PLANNED and d.kind in ROUNDED and program.has(UPDATES):
