@@ -28,14 +28,16 @@ import numpy as np
 from engine.core.op import Node, Rule
 from engine.core.operands import Operand
 from engine.core.sparsity import along
-from engine.core.structural import Cotangent, Tangent, broadcast_like, has_nan, scale
+from engine.core.structural import Cotangent, Tangent, broadcast_like, has_nan, scale, sum_to_like
 from engine.core.trace import Symbol
-from engine.core.value import Zero, dtype_of, shape_of
+from engine.core.value import Zero, shape_of
 from engine.ops.arithmetic import add, multiply
-from engine.ops.compare import cast_like, equal, logical_or, not_equal, select
+from engine.ops.compare import cast_like, keep_chosen, not_equal
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.extrema import reduce_max
-from engine.ops.reduce import spread_like
+from engine.ops.einsum import einsum_op
+from engine.ops.linalg import matmul_op
+from engine.ops.reduce import reduce_sum, spread_like
+from engine.ops.shape import matrix_transpose_op
 
 Map = Callable[[Any], Any]
 """A linear map of cotangents or tangents."""
@@ -56,7 +58,7 @@ class Mask:
         self._find: Callable[[], Any] | None = find
         self._found: Any = None
 
-    def __call__(self) -> Operand:
+    def __call__(self) -> Operand:  # noqa: D102 - see the class
         if self._find is not None:
             found = self._find()
             self._found, self._find = cast_like(not_equal(found, zeros_like(found)), found), None
@@ -101,21 +103,15 @@ class Choice:
     def applied(self, ct: Any) -> Operand:
         """`ct` with zero for each NaN where nothing was chosen; anything else there came from a zero and is zero."""
         if isinstance(ct, (np.ndarray, np.generic)) and not (ct.size and has_nan(ct)):
-            # what is done otherwise, to the bit
+            # as the op does, without finding the mask
             return ct
         if self.fixed is not None:
-            ct = scale(self.fixed(), ct) if not dtype_of(ct).is_complex else _without_nan(ct, self.fixed())
-        return ct if self.seeded is None else _without_nan(ct, self.seeded())
+            ct = keep_chosen(ct, self.fixed(), fixed=True)
+        return ct if self.seeded is None else keep_chosen(ct, self.seeded(), fixed=False)
 
 
 def _either(a: Mask, b: Mask) -> Mask:
     return a if a is b else Mask(lambda: a() + b())
-
-
-def _without_nan(ct: Any, mask: Any) -> Operand:
-    """Zero for each NaN outside of a mask."""
-    chosen = not_equal(mask, zeros_like(mask))
-    return select(logical_or(equal(ct, ct), chosen), ct, zeros_like(ct))
 
 
 class Part:
@@ -272,21 +268,37 @@ def valued(x: Any, rule: Map, fit: Map) -> Any:
     return Part(rule(value), Choice(fixed, Mask(lambda: rule(ones_like(value) if known is None else known()))), True)
 
 
-def _reach(rule: Any, node: Node, out: Any, operands: Sequence[Any], back: bool) -> Map | None:
+def _reach(rule: Any, node: Node, i: int, out: Any, operands: Sequence[Any], back: bool) -> Map | None:
     """The map from a mask to what it reaches, as far as the op tells; see `mixed`."""
     op, params = node.op, node.params
     if hasattr(rule, "reach"):
         return lambda mask: rule.reach(mask, out, *operands, **params)
-    if op.kind == "multilinear":
+    if op is matmul_op:
+        return lambda mask: _in_product(mask, i, out, operands, params, back)
+    if op is einsum_op:
         return lambda mask: rule(mask, out, *map(ones_like, operands), **params)
     if op.sparsity is not along or op.multi:
         return None
     axis, keepdims = params["axis"], params.get("keepdims")
     if keepdims is None:
-        return lambda mask: broadcast_like(reduce_max(mask, axis, True), out)
+        return lambda mask: broadcast_like(reduce_sum(mask, axis, True), out)
     if back:
         return lambda mask: spread_like(mask, operands[0], axis, keepdims)
-    return lambda mask: reduce_max(mask, axis, keepdims)
+    return lambda mask: reduce_sum(mask, axis, keepdims)
+
+
+def _in_product(
+    mask: Any, i: int, out: Any, operands: Sequence[Any], params: dict[str, Any], back: bool
+) -> Operand:  # fmt: skip
+    """What a mask of the result of a product of matrices reaches in an operand, or the reverse."""
+    turned = bool(params.get("transpose_b" if i else "transpose_a"))
+    if back:
+        lines = reduce_sum(mask, -2 if i else -1, True)
+        lines = matrix_transpose_op(lines) if turned else lines
+        return sum_to_like(lines * ones_like(operands[i]), operands[i])
+    lines = reduce_sum(mask, -1 if turned == bool(i) else -2, True)
+    lines = matrix_transpose_op(lines) if turned else lines
+    return broadcast_like(lines, out)
 
 
 def pulled(rule: Rule, ct: Any, node: Node, i: int, out: Any, operands: Sequence[Any]) -> Any:
@@ -310,7 +322,7 @@ def pulled(rule: Rule, ct: Any, node: Node, i: int, out: Any, operands: Sequence
         return rule(c, out, *operands, **node.params)
 
     if type(rule) is not Cotangent:
-        return _general(rule, ct, node, whole, out, operands, True)
+        return _general(rule, ct, node, i, whole, out, operands, True)
 
     def fit(x: Any) -> Operand:
         return rule.summed(x, operands)
@@ -325,7 +337,7 @@ def pushed(rule: Rule, t: Any, node: Node, i: int, out: Any, operands: Sequence[
         return rule(x, out, *operands, **node.params)
 
     if type(rule) is not Tangent:
-        return _general(rule, t, node, whole, out, operands, False)
+        return _general(rule, t, node, i, whole, out, operands, False)
 
     def fit(x: Any) -> Operand:
         return broadcast_like(x, out)
@@ -333,11 +345,11 @@ def pushed(rule: Rule, t: Any, node: Node, i: int, out: Any, operands: Sequence[
     return _elementwise(rule, t, node, i, whole, fit, out, operands)
 
 
-def _general(rule: Rule, x: Any, node: Node, whole: Map, out: Any, operands: Sequence[Any], back: bool) -> Any:
+def _general(rule: Rule, x: Any, node: Node, i: int, whole: Map, out: Any, operands: Sequence[Any], back: bool) -> Any:
     op = node.op
     if op.routes:
         return moved(x, whole, op.selects or getattr(op.sparsity, "drops" if back else "fills", not back))
-    return mixed(x, whole, _reach(rule, node, out, operands, back))
+    return mixed(x, whole, _reach(rule, node, i, out, operands, back))
 
 
 def _elementwise(

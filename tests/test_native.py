@@ -19,6 +19,7 @@ import pytest
 
 import graph_api as tf
 from engine.core.dtypes import int64
+from engine.core.errors import ShapeError
 from engine.core.variable import read_variable
 from engine.ops import creation, explog, linalg, nn, rearrange, reduce, scan, shape
 from engine.ops.arithmetic import divide_no_nan, floor, round
@@ -88,7 +89,8 @@ def test_every_op(row: Row, dtype: str, passes: Any, monkeypatch: pytest.MonkeyP
         try:
             expected = program.run_generated(*given)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is raised natively too
-            with pytest.raises(type(error)):
+            # a shape that does not fit may be found as shapes are inferred, or by a kernel
+            with pytest.raises(ValueError if isinstance(error, ShapeError) else type(error)):
                 table(*given)
             continue
         results = table(*given)

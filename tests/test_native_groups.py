@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.core.structural import scale
 from engine.ops import arithmetic, complexes, explog, extrema, joining, reduce, shape, trig
 from engine.ops.compare import where
 from engine.program import native
@@ -82,6 +83,11 @@ def kinks(x: Any, y: Any) -> Any:
     b = arithmetic.maximum(a * x, 0.25) - arithmetic.minimum(a + y, -0.5) * arithmetic.maximum(1.5, y - a)
     c = where(x < y, x * b, arithmetic.maximum(y, x)) + where(a < b, y, arithmetic.minimum(x, b) * y)
     return where(complexes.abs(b) < 1.0, 0.5 * b * b, complexes.abs(b) - 0.5) * c
+
+
+def guarded(x: Any, y: Any) -> Any:
+    """Products in which a zero stays zero."""
+    return scale(x - y, y * x) + scale(y + x, scale(x * 2.0, y) - 1.0)
 
 
 def normalized(x: Any, y: Any) -> Any:
@@ -161,7 +167,7 @@ def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
         for dtype in ("f4", "f8"):
             x, y = [np.round(3 * rng.standard_normal(size)).astype(dtype) for _ in range(2)]
             x.flat[:3] = np.inf, -0.0, np.nan
-            for f in (sums, kinks):
+            for f in (sums, kinks, guarded):
                 program = lowered(lambda *xs, f=f: derived(functools.partial(_sum_of, f), xs), [x, y])
                 table = natively(program, [x, y])
                 for given in ([x, y], [x[:], -y], [other(x), other(y)], [-0.0 * x, y]):

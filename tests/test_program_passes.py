@@ -169,9 +169,16 @@ def test_reshapes_that_copy_stay() -> None:
 # ---- plain products --------------------------------------------------------------------------------------------------
 
 
-def test_one_check_for_all_products() -> None:
+def test_products_are_plain_where_nothing_was_chosen() -> None:
     f, inputs = PROBLEMS["network"]
     program = lowered(lambda *xs: rows(f, *xs), inputs)
+    assert "speculative_nan_checks" not in program.report
+    assert "check(" not in program.source() and "scale(" not in program.source()
+
+
+def test_one_check_for_all_products() -> None:
+    f = lambda ct, p, q, w: linalg.matmul(scale(scale(ct, p), q), w)  # noqa: E731
+    program = lowered(f, [numbers(3, 4), numbers(3, 4), numbers(3, 4), numbers(4, 4)])
     assert program.report["speculative_nan_checks"] == 2
     assert program.source().count("check(") == 1 and program.source().count("np.multiply(") == 2
 

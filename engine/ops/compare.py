@@ -14,7 +14,7 @@ from engine.core.kinds import check_dtype, general, linear, nondifferentiable, s
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE
-from engine.core.structural import sum_to_like
+from engine.core.structural import broadcast_like, has_nan, scale, sum_to_like
 from engine.core.value import dtype_of
 from engine.ops.creation import zeros_like
 
@@ -86,6 +86,49 @@ select = general(
     layout=Layout.LIKE,
     shares=(),
     doc="x where the condition holds, else y. The branch not taken gets a zero cotangent.",
+)
+
+
+def _keep_chosen_kernel(x: Any, chosen: Any, *, fixed: bool) -> Operand:
+    if x.shape != chosen.shape:
+        x = np.broadcast_to(x, np.broadcast_shapes(x.shape, chosen.shape))
+    if not x.size or not has_nan(x):
+        return x
+    lost = np.isnan(x) & np.equal(chosen, 0)
+    if x.ndim == 0:
+        return np.zeros((), x.dtype)[()] if lost else x
+    out = x.copy(order="K")
+    out[lost] = 0
+    return out
+
+
+def _keep_chosen_abstract(x: Aval, chosen: Aval, *, fixed: bool) -> Aval:
+    return Aval(broadcast_shapes("keep_chosen", x.shape, chosen.shape), x.dtype)
+
+
+def _through(ct: Any, x: Any, chosen: Any, fixed: bool) -> Operand:
+    """A cotangent or tangent where the result is `x` for all values near these."""
+    if fixed:
+        return scale(ct, chosen, either=True)
+    return select(logical_or(equal(x, x), not_equal(chosen, zeros_like(chosen))), ct, zeros_like(ct))
+
+
+keep_chosen = general(
+    "keep_chosen",
+    _keep_chosen_kernel,
+    _keep_chosen_abstract,
+    vjp=(lambda ct, out, x, chosen, *, fixed: sum_to_like(_through(ct, x, chosen, fixed), x), None),
+    jvp=(lambda t, out, x, chosen, *, fixed: broadcast_like(_through(t, x, chosen, fixed), out), None),
+    batch=elementwise_rule,
+    args=("x", "chosen"),
+    sparsity=ELEMENTWISE,
+    selects=True,
+    elementwise=True,
+    layout=Layout.VIEW,
+    doc="""`x`, but zero where it is NaN and `chosen` is zero (`engine.choices`).
+
+    With `fixed`, `chosen` is zero for all values near these as well, and so is the derivative of the result.
+    """,
 )
 
 

@@ -128,6 +128,18 @@ def _scale(s: Source) -> bool:
     return True
 
 
+@way(compare.keep_chosen)
+def _keep_chosen(s: Source) -> bool:
+    x, chosen = s.inputs
+    zero = s.const("zero", 0, s.dtype().numpy)
+    lost = s.step("lost", "NotEqual", [x, x], T=s.dtype())
+    apart = s.step("apart", "Equal", [chosen, zero], T=s.dtype())
+    both = s.step("both", "LogicalAnd", [lost, apart])
+    zeros = s.step("zeros", "ZerosLike", [x], T=s.dtype())
+    s.main("SelectV2", [both, zeros, x], T=s.dtype())
+    return True
+
+
 @way(structural.sum_to_like_op)
 def _sum_to_like(s: Source) -> bool:
     if not without_lead(s):

@@ -10,8 +10,8 @@ MUTANTS = (
     Mutant(
         "the seed of a read waits for the read",
         "engine/reverse.py",
-        "accumulate(cotangents, reads.get(id(value), id(value)), _plain",
-        "accumulate(cotangents, id(value), _plain",
+        "accumulate(cotangents, reads.get(id(value), id(value)), seed",
+        "accumulate(cotangents, id(value), seed",
         (f"{AGREE}[a variable that is a target itself and is used, by a graph read once]",),
     ),
     Mutant(

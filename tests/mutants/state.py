@@ -137,7 +137,7 @@ MUTANTS = (
     Mutant(
         "a rule's answer is not checked",
         "engine/reverse.py",
-        "                _check(result, operands[i], node, i)\n",
+        "                _check(choices.value_of(result), operands[i], node, i)\n",
         "",
         ("tests/test_core.py::test_a_wrong_rule_is_named",),
     ),

@@ -119,6 +119,22 @@ ROWS = (
         tf=lambda tf, c: tf.where(c),
     ),
     Row(compare.select, (booleans(0, 3), real(3), real(1, 3)), label="empty", oracle=np.where),
+    Row(compare.keep_chosen, (real(2, 3), fixed(np.ones((2, 3)))), {"fixed": True}, oracle=lambda x, chosen: x),
+    Row(
+        compare.keep_chosen,
+        (real(2, 3), fixed(np.eye(2, 3))),
+        {"fixed": False},
+        label="not chosen",
+        oracle=lambda x, chosen: x,
+    ),
+    Row(
+        compare.keep_chosen,
+        (SPECIAL, fixed([0.0, 1.0, 0.0, 0.0, 1.0, 0.0])),
+        {"fixed": True},
+        label="special values",
+        order=0,
+        oracle=lambda x, chosen: np.where(np.isnan(x), 0, x),
+    ),
     # conversion
     _cast(compare.cast_op, real(3, 4), "float32", dtypes.float64),
     _cast(compare.cast_op, real(3, 4), "float64", dtypes.complex128),

@@ -29,7 +29,7 @@ _LARGE = TUNING.group_large
 """Bytes of an array from which on its long lines go tile by tile."""
 _NEAR = 1 << 3
 """Places that lie next to one another from which on a call goes through these, not through more that lie apart."""
-_MANY = {"copy": "copies", "scale": "scales", "either": "eithers", "outer": "outers"}
+_MANY = {"copy": "copies", "scale": "scales", "either": "eithers", "kept": "kepts", "outer": "outers"}
 """Loops of our own for vectors, and those that do the same in many places."""
 _OURS = {np.add: "adds", np.subtract: "subtracts", np.multiply: "multiplies", np.divide: "divides"}
 """Those of NumPy whose results are rounded in one way only, and loops of ours that do the same in many places."""

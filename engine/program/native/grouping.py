@@ -23,7 +23,9 @@ _LONGEST = TUNING.group_large
 """Bytes of a line from which on it is not reduced in a group: it would be one tile."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
-_OWN = frozenset({"copy", "negative", "select", "scale", "either", "larger", "smaller", "cast", "isfinite", "fused"})
+_OWN = frozenset(
+    {"copy", "negative", "select", "scale", "either", "kept", "larger", "smaller", "cast", "isfinite", "fused"}
+)
 """Loops of our own that go element by element."""
 _LINES = {"sum_each": 0, "max_each": 0, "min_each": 0, "sum_rows": 1}
 """Those that reduce lines, and that add them up: which of their dimensions counts the lines."""

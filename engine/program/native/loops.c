@@ -115,7 +115,8 @@ COPIES(4)
 COPIES(8)
 COPIES(16)
 
-/* ---- scale_TYPE(cotangent, partial): their product, but zero where the cotangent is zero; either_TYPE: where one is - */
+/* ---- scale_TYPE(cotangent, partial): their product, but zero where the cotangent is zero; either_TYPE: where one is;
+kept_TYPE(number, chosen): zero for a NaN that was not chosen */
 
 /* outer_TYPE: the product to which BLAS adds 0, as where the length of rows and columns that it multiplies is one.
 
@@ -194,10 +195,13 @@ three, as places have, are worth loops of their own. */
     }
 #define SCALED (both == both ? both : a == 0 ? 0 : both)
 #define EITHER (both == both ? both : (a == 0) | (b == 0) ? 0 : both)
+#define KEPT (a == a ? a : b == 0 ? 0 : a)
 PRODUCT(scale_f, npy_float, SCALED)
 PRODUCT(scale_d, npy_double, SCALED)
 PRODUCT(either_f, npy_float, EITHER)
 PRODUCT(either_d, npy_double, EITHER)
+PRODUCT(kept_f, npy_float, KEPT)
+PRODUCT(kept_d, npy_double, KEPT)
 PRODUCT(outer_f, npy_float, both + 0)
 PRODUCT(outer_d, npy_double, both + 0)
 IN_PLACES(add_f, npy_float, +, both)
@@ -744,6 +748,8 @@ static const Named table[] = {
     PRODUCT_ROWS(scale, d, 8),
     PRODUCT_ROWS(either, f, 4),
     PRODUCT_ROWS(either, d, 8),
+    PRODUCT_ROWS(kept, f, 4),
+    PRODUCT_ROWS(kept, d, 8),
     PRODUCT_ROWS(outer, f, 4),
     PRODUCT_ROWS(outer, d, 8),
     IN_PLACES_ROW(adds, add, f, 4), IN_PLACES_ROW(adds, add, d, 8),

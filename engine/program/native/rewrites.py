@@ -15,6 +15,7 @@ from engine.core.op import Op
 from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
 from engine.ops.arithmetic import divide_no_nan, part_of
+from engine.ops.compare import keep_chosen
 from engine.ops.explog import pow
 from engine.ops.joining import concat_op, stack_op, unstack_op
 from engine.ops.rearrange import pad_op, pad_place, roll_op, rolled_slices
@@ -41,6 +42,16 @@ def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> 
     with np.errstate(all="ignore"):
         real = scale.kernel(*[actual_of(x) for x in (ct, partial)], either=either)
     return recorder.elementwise((f"{'either' if either else 'scale'}_{kind}",), operands, real)
+
+
+def _keep_chosen(recorder: Writer, x: Any, chosen: Any, *, fixed: bool) -> Hidden:
+    """The NaN of what was not chosen made zero, which a loop of our own does."""
+    operands = [ref_of(recorder, operand) for operand in (x, chosen)]
+    kind = operands[0].dtype.char
+    if kind not in "fd" or operands[1].dtype != operands[0].dtype:
+        raise Opaque
+    real = keep_chosen.kernel(*[actual_of(operand) for operand in (x, chosen)], fixed=fixed)
+    return recorder.elementwise((f"kept_{kind}",), operands, real)
 
 
 def _power(recorder: Writer, x: Any, y: Any) -> Any:
@@ -141,6 +152,7 @@ _LARGEST_LOOP = MOST // 4
 
 REWRITES: dict[Op, Callable[..., Any]] = {
     scale: _scale,
+    keep_chosen: _keep_chosen,
     pow: _power,
     divide_no_nan: _divide_no_nan,
     part_of: _divide_no_nan,

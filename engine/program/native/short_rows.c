@@ -11,7 +11,7 @@ operations here are rounded in one way only, so the bits are those of the loops.
 
 #define MOST 8 /* elements of a row: for more a loop that goes through several at once is faster */
 
-/* scale, either and outer: see loops.c */
+/* scale, either, kept and outer: see loops.c */
 #define FOR_EACH_OPERATION(X, TYPE, T) \
     X(add_##T, TYPE, a + b) \
     X(subtract_##T, TYPE, a - b) \
@@ -19,6 +19,7 @@ operations here are rounded in one way only, so the bits are those of the loops.
     X(divide_##T, TYPE, a / b) \
     X(scale_##T, TYPE, a * b == a * b ? a * b : a == 0 ? 0 : a * b) \
     X(either_##T, TYPE, a * b == a * b ? a * b : (a == 0) | (b == 0) ? 0 : a * b) \
+    X(kept_##T, TYPE, a == a ? a : b == 0 ? 0 : a) \
     X(outer_##T, TYPE, a * b + 0) \
     X(negative_##T, TYPE, -a) \
     X(reciprocal_##T, TYPE, 1 / a) \

@@ -38,6 +38,7 @@ from engine.core.sparsity import IN_ORDER
 from engine.core.structural import contiguous, reshape_to, scale
 from engine.core.value import known_shape
 from engine.ops.arithmetic import multiply
+from engine.ops.compare import keep_chosen
 from engine.ops.creation import identity_like
 from engine.ops.linalg import matmul_op, matmul_specialized
 from engine.ops.reduce import share
@@ -170,6 +171,9 @@ def simplified(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) ->
     structures = [x.structure for x in inputs]
     if not any(structures) or any(isinstance(structure, SEEDS) for structure in structures):
         return None
+    if op is keep_chosen:
+        x, chosen = inputs
+        return x if type(chosen.structure) is Fill and chosen.structure.value != 0 else None
     found = _scaled(*inputs, **params) if op is scale else _product(*inputs) if op is multiply else None
     return _one_number(op, inputs, params) if found is None and op.rounds_correctly else found
 
