@@ -21,6 +21,7 @@ from engine.core.variable import Variable as EngineVariable
 from graph_api.contexts import WAIT_INSIDE, Contexts
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
+from graph_api.node_names import PLAIN_NAMES, check_name
 from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor
 
@@ -36,20 +37,6 @@ no_op = nondifferentiable(
     multi=True,
     doc="Does nothing; its control inputs run before it.",
 )
-
-
-_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
-
-
-def _check_name(what: str, name: str, within: str) -> None:
-    """Raise unless the name is one that TensorFlow allows: the first character of a whole name is narrower."""
-    if not isinstance(name, str):
-        raise TypeError(f"argument `name` must be a string, got {name!r}")
-    if not _NAME.fullmatch(name.removesuffix("/")) or (not within and name[:1] in "_\\/>-"):
-        raise ValueError(
-            f"'{name}' is not a valid {what} name: it may consist of letters, digits and the characters _ . \\ / > -, "
-            f"and must begin with a letter, a digit or a dot"
-        )
 
 
 class Graph(NotCopied, Contexts):
@@ -89,9 +76,9 @@ class Graph(NotCopied, Contexts):
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if name:
-            _check_name("node", name, within=self._scope)
+            check_name("node", name, within=self._scope)
         self.require_in_reach(op.type, inputs)
-        operation = Operation(self, op, inputs, params, self.unique_name(name or _PLAIN_NAMES.get(op.type, op.type)))
+        operation = Operation(self, op, inputs, params, self.unique_name(name or PLAIN_NAMES.get(op.type, op.type)))
         self._by_name[operation.name] = operation
         return operation
 
@@ -231,7 +218,7 @@ class Graph(NotCopied, Contexts):
         elif isinstance(name, str) and name.endswith("/"):
             self._scope = name[:-1]
         else:
-            _check_name("scope", name, within=self._scope)
+            check_name("scope", name, within=self._scope)
             self._scope = self.unique_name(name)
         try:
             yield f"{self._scope}/" if self._scope else ""
@@ -438,16 +425,6 @@ class Graph(NotCopied, Contexts):
     def session_for(self, session: Any, purpose: str) -> Any:
         """The session given, or the default one, which must run this graph."""
         return session_for(self, session, purpose)
-
-
-# TensorFlow's default names of operations, where these are not their types
-_PLAIN_NAMES = {
-    "AddV2": "Add", "ConcatV2": "concat", "GatherV2": "GatherV2", "Pack": "stack", "SelectV2": "SelectV2",
-    "Split": "split", "SplitV": "split", "Unpack": "unstack", "RealDiv": "truediv", "Range": "range",
-    "OneHot": "one_hot", "StridedSlice": "strided_slice", "Transpose": "transpose", "ZerosLike": "zeros_like",
-    "OnesLike": "ones_like", "LogSumExp": "ReduceLogSumExp", "ClipByValue": "clip_by_value", "PadV2": "Pad",
-    "FloorDiv": "floordiv", "BooleanMask": "boolean_mask",
-}  # fmt: skip
 
 
 def get_default_graph() -> Graph:

@@ -11,7 +11,6 @@ from scipy.sparse import sparray
 
 from engine.core import nest
 from engine.core.aval import format_shape
-from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.op import Node
 from engine.core.operands import Operand, Results
@@ -45,6 +44,7 @@ from engine.jacobian.views.complex_ends import by_parts
 from engine.jacobian.views.results import (
     SparseJacobian,
     dense_block,
+    eager,
     finished_block,
     options_for,
     pattern_for,
@@ -53,6 +53,7 @@ from engine.jacobian.views.results import (
     sparse_block,
     vectors_like,
     vectors_of,
+    wrapped,
 )
 from engine.linearity import not_linear
 from engine.ops.creation import ones_like, zeros_like
@@ -218,7 +219,7 @@ class TapeDerivatives:
                 symbolic = isinstance(target, Symbol)
                 found = checked_rowwise(path, options.mode) if symbolic else rowwise(path, options.mode)
         full = known_shape(target, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
-        return _wrapped(np.zeros(full, dtype_of(source).numpy) if found is None else reshape(found, full))
+        return wrapped(np.zeros(full, dtype_of(source).numpy) if found is None else reshape(found, full))
 
     def hessian(
         self,
@@ -283,7 +284,7 @@ class TapeDerivatives:
                 shape = known_shape(source, "hessian_diag")
                 size = math.prod(shape)
                 matrix = sparse_block(plan.blocks[0][0], values, (size, size), "csr", dtype_of(source).numpy)
-                found.append(_wrapped(reshape(matrix.diagonal(), shape)))
+                found.append(wrapped(reshape(matrix.diagonal(), shape)))
         return nest.pack_sequence_as(sources, found)
 
     def jvp(self, target: Any, sources: Any, tangents: Any) -> Operand | list[Operand]:
@@ -302,10 +303,10 @@ class TapeDerivatives:
             Zeros where it does not depend on the sources.
         """
         with Taking(self, target, sources) as (targets, flat):
-            given = _eager(vectors_like("jvp", "tangents", tangents, flat))
+            given = eager(vectors_like("jvp", "tangents", tangents, flat))
             pairs = zip(map(tracked_value, flat), given, strict=True)
             found = forward(self._tape.nodes, [(x, t) for x, t in pairs if t is not None and self._usable(x)], targets)
-        results = [_wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, found, strict=True)]
+        results = [wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, found, strict=True)]
         return nest.pack_sequence_as(target, results)
 
     def vjp(self, target: Any, sources: Any, cotangents: Any) -> Results:
@@ -330,7 +331,7 @@ class TapeDerivatives:
         structure like `sources`
         """
         with Taking(self, target, sources) as (targets, flat):
-            given = _eager(vectors_like("hvp", "vectors", vectors, flat))
+            given = eager(vectors_like("hvp", "vectors", vectors, flat))
             wanted = [tracked_value(s) for s in flat]
             if gives_arrays([*targets, *wanted, *[v for v in given if v is not None]]):
                 what, values = self._compiled(targets, wanted, Options(), compiled_product)
@@ -341,7 +342,7 @@ class TapeDerivatives:
                 seeds = [(x, v) for x, v in zip(wanted, given, strict=True) if v is not None]
                 found = forward(with_slopes(nodes), seeds, gradients)
                 products = [zeros_like(x) if p is None else p for x, p in zip(wanted, found, strict=True)]
-        return nest.pack_sequence_as(sources, [_wrapped(p) for p in products])
+        return nest.pack_sequence_as(sources, [wrapped(p) for p in products])
 
     def jacobian_plan(
         self,
@@ -495,11 +496,3 @@ class TapeDerivatives:
             return symbolic_operator(Path(nodes, [source], gradients), symmetric=True)
         walk = self._compiled(targets, [source], Options(), compiled_product)
         return JacobianOperator(walk, walk, end_of(source), end_of(source))
-
-
-def _eager(vectors: Sequence[Any]) -> list[Any]:
-    return [v if v is None or isinstance(v, Value) else EagerTensor(v) for v in vectors]
-
-
-def _wrapped(x: Any) -> Operand:
-    return x if isinstance(x, Value) else EagerTensor(x)

@@ -171,6 +171,16 @@ def vectors_like(name: str, argument: str, given: Any, ends: Sequence[Any]) -> l
     return found
 
 
+def eager(vectors: Sequence[Any]) -> list[Any]:
+    """Vectors as values; None stays None."""
+    return [v if v is None else wrapped(v) for v in vectors]
+
+
+def wrapped(x: Any) -> Operand:
+    """A result as a value."""
+    return x if isinstance(x, Value) else EagerTensor(x)
+
+
 def require_differentiable(name: str, ends: Sequence[Any]) -> None:
     """Raise unless all targets and sources are of a floating or complex dtype."""
     for x in ends:
