@@ -49,20 +49,28 @@ class Mask:
     Parameters
     ----------
     find : callable
-        ``find()`` is a value of the cotangent's shape and dtype.
+        ``find()`` is a value of the cotangent's dtype, which broadcasts to it.
+    spread : callable, optional
+        From that value, as ones and zeros, to one of the cotangent's shape; None if it has that shape.
     """
 
-    __slots__ = ("_find", "_found")
+    __slots__ = ("_find", "_found", "_spread")
 
-    def __init__(self, find: Callable[[], Any]) -> None:
+    def __init__(self, find: Callable[[], Any], spread: Map | None = None) -> None:
         self._find: Callable[[], Any] | None = find
+        self._spread = spread
         self._found: Any = None
 
-    def __call__(self) -> Operand:  # noqa: D102 - see the class
+    def small(self) -> Operand:
+        """Ones and zeros that broadcast to the cotangent."""
         if self._find is not None:
             found = self._find()
             self._found, self._find = cast_like(not_equal(found, zeros_like(found)), found), None
         return self._found
+
+    def whole(self) -> Operand:
+        """Ones and zeros in the shape of the cotangent."""
+        return self.small() if self._spread is None else self._spread(self.small())
 
 
 class Choice:
@@ -86,12 +94,12 @@ class Choice:
         self.seeded = seeded
         self.of = of
 
-    def through(self, rule: Map) -> Choice:
-        """What is chosen of ``rule(ct)``, for a rule that moves or adds up elements."""
+    def through(self, rule: Map, spread: Map | None = None) -> Choice:
+        """What is chosen of ``rule(ct)``, for a rule that moves or adds up elements; `spread` as for a `Mask`."""
         fixed, seeded = self.fixed, self.seeded
         return Choice(
-            None if fixed is None else Mask(lambda: rule(fixed())),
-            None if seeded is None else Mask(lambda: rule(seeded())),
+            None if fixed is None else Mask(lambda: rule(fixed.whole()), spread),
+            None if seeded is None else Mask(lambda: rule(seeded.whole()), spread),
         )
 
     def either(self, other: Choice) -> Choice | None:
@@ -104,14 +112,14 @@ class Choice:
         """`ct` with zero for each NaN where nothing was chosen; anything else there came from a zero and is zero."""
         if isinstance(ct, (np.ndarray, np.generic)) and not (ct.size and has_nan(ct)):
             # as the op does, without finding the mask
-            return ct
+            return ct  # type: ignore[return-value]
         if self.fixed is not None:
-            ct = keep_chosen(ct, self.fixed(), fixed=True)
-        return ct if self.seeded is None else keep_chosen(ct, self.seeded(), fixed=False)
+            ct = keep_chosen(ct, self.fixed.small(), fixed=True)
+        return ct if self.seeded is None else keep_chosen(ct, self.seeded.small(), fixed=False)
 
 
 def _either(a: Mask, b: Mask) -> Mask:
-    return a if a is b else Mask(lambda: a() + b())
+    return a if a is b else Mask(lambda: a.whole() + b.whole())
 
 
 class Part:
@@ -234,30 +242,30 @@ def _masks(x: Any, value: Any, which: str) -> Any:
     if type(x) is tuple:
         return tuple([_masks(*pair, which) for pair in zip(x, value, strict=True)])
     mask = getattr(x.choice, which) if type(x) is Part else None
-    return ones_like(value) if mask is None else mask()
+    return ones_like(value) if mask is None else mask.whole()
 
 
 def _is_seeded(x: Any) -> bool:
     return any(map(_is_seeded, x)) if type(x) is tuple else type(x) is Part and x.choice.seeded is not None
 
 
-def mixed(x: Any, rule: Map, reach: Map | None) -> Any:
+def mixed(x: Any, rule: Map, reach: tuple[Map, Map | None] | None) -> Any:
     """``rule(x)`` of a rule whose results are made of many elements.
 
     Parameters
     ----------
     x : Part or value, or a tuple of these
     rule : callable
-    reach : callable, optional
-        From a mask of `x` to what is nonzero in each element of the result that is made of an element chosen. Without
-        it, a zero in the result is taken to be made of zeros only.
+    reach : (callable, callable or None), optional
+        From a mask of `x` to what is nonzero in each element of the result that is made of an element chosen, and from
+        there to the shape of the result (see `Mask`). Without it, a zero in the result is taken to be made of zeros.
     """
     result = rule(settled_all(x))
     if type(result) is Zero or not choice_in(x):
         return result
     if type(result) is tuple:
         return tuple(map(seeded, result))
-    return seeded(result) if reach is None or type(x) is tuple else Part(result, x.choice.through(reach), True)
+    return seeded(result) if reach is None or type(x) is tuple else Part(result, x.choice.through(*reach), True)
 
 
 def valued(x: Any, rule: Map, fit: Map) -> Any:
@@ -265,40 +273,46 @@ def valued(x: Any, rule: Map, fit: Map) -> Any:
     value, choice = settled(x), choice_of(x)
     fixed = None if choice is None or choice.fixed is None else choice.through(fit).fixed
     known = None if choice is None else choice.seeded or choice.fixed
-    return Part(rule(value), Choice(fixed, Mask(lambda: rule(ones_like(value) if known is None else known()))), True)
+    return Part(
+        rule(value), Choice(fixed, Mask(lambda: rule(ones_like(value) if known is None else known.whole()))), True
+    )
 
 
-def _reach(rule: Any, node: Node, i: int, out: Any, operands: Sequence[Any], back: bool) -> Map | None:
-    """The map from a mask to what it reaches, as far as the op tells; see `mixed`."""
+def _reach(
+    rule: Any, node: Node, i: int, out: Any, operands: Sequence[Any], back: bool
+) -> tuple[Map, Map | None] | None:
+    """The maps from a mask to what it reaches, as far as the op tells; see `mixed`."""
     op, params = node.op, node.params
     if hasattr(rule, "reach"):
-        return lambda mask: rule.reach(mask, out, *operands, **params)
+        return (lambda mask: rule.reach(mask, out, *operands, **params)), None
     if op is matmul_op:
-        return lambda mask: _in_product(mask, i, out, operands, params, back)
+        return _in_product(i, out, operands[i], params, back)
     if op is einsum_op:
-        return lambda mask: rule(mask, out, *map(ones_like, operands), **params)
+        return (lambda mask: rule(mask, out, *map(ones_like, operands), **params)), None
     if op.sparsity is not along or op.multi:
         return None
     axis, keepdims = params["axis"], params.get("keepdims")
     if keepdims is None:
-        return lambda mask: broadcast_like(reduce_sum(mask, axis, True), out)
+        return (lambda mask: reduce_sum(mask, axis, True)), (lambda mask: broadcast_like(mask, out))
     if back:
-        return lambda mask: spread_like(mask, operands[0], axis, keepdims)
-    return lambda mask: reduce_sum(mask, axis, keepdims)
+        return (lambda mask: spread_like(mask, operands[0], axis, keepdims)), None
+    return (lambda mask: reduce_sum(mask, axis, keepdims)), None
 
 
-def _in_product(
-    mask: Any, i: int, out: Any, operands: Sequence[Any], params: dict[str, Any], back: bool
-) -> Operand:  # fmt: skip
-    """What a mask of the result of a product of matrices reaches in an operand, or the reverse."""
+def _in_product(i: int, out: Any, x: Any, params: dict[str, Any], back: bool) -> tuple[Map, Map | None]:
+    """From a mask of a product of matrices to the lines of operand `x` that it reaches, or the reverse."""
     turned = bool(params.get("transpose_b" if i else "transpose_a"))
-    if back:
-        lines = reduce_sum(mask, -2 if i else -1, True)
-        lines = matrix_transpose_op(lines) if turned else lines
-        return sum_to_like(lines * ones_like(operands[i]), operands[i])
-    lines = reduce_sum(mask, -1 if turned == bool(i) else -2, True)
-    lines = matrix_transpose_op(lines) if turned else lines
-    return broadcast_like(lines, out)
+    summed = (-2 if i else -1) if back else (-1 if turned == bool(i) else -2)
+
+    def lines(mask: Any) -> Operand:
+        found = reduce_sum(mask, summed, True)
+        return matrix_transpose_op(found) if turned else found
+
+    if not back:
+        return lines, (lambda mask: broadcast_like(mask, out))
+    if len(shape_of(out) or ()) == len(shape_of(x) or (0,)):
+        return lines, (lambda mask: mask * ones_like(x))
+    return (lambda mask: sum_to_like(lines(mask) * ones_like(x), x)), None
 
 
 def pulled(rule: Rule, ct: Any, node: Node, i: int, out: Any, operands: Sequence[Any]) -> Any:

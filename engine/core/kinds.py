@@ -228,7 +228,6 @@ def elementwise(
     partials: Sequence[Callable[..., Any] | float | None],
     *,
     accepts: Iterable[DType] = INEXACT,
-    selects: bool = False,
     **facts: Unpack[Facts],
 ) -> Op:
     """An op that acts on each element, its operands broadcast together.
@@ -241,17 +240,17 @@ def elementwise(
         Per operand: ``partial(out, *inputs, **params)`` made of ops, the number 1 or -1, or None if the operand carries
         no derivative.
     accepts : set of DType
-    selects : bool
-        Whether a partial that is zero means that the result is not made of the operand there: then no cotangent
-        reaches it, not even one that is infinite or NaN.
     **facts
         What else is to be said of the op (`Facts`), here and for the other kinds. The type is the name in camel case,
-        and the operands are called x, y and z, unless something else is said.
+        and the operands are called x, y and z, unless something else is said. With ``selects``, a partial that is zero
+        means that the result is not made of the operand there: then no cotangent reaches it, not even one that is
+        infinite or NaN.
 
     Examples
     --------
     ``sin = elementwise("sin", np.sin, partials=(lambda out, x: cos(x),))`` is a whole definition.
     """
+    selects = facts.get("selects", False)
     names = tuple(facts.get("args", ("x", "y", "z")))[: len(partials)]
     jvp = tuple(None if p is None else Tangent(p, selects) for p in partials)
     is_sum = set(partials) <= {1, -1}
@@ -260,7 +259,6 @@ def elementwise(
         name,
         {**facts, "args": names},
         kernel=kernel,
-        selects=selects,
         abstract=elementwise_abstract(name, names, accepts, None),
         vjp=tuple(None if p is None else Cotangent(i, p, selects) for i, p in enumerate(partials)),
         # the tangent of a sum or a difference is that of the tangents
