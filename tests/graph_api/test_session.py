@@ -357,8 +357,6 @@ def test_arguments_of_a_wrong_kind_are_named() -> None:
             tf.placeholder(tf.float32, name=3)
         with pytest.raises(TypeError, match="assign: argument `ref` must be a variable"):
             tf.assign(x, 1.0)
-        with pytest.raises(TypeError, match="Variable: argument `constraint` must be callable"):
-            tf.Variable(1.0, constraint=0)
         with pytest.raises(ValueError, match="is a value of shape"):
             tf.get_variable("v", [2], initializer=np.zeros(3, np.float32))
         with pytest.raises(ValueError, match="`reuse` must be"), tf.variable_scope("a", reuse="b"):
