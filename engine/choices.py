@@ -21,6 +21,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -68,9 +69,12 @@ class Mask:
             self._found, self._find = cast_like(not_equal(found, zeros_like(found)), found), None
         return self._found
 
-    def whole(self) -> Operand:
-        """Ones and zeros in the shape of the cotangent."""
-        return self.small() if self._spread is None else self._spread(self.small())
+    def whole(self, like: Any) -> Operand:
+        """Ones and zeros in the shape of a cotangent."""
+        small = self.small()
+        if self._spread is not None:
+            return self._spread(small)
+        return small if shape_of(small) == shape_of(like) else small * ones_like(like)
 
 
 class Choice:
@@ -85,27 +89,32 @@ class Choice:
         lost.
     of : value, optional
         The cotangent whose zeros are all that `seeded` says.
+    uniform : bool
+        Whether all elements were chosen or none, and the masks are single numbers. Then a NaN that is to be zero may
+        spread: all else is to be zero, too.
     """
 
-    __slots__ = ("fixed", "of", "seeded")
+    __slots__ = ("fixed", "of", "seeded", "uniform")
 
-    def __init__(self, fixed: Mask | None, seeded: Mask | None, of: Any = None) -> None:
+    def __init__(self, fixed: Mask | None, seeded: Mask | None, of: Any = None, uniform: bool = False) -> None:
         self.fixed = fixed
         self.seeded = seeded
         self.of = of
+        self.uniform = uniform
 
-    def through(self, rule: Map, spread: Map | None = None) -> Choice:
+    def through(self, ct: Any, rule: Map, spread: Map | None = None, uniform: bool = False) -> Choice:
         """What is chosen of ``rule(ct)``, for a rule that moves or adds up elements; `spread` as for a `Mask`."""
         fixed, seeded = self.fixed, self.seeded
         return Choice(
-            None if fixed is None else Mask(lambda: rule(fixed.whole()), spread),
-            None if seeded is None else Mask(lambda: rule(seeded.whole()), spread),
+            None if fixed is None else Mask(lambda: rule(fixed.whole(ct)), spread),
+            None if seeded is None else Mask(lambda: rule(seeded.whole(ct)), spread),
+            uniform=uniform,
         )
 
-    def either(self, other: Choice) -> Choice | None:
+    def either(self, other: Choice, total: Any) -> Choice | None:
         """What either chooses; None if that is all."""
         pairs = (self.fixed, other.fixed), (self.seeded, other.seeded)
-        fixed, seeded = [None if a is None or b is None else _either(a, b) for a, b in pairs]
+        fixed, seeded = [None if a is None or b is None else _either(a, b, total) for a, b in pairs]
         return None if fixed is None and seeded is None else Choice(fixed, seeded)
 
     def applied(self, ct: Any) -> Operand:
@@ -118,8 +127,8 @@ class Choice:
         return ct if self.seeded is None else keep_chosen(ct, self.seeded.small(), fixed=False)
 
 
-def _either(a: Mask, b: Mask) -> Mask:
-    return a if a is b else Mask(lambda: a.whole() + b.whole())
+def _either(a: Mask, b: Mask, total: Any) -> Mask:
+    return a if a is b else Mask(lambda: a.whole(total) + b.whole(total))
 
 
 class Part:
@@ -192,6 +201,11 @@ def choice_in(x: Any) -> bool:
     return any(map(choice_in, x)) if type(x) is tuple else type(x) is Part
 
 
+def is_uniform(x: Any) -> bool:
+    """Whether all elements of a cotangent were chosen, or none."""
+    return type(x) is Part and x.choice.uniform
+
+
 def choice_of(x: Any) -> Choice | None:
     """The choice on the way to a cotangent or tangent, None if there was none."""
     return x.choice if type(x) is Part else None
@@ -203,7 +217,7 @@ def joined(first: Any, second: Any, plus: Callable[[Any, Any], Any] = add) -> An
     if a is not None and a is b:
         return Part(plus(first.value, second.value), a, first.settled and second.settled)
     total = plus(settled(first), settled(second))
-    return total if a is None or b is None else part(total, a.either(b))
+    return total if a is None or b is None else part(total, a.either(b, total))
 
 
 def moved(x: Any, rule: Map, leaves_out: bool = False) -> Any:
@@ -216,6 +230,8 @@ def moved(x: Any, rule: Map, leaves_out: bool = False) -> Any:
     leaves_out : bool
         Whether some elements of the result may come from none of `x`: these were not chosen.
     """
+    if is_uniform(x) and not leaves_out:
+        return with_value(x, rule(x.value))
     value = settled_all(x)
     result = rule(value)
     if type(result) is Zero or not (leaves_out or choice_in(x)):
@@ -242,77 +258,109 @@ def _masks(x: Any, value: Any, which: str) -> Any:
     if type(x) is tuple:
         return tuple([_masks(*pair, which) for pair in zip(x, value, strict=True)])
     mask = getattr(x.choice, which) if type(x) is Part else None
-    return ones_like(value) if mask is None else mask.whole()
+    return ones_like(value) if mask is None else mask.whole(value)
 
 
 def _is_seeded(x: Any) -> bool:
     return any(map(_is_seeded, x)) if type(x) is tuple else type(x) is Part and x.choice.seeded is not None
 
 
-def mixed(x: Any, rule: Map, reach: tuple[Map, Map | None] | None) -> Any:
+def mixed(x: Any, rule: Map, reach: Reach | None) -> Any:
     """``rule(x)`` of a rule whose results are made of many elements.
 
     Parameters
     ----------
     x : Part or value, or a tuple of these
     rule : callable
-    reach : (callable, callable or None), optional
-        From a mask of `x` to what is nonzero in each element of the result that is made of an element chosen, and from
-        there to the shape of the result (see `Mask`). Without it, a zero in the result is taken to be made of zeros.
+    reach : Reach, optional
+        Which elements of the result are made of an element chosen. Without it, a zero is taken to be made of zeros.
     """
-    result = rule(settled_all(x))
+    if is_uniform(x):
+        result = rule(x.value)
+        return tuple([with_value(x, r) for r in result]) if type(result) is tuple else with_value(x, result)
+    value = settled_all(x)
+    result = rule(value)
     if type(result) is Zero or not choice_in(x):
         return result
     if type(result) is tuple:
         return tuple(map(seeded, result))
-    return seeded(result) if reach is None or type(x) is tuple else Part(result, x.choice.through(*reach), True)
+    if reach is None or type(x) is tuple:
+        return seeded(result)
+    return Part(result, x.choice.through(value, reach.small, reach.spread, reach.uniform), True)
 
 
 def valued(x: Any, rule: Map, fit: Map) -> Any:
     """``rule(x)`` of a rule that lets nothing through where a value is zero that may change; see `_elementwise`."""
     value, choice = settled(x), choice_of(x)
-    fixed = None if choice is None or choice.fixed is None else choice.through(fit).fixed
+    fixed = None if choice is None or choice.fixed is None else choice.through(value, fit).fixed
     known = None if choice is None else choice.seeded or choice.fixed
-    return Part(
-        rule(value), Choice(fixed, Mask(lambda: rule(ones_like(value) if known is None else known.whole()))), True
-    )
+    found = Mask(lambda: rule(ones_like(value) if known is None else known.whole(value)))
+    return Part(rule(value), Choice(fixed, found), True)
 
 
-def _reach(
-    rule: Any, node: Node, i: int, out: Any, operands: Sequence[Any], back: bool
-) -> tuple[Map, Map | None] | None:
-    """The maps from a mask to what it reaches, as far as the op tells; see `mixed`."""
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What of a result is made of which elements of a cotangent.
+
+    Attributes
+    ----------
+    small : callable
+        From a mask of the cotangent to what is nonzero where the result is made of an element in it.
+    spread : callable, optional
+        From there to the shape of the result (see `Mask`).
+    uniform : bool
+        Whether all of the result is made of all of the cotangent; `small` gives one number.
+    """
+
+    small: Map
+    spread: Map | None = None
+    uniform: bool = False
+
+
+def _reach(rule: Any, node: Node, i: int, out: Any, operands: Sequence[Any], back: bool) -> Reach | None:
+    """What a cotangent or tangent reaches, as far as the op tells; see `mixed`."""
     op, params = node.op, node.params
     if hasattr(rule, "reach"):
-        return (lambda mask: rule.reach(mask, out, *operands, **params)), None
-    if op is matmul_op:
-        return _in_product(i, out, operands[i], params, back)
+        return Reach(lambda mask: rule.reach(mask, out, *operands, **params))
     if op is einsum_op:
-        return (lambda mask: rule(mask, out, *map(ones_like, operands), **params)), None
+        return Reach(lambda mask: rule(mask, out, *map(ones_like, operands), **params))
+    met = out if back else operands[i]
+    if op is matmul_op:
+        turned = bool(params.get("transpose_b" if i else "transpose_a"))
+        axis = (-2 if i else -1) if back else (-1 if turned == bool(i) else -2)
+        return _all_along(met, axis) or _in_product(axis, turned, out, operands[i], back)
     if op.sparsity is not along or op.multi:
         return None
     axis, keepdims = params["axis"], params.get("keepdims")
     if keepdims is None:
-        return (lambda mask: reduce_sum(mask, axis, True)), (lambda mask: broadcast_like(mask, out))
+        lines = Reach(lambda mask: reduce_sum(mask, axis, True), lambda mask: broadcast_like(mask, out))
+        return _all_along(met, axis) or lines
     if back:
-        return (lambda mask: spread_like(mask, operands[0], axis, keepdims)), None
-    return (lambda mask: reduce_sum(mask, axis, keepdims)), None
+        return Reach(lambda mask: spread_like(mask, operands[0], axis, keepdims))
+    return Reach(lambda mask: reduce_sum(mask, axis, keepdims))
 
 
-def _in_product(i: int, out: Any, x: Any, params: dict[str, Any], back: bool) -> tuple[Map, Map | None]:
+def _all_along(x: Any, axis: Any) -> Reach | None:
+    """The reach of an op that mixes all elements of something, since there is one line along `axis` only."""
+    shape = shape_of(x)
+    if shape is None or not isinstance(axis, int):
+        return None
+    rest = [n for k, n in enumerate(shape) if k != axis % len(shape)]
+    return Reach(reduce_sum, uniform=True) if all(n == 1 for n in rest) else None
+
+
+def _in_product(axis: int, turned: bool, out: Any, x: Any, back: bool) -> Reach:
     """From a mask of a product of matrices to the lines of operand `x` that it reaches, or the reverse."""
-    turned = bool(params.get("transpose_b" if i else "transpose_a"))
-    summed = (-2 if i else -1) if back else (-1 if turned == bool(i) else -2)
 
     def lines(mask: Any) -> Operand:
-        found = reduce_sum(mask, summed, True)
+        found = reduce_sum(mask, axis, True)
         return matrix_transpose_op(found) if turned else found
 
     if not back:
-        return lines, (lambda mask: broadcast_like(mask, out))
+        return Reach(lines, lambda mask: broadcast_like(mask, out))
     if len(shape_of(out) or ()) == len(shape_of(x) or (0,)):
-        return lines, (lambda mask: mask * ones_like(x))
-    return (lambda mask: sum_to_like(lines(mask) * ones_like(x), x)), None
+        return Reach(lines, lambda mask: mask * ones_like(x))
+    return Reach(lambda mask: sum_to_like(lines(mask) * ones_like(x), x))
 
 
 def pulled(rule: Rule, ct: Any, node: Node, i: int, out: Any, operands: Sequence[Any]) -> Any:
@@ -375,8 +423,10 @@ def _elementwise(
     choice, alone = choice_of(x), same_shape(node, i)
     if choice is not None and x.settled and choice.of is x.value:
         # `scale` keeps the zeros that are there
-        return Part(whole(x.value), choice if alone else choice.through(fit), True)
+        return Part(whole(x.value), choice if alone else choice.through(x.value, fit), True)
     factor = rule.factor(out, operands, node.params)
+    if choice is not None and choice.uniform:
+        return Part(whole(x.value) if type(factor) is int else fit(multiply(x.value, factor)), choice, False)
     if type(factor) is int:
         return Part(whole(x.value), choice, x.settled) if choice is not None and alone else moved(x, whole)
     if choice is None:
@@ -384,7 +434,7 @@ def _elementwise(
     if alone:
         return Part(fit(multiply(x.value, factor)), choice, False)
     product = choice.applied(multiply(settled(x), factor))
-    return Part(fit(product), choice.through(fit), True)
+    return Part(fit(product), choice.through(x.value, fit), True)
 
 
 def same_shape(node: Node, i: int) -> bool:

@@ -15,7 +15,7 @@ from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import broadcast_like, has_nan, scale, sum_to_like
-from engine.core.value import dtype_of
+from engine.core.value import dtype_of, scalar
 from engine.ops.creation import zeros_like
 
 
@@ -92,14 +92,11 @@ select = general(
 def _keep_chosen_kernel(x: Any, chosen: Any, *, fixed: bool) -> Operand:
     if x.shape != chosen.shape:
         x = np.broadcast_to(x, np.broadcast_shapes(x.shape, chosen.shape))
-    if not x.size or not has_nan(x):
-        return x
-    lost = np.isnan(x) & np.equal(chosen, 0)
-    if x.ndim == 0:
-        return np.zeros((), x.dtype)[()] if lost else x
-    out = x.copy(order="K")
-    out[lost] = 0
-    return out
+    # the order in memory is that of x alone
+    out = np.positive(x, out=np.empty_like(x, subok=False))
+    if x.size and has_nan(x):
+        out[np.isnan(x) & np.equal(chosen, 0)] = 0
+    return scalar(out)
 
 
 def _keep_chosen_abstract(x: Aval, chosen: Aval, *, fixed: bool) -> Aval:
@@ -124,7 +121,8 @@ keep_chosen = general(
     sparsity=ELEMENTWISE,
     selects=True,
     elementwise=True,
-    layout=Layout.VIEW,
+    layout=Layout.ANY,
+    shares=(),
     doc="""`x`, but zero where it is NaN and `chosen` is zero (`engine.choices`).
 
     With `fixed`, `chosen` is zero for all values near these as well, and so is the derivative of the result.
